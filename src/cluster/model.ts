@@ -1,0 +1,98 @@
+import type { Address, Network } from '../kernel/address.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import type { ForwardingMethod } from '../kernel/ipvs.ts';
+import type { Place } from '../kernel/origin.ts';
+
+/**
+ * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
+ * what a node makes of it is decided in endpoint-choice.ts and by the modes.
+ */
+export interface Cluster {
+  /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
+  readonly servicePorts: readonly ServicePort[];
+}
+
+/** A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and its endpoints. */
+export interface ServicePort {
+  readonly namespace: string;
+  readonly service: string;
+  /** '' for a port without a name. */
+  readonly portName: string;
+  readonly protocol: Protocol;
+  readonly family: Family;
+  /** "namespace/service" or "namespace/service:port": kube-proxy's name of it, the same in both families. */
+  readonly label: string;
+  readonly clusterIP: Address;
+  readonly port: number;
+  /** 0 for none. */
+  readonly nodePort: number;
+  readonly externalIPs: readonly Address[];
+  /** Ingress addresses of mode VIP. */
+  readonly loadBalancerIPs: readonly Address[];
+  /** Empty where everybody is let in. */
+  readonly sourceRanges: readonly Network[];
+  /** Seconds of session affinity by client address; undefined for none. */
+  readonly affinitySeconds: number | undefined;
+  readonly internalPolicyLocal: boolean;
+  readonly externalPolicyLocal: boolean;
+  /** 0 for none. */
+  readonly healthCheckNodePort: number;
+  /** From the annotation kpc.dev/ipvs-scheduler; undefined takes the node's. */
+  readonly scheduler: string | undefined;
+  /** From the annotation kpc.dev/ipvs-forwarding-method. */
+  readonly forwarding: ForwardingMethod;
+  /** Sorted by kube-proxy's order: "ip:port" as text. One for each address and port. */
+  readonly endpoints: readonly Endpoint[];
+  /** Fields to point at; absent where the cluster was read from a bundle. */
+  readonly places?: ServicePortPlaces | undefined;
+}
+
+/** Places of the fields of one Service port. Called only when somebody asks where a rule came from. */
+export interface ServicePortPlaces {
+  readonly port: Place;
+  readonly clusterIP: Place;
+  readonly nodePort: Place;
+  readonly externalIP: (index: number) => Place;
+  readonly ingress: (index: number) => Place;
+  readonly sourceRange: (index: number) => Place;
+}
+
+/** One address and port behind a Service port. Which of them a node uses is not said here: see endpoint-choice.ts. */
+export interface Endpoint {
+  readonly address: Address;
+  readonly port: number;
+  /** "ip:port", brackets around IPv6: kube-proxy's name of it. */
+  readonly label: string;
+  readonly nodeName: string | undefined;
+  readonly zone: string | undefined;
+  readonly ready: boolean;
+  readonly serving: boolean;
+  readonly terminating: boolean;
+  readonly zoneHints: readonly string[];
+  readonly nodeHints: readonly string[];
+  readonly place?: Place | undefined;
+}
+
+/** What kpc knows of the node it compiles for. */
+export interface NodeContext {
+  /** '' where there is no node: then no endpoint is local. */
+  readonly name: string;
+  /** The label topology.kubernetes.io/zone, or ''. */
+  readonly zone: string;
+  readonly podCIDRs: readonly Network[];
+  /**
+   * The node's own address in each family (InternalIP before ExternalIP, first of its family; kube-proxy's bind
+   * address wins); the loopback address where there is none.
+   */
+  readonly nodeIPs: { readonly [F in Family]: Address };
+  /**
+   * All addresses on the node's links but kube-ipvs0's, both families, loopback included, sorted and without
+   * duplicates. Undefined where nobody said.
+   */
+  readonly hostAddresses: readonly Address[];
+}
+
+/** "namespace/service:port" → kube-proxy's ServicePortName.String(). */
+export function servicePortLabel(namespace: string, service: string, portName: string): string {
+  return portName === '' ? `${namespace}/${service}` : `${namespace}/${service}:${portName}`;
+}

@@ -1,0 +1,142 @@
+import type { Place } from '../kernel/origin.ts';
+
+/** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
+export type FieldPath = readonly (string | number)[];
+
+/** Where an object came from. */
+export interface Source {
+  /** Finds a field, or the nearest field above it that is written down. */
+  place(path: FieldPath): Place;
+}
+
+/** An object that has passed its checks, with the API server's defaults filled in, and where it came from. */
+export interface Sourced<T> {
+  readonly object: T;
+  readonly source: Source;
+}
+
+export interface ObjectMeta {
+  readonly name: string;
+  /** "default" where the object names none. */
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface Service {
+  readonly metadata: ObjectMeta;
+  readonly spec: {
+    readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+    /** '' where none has been given yet, 'None' for a headless Service. */
+    readonly clusterIP: string;
+    readonly clusterIPs: readonly string[];
+    readonly ipFamilies: readonly ('IPv4' | 'IPv6')[];
+    readonly ipFamilyPolicy?: 'SingleStack' | 'PreferDualStack' | 'RequireDualStack' | undefined;
+    readonly externalName?: string | undefined;
+    readonly externalIPs: readonly string[];
+    readonly ports: readonly ServicePortSpec[];
+    readonly sessionAffinity: 'None' | 'ClientIP';
+    /** Seconds; the API server's default is 10800. Meaningful with ClientIP only. */
+    readonly sessionAffinityTimeout: number;
+    readonly internalTrafficPolicy: 'Cluster' | 'Local';
+    readonly externalTrafficPolicy: 'Cluster' | 'Local';
+    /** 0 for none. */
+    readonly healthCheckNodePort: number;
+    readonly loadBalancerSourceRanges: readonly string[];
+    readonly publishNotReadyAddresses: boolean;
+    readonly allocateLoadBalancerNodePorts: boolean;
+    readonly hasSelector: boolean;
+  };
+  readonly ingress: readonly LoadBalancerIngress[];
+}
+
+export interface ServicePortSpec {
+  /** '' for the one port that needs no name. */
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+  readonly targetPort: number | string;
+  /** 0 for none. */
+  readonly nodePort: number;
+}
+
+export interface LoadBalancerIngress {
+  readonly ip?: string | undefined;
+  readonly hostname?: string | undefined;
+  readonly ipMode: 'VIP' | 'Proxy';
+}
+
+export interface EndpointSlice {
+  readonly metadata: ObjectMeta;
+  readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
+  readonly ports: readonly EndpointPort[];
+  readonly endpoints: readonly SliceEndpoint[];
+}
+
+export interface EndpointPort {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  /** Undefined means all ports; kube-proxy takes no such slice port. */
+  readonly port: number | undefined;
+}
+
+export interface SliceEndpoint {
+  readonly addresses: readonly string[];
+  readonly hostname?: string | undefined;
+  readonly nodeName?: string | undefined;
+  readonly zone?: string | undefined;
+  /** As the conditions say, with what their absence means filled in. */
+  readonly ready: boolean;
+  readonly serving: boolean;
+  readonly terminating: boolean;
+  readonly zoneHints: readonly string[];
+  readonly nodeHints: readonly string[];
+}
+
+export interface Node {
+  readonly metadata: ObjectMeta;
+  readonly podCIDRs: readonly string[];
+  readonly addresses: readonly { readonly type: string; readonly address: string }[];
+}
+
+/**
+ * What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in.
+ * Durations are in seconds.
+ */
+export interface ProxySettings {
+  readonly mode: 'ipvs' | 'iptables';
+  /** '' where it is not set. */
+  readonly hostnameOverride: string;
+  /** '' where it is not set; unspecified addresses (0.0.0.0, ::) count as not set. */
+  readonly bindAddress: string;
+  readonly clusterCIDRs: readonly string[];
+  readonly detectLocal: DetectLocal;
+  /** CIDRs, or the one word 'primary'. */
+  readonly nodePortAddresses: readonly string[];
+  readonly masqueradeAll: boolean;
+  /** 0 to 31; default 14. */
+  readonly masqueradeBit: number;
+  readonly localhostNodePorts: boolean;
+  readonly ipvs: {
+    readonly scheduler: string;
+    readonly strictARP: boolean;
+    readonly excludeCIDRs: readonly string[];
+    readonly tcpTimeout: number;
+    readonly tcpFinTimeout: number;
+    readonly udpTimeout: number;
+  };
+  readonly conntrack: {
+    readonly maxPerCore: number;
+    readonly min: number;
+    readonly tcpEstablishedTimeout: number;
+    readonly tcpCloseWaitTimeout: number;
+    readonly tcpBeLiberal: boolean;
+    readonly udpTimeout: number;
+    readonly udpStreamTimeout: number;
+  };
+}
+
+export type DetectLocal =
+  | { readonly mode: 'ClusterCIDR' | 'NodeCIDR' }
+  | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
+  | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };

@@ -1,0 +1,108 @@
+import ipaddr from 'ipaddr.js';
+import type { Family } from './family.ts';
+
+const plainIpv4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/;
+const paddedIpv4 = /^\d{1,10}\.\d{1,10}\.\d{1,10}\.\d{1,10}$/;
+
+/** An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4. */
+export interface Address {
+  readonly family: Family;
+  readonly text: string;
+  /** Numbers of one family compare as the addresses do: one number for IPv4, eight groups for IPv6. */
+  readonly parts: readonly number[];
+}
+
+/** A network: its first address (host bits cleared) and prefix length. `text` is "address/length". */
+export interface Network {
+  readonly family: Family;
+  readonly text: string;
+  readonly address: Address;
+  readonly prefixLength: number;
+}
+
+/**
+ * Reads an address as kube-proxy does (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal, an IPv6
+ * zone is not allowed, and an IPv4-mapped IPv6 address is an IPv4 address. Undefined for anything else.
+ */
+export function parseAddress(text: string): Address | undefined {
+  const plain = plainIpv4.exec(text);
+  if (plain) return ipv4(plain);
+  if (paddedIpv4.test(text)) {
+    const stripped = text.replace(/(^|\.)0+(?=\d)/g, '$1');
+    const match = plainIpv4.exec(stripped);
+    return match ? ipv4(match) : undefined;
+  }
+  if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
+  // A dotted tail must be canonical IPv4 too.
+  const address = ipaddr.IPv6.parse(text);
+  if (address.isIPv4MappedAddress()) return parseAddress(address.toIPv4Address().toString());
+  return { family: 'ipv6', text: address.toRFC5952String(), parts: address.parts };
+}
+
+function ipv4(match: RegExpExecArray): Address | undefined {
+  const [, a, b, c, d] = match.map(Number) as [number, number, number, number, number];
+  if (a > 255 || b > 255 || c > 255 || d > 255) return undefined;
+  return { family: 'ipv4', text: match[0], parts: [((a * 256 + b) * 256 + c) * 256 + d] };
+}
+
+/** Reads "address/length" as kube-proxy does (ParseCIDRSloppy); host bits are cleared. */
+export function parseNetwork(text: string): Network | undefined {
+  const slash = text.indexOf('/');
+  if (slash < 0) return undefined;
+  const address = parseAddress(text.slice(0, slash));
+  const length = text.slice(slash + 1);
+  if (!address || !/^\d{1,3}$/.test(length)) return undefined;
+  const prefixLength = Number(length);
+  if (prefixLength > (address.family === 'ipv4' ? 32 : 128)) return undefined;
+  const first = maskAddress(address, prefixLength);
+  return { family: address.family, text: `${first.text}/${prefixLength}`, address: first, prefixLength };
+}
+
+function maskAddress(address: Address, prefixLength: number): Address {
+  if (address.family === 'ipv4') {
+    const [value] = address.parts as readonly [number];
+    const hostBits = 2 ** (32 - prefixLength);
+    const first = Math.floor(value / hostBits) * hostBits;
+    const text = [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.');
+    return { family: 'ipv4', text, parts: [first] };
+  }
+  const parts = address.parts.map((group, i) => {
+    const bits = Math.min(16, Math.max(0, prefixLength - i * 16));
+    return group & (0xffff << (16 - bits)) & 0xffff;
+  });
+  return { family: 'ipv6', text: new ipaddr.IPv6(parts).toRFC5952String(), parts };
+}
+
+/** Whether the network holds the address; one of the other family it does not. */
+export function contains(network: Network, address: Address): boolean {
+  if (network.family !== address.family) return false;
+  const first = maskAddress(address, network.prefixLength);
+  return first.parts.every((part, i) => part === network.address.parts[i]);
+}
+
+/** IPv4 before IPv6, then as numbers. */
+export function compareAddresses(a: Address, b: Address): number {
+  if (a.family !== b.family) return a.family === 'ipv4' ? -1 : 1;
+  for (let i = 0; i < a.parts.length; i++) {
+    const difference = (a.parts[i] ?? 0) - (b.parts[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** 127.0.0.0/8 or ::1. */
+export function isLoopback(address: Address): boolean {
+  return address.family === 'ipv4' ? address.text.startsWith('127.') : address.text === '::1';
+}
+
+/** fe80::/10, or 169.254.0.0/16 for IPv4. */
+export function isLinkLocal(address: Address): boolean {
+  return address.family === 'ipv4'
+    ? address.text.startsWith('169.254.')
+    : ((address.parts[0] ?? 0) & 0xffc0) === 0xfe80;
+}
+
+/** "10.0.0.1:80" or "[fd00::1]:80". */
+export function joinHostPort(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,9 @@
+/** The two address families. kube-proxy runs one proxier for each; kpc keeps both in one state. */
+export type Family = 'ipv4' | 'ipv6';
+
+export const families: readonly Family[] = ['ipv4', 'ipv6'];
+
+/** The transport protocols a Service port may have, as Kubernetes and ipvsadm's listing spell them. */
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+
+export const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];

@@ -1,0 +1,21 @@
+/** Where something stands in an input file; line and column count from 1. */
+export interface Location {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A field of an input document. Finding its line costs a parse of the document, so it waits until somebody asks. */
+export interface Place {
+  readonly file: string;
+  locate(): Location;
+}
+
+/**
+ * Why an item is in a state: the Service port that asked for it ("namespace/name" or "namespace/name:port"), or
+ * undefined for what every node has, and the field it came from. Takes no part in equality.
+ */
+export interface Origin {
+  readonly servicePort: string;
+  readonly place?: Place | undefined;
+}

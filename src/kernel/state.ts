@@ -1,0 +1,35 @@
+import type { Family } from './family.ts';
+import type { Tables } from './iptables.ts';
+import type { IpSet } from './ipset.ts';
+import type { IpvsTimeouts, VirtualServer } from './ipvs.ts';
+import type { Link } from './link.ts';
+
+/**
+ * What a kernel holds, or is to hold, of what kube-proxy programs: the one value that compile, diff, plan, apply,
+ * verify, trace and lint meet in. A family without iptables state is one that was not compiled, or not dumped.
+ */
+export interface KernelState {
+  readonly iptables: { readonly [F in Family]?: Tables };
+  /** Sets of both families, in the order to create them. */
+  readonly sets: readonly IpSet[];
+  /** IPVS services of both families, sorted by compareVirtualServers. */
+  readonly virtualServers: readonly VirtualServer[];
+  /** Links with the addresses bound to them: kube-ipvs0 in IPVS mode. */
+  readonly links: readonly Link[];
+  /** Sysctl name with dots → value as the kernel prints it. */
+  readonly sysctls: ReadonlyMap<string, string>;
+  /** Seconds; undefined where nothing is to be set. */
+  readonly ipvsTimeouts: IpvsTimeouts | undefined;
+  /** Kernel modules needed, in load order. */
+  readonly modules: readonly string[];
+}
+
+export const emptyState: KernelState = {
+  iptables: {},
+  sets: [],
+  virtualServers: [],
+  links: [],
+  sysctls: new Map(),
+  ipvsTimeouts: undefined,
+  modules: [],
+};
