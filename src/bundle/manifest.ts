@@ -1,0 +1,67 @@
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Family } from '../kernel/family.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+
+/** The version of the bundle's format: kpc-apply refuses one it does not know. */
+export const formatVersion = 1;
+
+/** The files that a bundle may hold besides manifest.json, in the order in which they are to be read. */
+export const bundleFileNames = [
+  'modules.conf',
+  'sysctl.conf',
+  'ipset.restore',
+  'iptables.restore',
+  'ip6tables.restore',
+  'ipvsadm.restore',
+  'ip.batch',
+  'services.json',
+] as const;
+
+export type BundleFileName = (typeof bundleFileNames)[number];
+
+/** manifest.json: what the bundle is, for kpc-apply and for people. Keys are written in this order. */
+export interface Manifest {
+  readonly formatVersion: number;
+  readonly kpcVersion: string;
+  /** The kube-proxy whose state this is: "v1.36.3". */
+  readonly kubeProxyVersion: string;
+  readonly mode: ProxySettings['mode'];
+  /** Name '' where no node was given. */
+  readonly node: {
+    readonly name: string;
+    readonly zone: string;
+    readonly podCIDRs: readonly string[];
+    readonly nodeIPs: { readonly [F in Family]: string };
+    readonly hostAddresses: readonly string[];
+  };
+  readonly families: readonly Family[];
+  /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
+  readonly settings: ProxySettings;
+  /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
+  readonly ipvsTimeouts: IpvsTimeouts | null;
+  /** Sorted by port. */
+  readonly healthChecks: readonly HealthCheck[];
+  /** Addresses and ports that kpc chose itself, because the manifests had none. */
+  readonly assigned: readonly AssignedService[];
+  /** Least versions of the tools that read the files. */
+  readonly tools: Readonly<Record<string, string>>;
+  readonly counts: Readonly<Record<string, number>>;
+  /** File name → SHA-256 in hex, of each other file. */
+  readonly files: { readonly [Name in BundleFileName]?: string };
+}
+
+/** A Service's health check node port, and how many ready endpoints it has on this node. */
+export interface HealthCheck {
+  readonly port: number;
+  /** "namespace/name". */
+  readonly service: string;
+  readonly localEndpoints: number;
+}
+
+export interface AssignedService {
+  readonly service: string;
+  readonly clusterIPs: readonly string[];
+  /** Port label ("http/TCP" or "TCP") → node port. */
+  readonly nodePorts: Readonly<Record<string, number>>;
+  readonly healthCheckNodePort?: number | undefined;
+}
