@@ -50,12 +50,15 @@ export interface Manifest {
   readonly files: { readonly [Name in BundleFileName]?: string };
 }
 
-/** A Service's health check node port, and how many ready endpoints it has on this node. */
+/**
+ * A Service's health check node port, and how many ready endpoints it has on this node. kube-proxy answers for each
+ * family on that family's addresses with that family's number.
+ */
 export interface HealthCheck {
   readonly port: number;
   /** "namespace/name". */
   readonly service: string;
-  readonly localEndpoints: number;
+  readonly localEndpoints: { readonly [F in Family]?: number };
 }
 
 export interface AssignedService {

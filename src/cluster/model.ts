@@ -2,14 +2,50 @@ import type { Address, Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
 import type { Place } from '../kernel/origin.ts';
+import type { ServicePortSpec } from './objects.ts';
 
 /**
  * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
  * what a node makes of it is decided in endpoint-choice.ts and by the modes.
  */
 export interface Cluster {
+  /** All Services of the input that were not left to another proxy, sorted by namespace and name. */
+  readonly services: readonly ServiceInfo[];
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
   readonly servicePorts: readonly ServicePort[];
+  /** Sorted by service and family. */
+  readonly healthChecks: readonly ServiceHealthCheck[];
+}
+
+/** A Service as people know it, whether kube-proxy programs it or not. */
+export interface ServiceInfo {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+  /** Why kube-proxy programs nothing for it; undefined where it does. */
+  readonly skipped: 'headless' | 'external-name' | 'no-cluster-ip' | undefined;
+  readonly clusterIPs: readonly string[];
+  readonly externalName: string | undefined;
+  readonly ports: readonly ServicePortSpec[];
+  /** The addresses that DNS answers with, of a headless Service only. */
+  readonly headlessEndpoints: readonly HeadlessEndpoint[];
+  readonly place?: Place | undefined;
+}
+
+export interface HeadlessEndpoint {
+  readonly address: string;
+  readonly hostname: string | undefined;
+  readonly ready: boolean;
+}
+
+/** A Service with a health check node port: what kube-proxy answers there depends on the ready endpoints on the node. */
+export interface ServiceHealthCheck {
+  readonly namespace: string;
+  readonly service: string;
+  readonly family: Family;
+  readonly port: number;
+  /** One for each address and node, of all slices of the Service and family, whatever their ports. */
+  readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
 /** A Service port in one family: kube-proxy's ServicePortName with its BaseServicePortInfo and its endpoints. */
@@ -87,7 +123,7 @@ export interface NodeContext {
   readonly nodeIPs: { readonly [F in Family]: Address };
   /**
    * All addresses on the node's links but kube-ipvs0's, both families, loopback included, sorted and without
-   * duplicates. Undefined where nobody said.
+   * duplicates. Empty where nobody said.
    */
   readonly hostAddresses: readonly Address[];
 }

@@ -1,0 +1,232 @@
+import type { Address } from '../kernel/address.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { PortKey, SlicesByService } from './endpoints.ts';
+import { compareText, endpointsByPort, groupSlices } from './endpoints.ts';
+import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
+import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
+import { servicePortLabel } from './model.ts';
+import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
+
+const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
+
+const familyOf: { readonly [F in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
+
+/**
+ * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
+ * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out.
+ */
+export function buildCluster(
+  services: readonly Sourced<Service>[],
+  slices: readonly Sourced<EndpointSlice>[],
+): Cluster {
+  const slicesOf = groupSlices(slices);
+  const ours = services.filter(({ object }) => !(proxyNameLabel in object.metadata.labels)).toSorted(compareServices);
+  return {
+    services: ours.map((service) => describeService(service, slicesOfService(service.object, slicesOf))),
+    servicePorts: ours
+      .flatMap((service) => servicePortsOf(service, slicesOfService(service.object, slicesOf)))
+      .sort(compareServicePorts),
+    healthChecks: ours.flatMap(({ object }) => healthChecksOf(object, slicesOfService(object, slicesOf))),
+  };
+}
+
+/** By namespace, Service, port name, protocol, then IPv4 before IPv6. */
+export function compareServicePorts(a: ServicePort, b: ServicePort): number {
+  return (
+    compareText(a.namespace, b.namespace) ||
+    compareText(a.service, b.service) ||
+    compareText(a.portName, b.portName) ||
+    compareText(a.protocol, b.protocol) ||
+    compareText(a.family, b.family)
+  );
+}
+
+function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced<Service>): number {
+  return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
+}
+
+function slicesOfService(service: Service, slicesOf: SlicesByService): readonly Sourced<EndpointSlice>[] {
+  return slicesOf.get(`${service.metadata.namespace}/${service.metadata.name}`) ?? [];
+}
+
+/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined where it does. */
+export function skipReason(service: Service): ServiceInfo['skipped'] {
+  if (service.spec.type === 'ExternalName') return 'external-name';
+  if (service.spec.clusterIP === 'None') return 'headless';
+  if (service.spec.clusterIP === '') return 'no-cluster-ip';
+  return undefined;
+}
+
+function describeService(
+  { object: service, source }: Sourced<Service>,
+  slices: readonly Sourced<EndpointSlice>[],
+): ServiceInfo {
+  const skipped = skipReason(service);
+  return {
+    namespace: service.metadata.namespace,
+    name: service.metadata.name,
+    type: service.spec.type,
+    skipped,
+    clusterIPs: service.spec.clusterIPs,
+    externalName: service.spec.externalName,
+    ports: service.spec.ports,
+    headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : [],
+    place: source.place(['metadata', 'name']),
+  };
+}
+
+function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceInfo['headlessEndpoints'] {
+  const found = slices.flatMap(({ object }) =>
+    object.endpoints.flatMap((endpoint) =>
+      endpoint.addresses.map((address) => ({ address, hostname: endpoint.hostname, ready: endpoint.ready })),
+    ),
+  );
+  return [...new Map(found.map((endpoint) => [endpoint.address, endpoint])).values()].sort((a, b) =>
+    compareText(a.address, b.address),
+  );
+}
+
+function servicePortsOf(
+  { object: service, source }: Sourced<Service>,
+  slices: readonly Sourced<EndpointSlice>[],
+): readonly ServicePort[] {
+  if (skipReason(service) !== undefined) return [];
+  return families.flatMap((family) => {
+    const clusterIP = clusterIPOf(service, family);
+    if (!clusterIP) return [];
+    const endpoints = endpointsByPort(slices, family);
+    const shared = { ...policiesOf(service), ...addressesOf(service, family), family, clusterIP };
+    return indexPorts(service).map(([index, port]) => makeServicePort(service, source, shared, index, port, endpoints));
+  });
+}
+
+/** A port named twice counts once: the later one, as in kube-proxy's map. */
+function indexPorts(service: Service): readonly (readonly [number, ServicePortSpec])[] {
+  const byKey = new Map<PortKey, readonly [number, ServicePortSpec]>();
+  for (const [index, port] of service.spec.ports.entries()) byKey.set(`${port.name}/${port.protocol}`, [index, port]);
+  return [...byKey.values()];
+}
+
+type PolicyFields = ReturnType<typeof policiesOf>;
+type AddressFields = ReturnType<typeof addressesOf>;
+
+function makeServicePort(
+  service: Service,
+  source: Source,
+  shared: PolicyFields & AddressFields & Pick<ServicePort, 'family' | 'clusterIP'>,
+  index: number,
+  port: ServicePortSpec,
+  endpoints: ReadonlyMap<PortKey, readonly Endpoint[]>,
+): ServicePort {
+  const { namespace, name } = service.metadata;
+  const { externalIPIndexes, ingressIndexes, ...fields } = shared;
+  return {
+    ...fields,
+    namespace,
+    service: name,
+    portName: port.name,
+    protocol: port.protocol,
+    label: servicePortLabel(namespace, name, port.name),
+    port: port.port,
+    nodePort: port.nodePort,
+    endpoints: endpoints.get(`${port.name}/${port.protocol}`) ?? [],
+    places: placesOf(source, index, externalIPIndexes, ingressIndexes),
+  };
+}
+
+function policiesOf(service: Service) {
+  const { spec } = service;
+  const external = spec.type !== 'ClusterIP' || spec.externalIPs.length > 0;
+  return {
+    affinitySeconds: spec.sessionAffinity === 'ClientIP' ? spec.sessionAffinityTimeout : undefined,
+    internalPolicyLocal: spec.internalTrafficPolicy === 'Local',
+    externalPolicyLocal: external && spec.externalTrafficPolicy === 'Local',
+    healthCheckNodePort: needsHealthCheck(service) ? spec.healthCheckNodePort : 0,
+    scheduler: readScheduler(service.metadata.annotations),
+    forwarding: readForwardingMethod(service.metadata.annotations) ?? 'masquerade',
+  } satisfies Partial<ServicePort>;
+}
+
+function needsHealthCheck(service: Service): boolean {
+  return service.spec.type === 'LoadBalancer' && service.spec.externalTrafficPolicy === 'Local';
+}
+
+/** The addresses of one family that a Service answers on, with their places in the object's lists. */
+function addressesOf(service: Service, family: Family) {
+  const externalIPs = indexAddresses(service.spec.externalIPs, family);
+  const ingress = indexAddresses(
+    service.ingress.map(({ ip, ipMode }) => (ipMode === 'VIP' ? (ip ?? '') : '')),
+    family,
+  );
+  const ranges = service.spec.loadBalancerSourceRanges
+    .flatMap((range) => parseNetwork(range.trim()) ?? [])
+    .filter((range) => range.family === family);
+  return {
+    externalIPs: externalIPs.map(([, address]) => address),
+    externalIPIndexes: externalIPs.map(([index]) => index),
+    loadBalancerIPs: ingress.map(([, address]) => address),
+    ingressIndexes: ingress.map(([index]) => index),
+    // A range of length zero lets everybody in, as no range at all does.
+    sourceRanges: ranges.some((range) => range.prefixLength === 0) ? [] : ranges,
+  };
+}
+
+function indexAddresses(texts: readonly string[], family: Family): readonly (readonly [number, Address])[] {
+  return texts.flatMap((text, index) => {
+    const address = parseAddress(text);
+    return address?.family === family ? [[index, address] as const] : [];
+  });
+}
+
+/** The cluster IP of one family (GetClusterIPByFamily): without ipFamilies only clusterIP itself counts. */
+function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
+  const index = spec.ipFamilies.findIndex((name) => familyOf[name] === family);
+  const text = spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[index];
+  const address = text === undefined ? undefined : parseAddress(text);
+  return address?.family === family ? address : undefined;
+}
+
+function placesOf(
+  source: Source,
+  index: number,
+  externalIPIndexes: readonly number[],
+  ingressIndexes: readonly number[],
+): ServicePortPlaces {
+  return {
+    port: source.place(['spec', 'ports', index]),
+    clusterIP: source.place(['spec', 'clusterIP']),
+    nodePort: source.place(['spec', 'ports', index, 'nodePort']),
+    externalIP: (at) => source.place(['spec', 'externalIPs', externalIPIndexes[at] ?? 0]),
+    ingress: (at) => source.place(['status', 'loadBalancer', 'ingress', ingressIndexes[at] ?? 0, 'ip']),
+    sourceRange: (at) => source.place(['spec', 'loadBalancerSourceRanges', at]),
+  };
+}
+
+/**
+ * Ready endpoints of all slices of a Service, whatever their ports: what the health check node port counts on a node
+ * (LocalReadyEndpoints).
+ */
+function healthChecksOf(service: Service, slices: readonly Sourced<EndpointSlice>[]): readonly ServiceHealthCheck[] {
+  const port = service.spec.healthCheckNodePort;
+  if (skipReason(service) !== undefined || !needsHealthCheck(service) || port === 0) return [];
+  const { namespace, name } = service.metadata;
+  return families
+    .filter((family) => service.spec.ports.length > 0 && clusterIPOf(service, family) !== undefined)
+    .map((family) => ({ namespace, service: name, family, port, readyEndpoints: readyEndpoints(slices, family) }));
+}
+
+function readyEndpoints(
+  slices: readonly Sourced<EndpointSlice>[],
+  family: Family,
+): ServiceHealthCheck['readyEndpoints'] {
+  const found = new Map<string, { readonly address: string; readonly nodeName: string }>();
+  for (const endpoints of endpointsByPort(slices, family).values()) {
+    for (const { address, nodeName, ready } of endpoints) {
+      if (!ready || nodeName === undefined) continue;
+      found.set(`${address.text} ${nodeName}`, { address: address.text, nodeName });
+    }
+  }
+  return [...found.values()].sort((a, b) => compareText(a.address, b.address) || compareText(a.nodeName, b.nodeName));
+}

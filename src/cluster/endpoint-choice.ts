@@ -1,0 +1,111 @@
+import type { Endpoint, NodeContext, ServicePort } from './model.ts';
+
+/** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
+export interface EndpointChoice {
+  /** For traffic under policy Cluster; empty where the port has no such traffic. */
+  readonly cluster: readonly Endpoint[];
+  /** For traffic under policy Local; empty where the port has no such traffic. */
+  readonly local: readonly Endpoint[];
+  /** Both together: all that any rule of the port may name. */
+  readonly reachable: readonly Endpoint[];
+  /** Whether any node could send traffic somewhere, even where this one cannot. */
+  readonly hasAny: boolean;
+}
+
+const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
+
+type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
+
+/**
+ * Chooses the endpoints as kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go) does: ready ones near this node by
+ * the hints, else all ready ones, else those that terminate but still serve; for policy Local the same among the
+ * node's own, without hints.
+ */
+export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
+  if (port.endpoints.length === 0) return nothing;
+  const topology = usesClusterEndpoints(port) ? chooseTopology(port.endpoints, node) : 'everywhere';
+  const cluster = usesClusterEndpoints(port) ? clusterEndpoints(port.endpoints, topology, node) : [];
+  if (!usesLocalEndpoints(port)) return { cluster, local: [], reachable: cluster, hasAny: cluster.length > 0 };
+
+  const usable = port.endpoints.filter((endpoint) => endpoint.ready || servesWhileTerminating(endpoint));
+  const hasAny = cluster.length > 0 || usable.length > 0;
+  const onNode = usable.filter((endpoint) => isLocal(endpoint, node));
+  const ready = onNode.filter((endpoint) => endpoint.ready);
+  const local = ready.length > 0 ? ready : onNode;
+  if (!usesClusterEndpoints(port)) return { cluster, local, reachable: local, hasAny };
+
+  return { cluster, local, reachable: union(port.endpoints, cluster, local), hasAny };
+}
+
+/** Whether the endpoint runs on the node; on no node where the node has no name. */
+export function isLocal(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
+  return node.name !== '' && endpoint.nodeName === node.name;
+}
+
+/** Whether the port is reached by anything but its cluster IP. */
+export function isExternallyAccessible(port: ServicePort): boolean {
+  return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
+}
+
+/**
+ * Whether any traffic to the port may go to endpoints of all nodes. External traffic always may: pods and the node
+ * itself that use an external address are not bound by externalTrafficPolicy Local.
+ */
+export function usesClusterEndpoints(port: ServicePort): boolean {
+  return !port.internalPolicyLocal || isExternallyAccessible(port);
+}
+
+/** Whether any traffic to the port must stay on the node. */
+export function usesLocalEndpoints(port: ServicePort): boolean {
+  return port.internalPolicyLocal || (port.externalPolicyLocal && isExternallyAccessible(port));
+}
+
+/** Which hints bind this node. */
+export type Topology = 'same-node' | 'same-zone' | 'everywhere';
+
+/**
+ * Node hints bind where every ready endpoint has one and one names this node; else zone hints likewise; else none do
+ * (kube-proxy's topologyModeFromHints).
+ */
+export function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
+  const ready = endpoints.filter((endpoint) => endpoint.ready);
+  if (ready.length === 0) return 'everywhere';
+  if (ready.every((endpoint) => endpoint.nodeHints.length > 0)) {
+    if (ready.some((endpoint) => endpoint.nodeHints.includes(node.name))) return 'same-node';
+  }
+  if (ready.every((endpoint) => endpoint.zoneHints.length > 0)) {
+    if (ready.some((endpoint) => endpoint.zoneHints.includes(node.zone))) return 'same-zone';
+  }
+  return 'everywhere';
+}
+
+function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
+  const ready = endpoints.filter((endpoint) => endpoint.ready && isNear(endpoint, topology, node));
+  return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
+}
+
+function isNear(endpoint: Endpoint, topology: Topology, node: NodeIdentity): boolean {
+  switch (topology) {
+    case 'same-node':
+      return endpoint.nodeHints.includes(node.name);
+    case 'same-zone':
+      return endpoint.zoneHints.includes(node.zone);
+    case 'everywhere':
+      return true;
+  }
+}
+
+function servesWhileTerminating(endpoint: Endpoint): boolean {
+  return endpoint.serving && endpoint.terminating;
+}
+
+function union(
+  all: readonly Endpoint[],
+  cluster: readonly Endpoint[],
+  local: readonly Endpoint[],
+): readonly Endpoint[] {
+  const inCluster = new Set(cluster);
+  if (local.every((endpoint) => inCluster.has(endpoint))) return cluster;
+  const either = new Set([...cluster, ...local]);
+  return all.filter((endpoint) => either.has(endpoint));
+}

@@ -1,0 +1,64 @@
+import type { Address, Network } from '../kernel/address.ts';
+import { contains, isLinkLocal, isLoopback, parseNetwork } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { NodeContext } from './model.ts';
+import type { ProxySettings } from './objects.ts';
+
+/** The networks in which node ports listen, of one family; one zero-length network is all addresses. */
+export interface NodePortNetworks {
+  readonly networks: readonly Network[];
+  readonly matchesAll: boolean;
+  /** Whether 127.0.0.0/8 is among them, or a part of it. */
+  readonly containsIPv4Loopback: boolean;
+}
+
+const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
+
+/**
+ * --nodeport-addresses as kube-proxy reads it (NewNodePortAddresses): a family that no CIDR is of listens everywhere,
+ * and a zero-length CIDR makes the others of its family pointless. "primary" is the node's own address.
+ */
+export function nodePortNetworks(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  node: Pick<NodeContext, 'nodeIPs'>,
+  family: Family,
+): NodePortNetworks {
+  const ofFamily = resolvePrimary(settings.nodePortAddresses, node)
+    .flatMap((cidr) => parseNetwork(cidr) ?? [])
+    .filter((network) => network.family === family);
+  const listed = ofFamily.length > 0 ? ofFamily : [parseNetwork(everything[family])].flatMap((n) => n ?? []);
+  const zero = listed.findIndex((network) => network.prefixLength === 0);
+  const networks = zero < 0 ? listed : listed.slice(zero, zero + 1);
+  const seen = zero < 0 ? listed : listed.slice(0, zero + 1);
+  return {
+    networks,
+    matchesAll: zero >= 0,
+    containsIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
+  };
+}
+
+/** The node's addresses, loopback and link-local ones included, inside the networks (kube-proxy's GetNodeIPs). */
+export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 'hostAddresses'>): readonly Address[] {
+  return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
+}
+
+/**
+ * The addresses of one family that are the node's own for good: no loopback, and no link-local one of IPv6. kube-proxy
+ * does not bind such an address to kube-ipvs0 even where a Service claims it (isValidForSet).
+ */
+export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
+  return node.hostAddresses.filter(
+    (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),
+  );
+}
+
+function resolvePrimary(cidrs: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly string[] {
+  if (cidrs.length !== 1 || cidrs[0] !== 'primary') return cidrs;
+  const { ipv4, ipv6 } = node.nodeIPs;
+  return [...(isLoopback(ipv4) ? [] : [`${ipv4.text}/32`]), ...(isLoopback(ipv6) ? [] : [`${ipv6.text}/128`])];
+}
+
+function touchesLoopback(network: Network): boolean {
+  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', parts: [0x7f000000] };
+  return isLoopback(network.address) || contains(network, loopbackStart);
+}
