@@ -24,3 +24,30 @@ export interface SetEntry {
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
+
+/** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
+export function formatSets(sets: readonly IpSet[]): string {
+  const lines: string[] = [];
+  for (const set of sets) {
+    lines.push(formatCreate(set));
+    for (const entry of set.entries) lines.push(formatAdd(set.name, entry));
+  }
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+/** `create NAME TYPE …`. */
+export function formatCreate(set: IpSet): string {
+  let line = `create ${set.name} ${set.type}`;
+  if (set.family !== undefined) line += ` family ${set.family}`;
+  if (set.range !== undefined) line += ` range ${set.range}`;
+  if (set.hashSize !== undefined) line += ` hashsize ${set.hashSize}`;
+  if (set.maxElements !== undefined) line += ` maxelem ${set.maxElements}`;
+  for (const option of set.options ?? []) line += ` ${option}`;
+  return line;
+}
+
+/** `add NAME VALUE …`. */
+export function formatAdd(set: string, entry: SetEntry): string {
+  const line = `add ${set} ${entry.value}`;
+  return entry.options === undefined ? line : [line, ...entry.options].join(' ');
+}

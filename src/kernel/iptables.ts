@@ -77,3 +77,195 @@ export interface UnreadLine {
   readonly text: string;
   readonly reason: string;
 }
+
+/** The order in which tables are written, so that nat stands before filter as in kube-proxy's own restore input. */
+export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
+
+const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
+  nat: new Set(['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING']),
+  filter: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
+  mangle: new Set(['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']),
+  raw: new Set(['PREROUTING', 'OUTPUT']),
+  security: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
+};
+
+/** Whether the chain is one of the kernel's own: it cannot be deleted, and its other rules belong to other people. */
+export function isBuiltInChain(table: TableName, chain: string): boolean {
+  return builtInChains[table].has(chain);
+}
+
+/**
+ * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
+ * them. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
+ * the order they have here, as kube-proxy does. '' where there are no tables.
+ */
+export function formatTables(tables: Tables): string {
+  const lines: string[] = [];
+  for (const table of tableNames) {
+    const chains = tables[table];
+    if (!chains) continue;
+    lines.push(`*${table}`);
+    for (const chain of chains.values())
+      if (!isBuiltInChain(table, chain.name)) lines.push(formatDeclaration(chain.name));
+    for (const chain of chains.values()) {
+      if (isBuiltInChain(table, chain.name)) {
+        chain.rules.forEach((rule, i) => lines.push(formatInsert(chain.name, i + 1, rule)));
+      } else {
+        for (const rule of chain.rules) lines.push(formatAppend(chain.name, rule));
+      }
+    }
+    lines.push('COMMIT');
+  }
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+/** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */
+export function formatDeclaration(chain: string): string {
+  return `:${formatWord(chain)} - [0:0]`;
+}
+
+/** `-A CHAIN …`. */
+export function formatAppend(chain: string, rule: Rule): string {
+  return `-A ${formatWord(chain)}${formatArgs(rule)}`;
+}
+
+/** `-I CHAIN n …`; n counts from 1. */
+export function formatInsert(chain: string, position: number, rule: Rule): string {
+  return `-I ${formatWord(chain)} ${position}${formatArgs(rule)}`;
+}
+
+/** `-D CHAIN …`, which deletes the first rule that is the same. */
+export function formatDelete(chain: string, rule: Rule): string {
+  return `-D ${formatWord(chain)}${formatArgs(rule)}`;
+}
+
+/** The rule's arguments in the order they are written, without `-A CHAIN`. */
+export function formatRule(rule: Rule): string {
+  return formatArgs(rule).slice(1);
+}
+
+/** As formatRule, with a blank before each argument. */
+function formatArgs(rule: Rule): string {
+  let text = '';
+  for (const arg of rule.args) text += ` ${formatArg(arg)}`;
+  return text;
+}
+
+function formatArg(arg: RuleArg): string {
+  switch (arg.kind) {
+    case 'source':
+      return `${not(arg)}-s ${formatWord(arg.cidr)}`;
+    case 'destination':
+      return `${not(arg)}-d ${formatWord(arg.cidr)}`;
+    case 'in-interface':
+      return `${not(arg)}-i ${formatWord(arg.name)}`;
+    case 'out-interface':
+      return `${not(arg)}-o ${formatWord(arg.name)}`;
+    case 'protocol':
+      return `${not(arg)}-p ${formatWord(arg.protocol)}`;
+    case 'module':
+      return `-m ${formatWord(arg.name)}`;
+    case 'destination-port':
+      return `${not(arg)}--dport ${formatWord(arg.ports)}`;
+    case 'source-port':
+      return `${not(arg)}--sport ${formatWord(arg.ports)}`;
+    case 'comment':
+      return `-m comment --comment ${formatWord(arg.text)}`;
+    case 'mark':
+      return `-m mark ${not(arg)}--mark ${formatMark(arg.value)}/${formatMark(arg.mask)}`;
+    case 'conntrack-state':
+      return `-m conntrack ${not(arg)}--ctstate ${formatWord(arg.states.join(','))}`;
+    case 'address-type':
+      return `-m addrtype ${not(arg)}${arg.which === 'source' ? '--src-type' : '--dst-type'} ${formatWord(arg.type)}`;
+    case 'match-set':
+      return `-m set ${not(arg)}--match-set ${formatWord(arg.set)} ${arg.directions.join(',')}`;
+    case 'physdev-is-in':
+      return `-m physdev ${not(arg)}--physdev-is-in`;
+    case 'ipvs':
+      return `-m ipvs --vaddr ${formatWord(arg.address)} --vproto ${formatWord(arg.protocol)} --vport ${arg.port}`;
+    case 'statistic':
+      return `-m statistic --mode random --probability ${formatWord(arg.probability)}`;
+    case 'recent':
+      return `-m recent --name ${formatWord(arg.name)} ${formatRecentAction(arg.action)}`;
+    case 'jump':
+      return `${arg.goto ? '-g' : '-j'} ${formatTarget(arg.target)}`;
+    case 'other':
+      return formatWords(arg.words);
+    default:
+      return arg satisfies never;
+  }
+}
+
+function not(arg: { readonly negated?: boolean }): string {
+  return arg.negated ? '! ' : '';
+}
+
+function formatRecentAction(action: RecentAction): string {
+  switch (action.kind) {
+    case 'set':
+      return '--set';
+    case 'rcheck':
+      return `--rcheck --seconds ${action.seconds}${action.reap ? ' --reap' : ''}`;
+    default:
+      return action satisfies never;
+  }
+}
+
+function formatTarget(target: Target): string {
+  switch (target.kind) {
+    case 'chain':
+      return formatWord(target.chain);
+    case 'accept':
+      return 'ACCEPT';
+    case 'drop':
+      return 'DROP';
+    case 'return':
+      return 'RETURN';
+    case 'reject':
+      return target.with === undefined ? 'REJECT' : `REJECT --reject-with ${formatWord(target.with)}`;
+    case 'masquerade':
+      return target.randomFully ? 'MASQUERADE --random-fully' : 'MASQUERADE';
+    case 'dnat':
+      return `DNAT --to-destination ${formatWord(target.to)}`;
+    case 'mark':
+      return `MARK ${formatMarkOperation(target)}`;
+    case 'other':
+      return formatWords(target.words);
+    default:
+      return target satisfies never;
+  }
+}
+
+function formatMarkOperation(target: Target & { readonly kind: 'mark' }): string {
+  switch (target.operation) {
+    case 'or':
+      return `--or-mark ${formatMark(target.value)}`;
+    case 'xor':
+      return `--xor-mark ${formatMark(target.value)}`;
+    case 'set':
+      return `--set-xmark ${formatMark(target.value)}/${formatMark(target.mask)}`;
+    default:
+      return target.operation satisfies never;
+  }
+}
+
+/** A mark or mask as kube-proxy writes it: eight hex digits. */
+function formatMark(value: number): string {
+  return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
+}
+
+const plainWord = /^[\w./:,+@%=[\]-]+$/;
+
+function formatWords(words: readonly string[]): string {
+  return words.map(formatWord).join(' ');
+}
+
+/**
+ * One word of a restore file: as it is where that is safe, else in double quotes, with a backslash before a quote or
+ * backslash. A line break cannot be written at all, and must have been refused long before.
+ */
+function formatWord(word: string): string {
+  if (plainWord.test(word) || word === '!') return word;
+  if (/[\n\r\0]/.test(word)) throw new Error(`a line break in a rule: ${JSON.stringify(word)}`);
+  return `"${word.replace(/["\\]/g, '\\$&')}"`;
+}
