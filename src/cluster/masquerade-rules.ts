@@ -38,7 +38,9 @@ export function masqueradeRules(masqueradeBit: number): MasqueradeRules {
       },
     ],
     forward: [
-      { args: [{ kind: 'comment', text: 'kubernetes forwarding rules' }, { kind: 'mark', value, mask: value }, accept] },
+      {
+        args: [{ kind: 'comment', text: 'kubernetes forwarding rules' }, { kind: 'mark', value, mask: value }, accept],
+      },
       {
         args: [
           { kind: 'comment', text: 'kubernetes forwarding conntrack rule' },

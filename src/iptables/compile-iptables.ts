@@ -1,0 +1,107 @@
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
+import { masqueradeRules } from '../cluster/masquerade-rules.ts';
+import type { Cluster, NodeContext, ServicePort } from '../cluster/model.ts';
+import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Chain, Rule, Tables } from '../kernel/iptables.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
+import {
+  captureNodePortRules,
+  captureRules,
+  firewallDropRules,
+  healthCheckRules,
+  refuseClusterIPRules,
+  refuseExternalRules,
+} from './capture-rules.ts';
+import { baseChains } from './chain-names.ts';
+import type { ChainContext } from './service-chains.ts';
+import { serviceChains } from './service-chains.ts';
+import type { ServicePlan } from './service-plan.ts';
+import { planService } from './service-plan.ts';
+
+/** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
+const largeClusterEndpoints = 1000;
+
+/**
+ * What kube-proxy in iptables mode programs for the families: tables filter and nat of each, and route_localnet where
+ * node ports listen on 127.0.0.1. Where kube-proxy fills a chain in no fixed order, the Service ports stand in the
+ * cluster's. The accounting rules through nfacct, which kube-proxy adds where the kernel has it, are left out.
+ */
+export function compileIptables(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+): KernelState {
+  const compiled = families.map((family) => compileFamily(cluster, node, settings, family));
+  return {
+    ...emptyState,
+    iptables: Object.fromEntries(compiled.map(({ family, tables }) => [family, tables])),
+    sysctls: new Map(
+      compiled.some(({ localhostNodePorts }) => localhostNodePorts) ? [['net.ipv4.conf.all.route_localnet', '1']] : [],
+    ),
+    // iptables-restore has the kernel load what tables, matches and targets need. Connection tracking, too, but only
+    // then, and its sysctls are there only with it.
+    modules: ['nf_conntrack'],
+  };
+}
+
+function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySettings, family: Family) {
+  const ports = cluster.servicePorts.filter((port) => port.family === family);
+  const plans = ports.map((port) => planService(port, node));
+  const networks = nodePortNetworks(settings, node, family);
+  const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && networks.containsIPv4Loopback;
+  const context: ChainContext = {
+    masqueradeAll: settings.masqueradeAll,
+    localTraffic: detectLocalTraffic(settings, node, family),
+    nodeIP: node.nodeIPs[family],
+    endpointComments: countEndpoints(ports) <= largeClusterEndpoints,
+  };
+  const tables: Tables = {
+    filter: filterTable(plans, settings, localhostNodePorts),
+    nat: natTable(plans, settings, context, nodePortJumps(networks, node, family, localhostNodePorts)),
+  };
+  return { family, tables, localhostNodePorts };
+}
+
+/** All endpoints count, also those that are not ready, and once for each port. */
+function countEndpoints(ports: readonly ServicePort[]): number {
+  return ports.reduce((count, port) => count + port.endpoints.length, 0);
+}
+
+function filterTable(plans: readonly ServicePlan[], settings: ProxySettings, localhostNodePorts: boolean) {
+  return byName([
+    ...builtInChains.filter,
+    { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
+    { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
+    { name: baseChains.forward, rules: forwardRules(settings) },
+    { name: baseChains.nodePorts, rules: plans.flatMap(healthCheckRules) },
+    { name: baseChains.proxyFirewall, rules: plans.flatMap(firewallDropRules) },
+    { name: baseChains.kubeletFirewall, rules: kubeletFirewallRules(localhostNodePorts) },
+  ]);
+}
+
+function natTable(
+  plans: readonly ServicePlan[],
+  settings: ProxySettings,
+  context: ChainContext,
+  toNodePorts: readonly Rule[],
+) {
+  const { mark, postrouting } = masqueradeRules(settings.masqueradeBit);
+  return byName([
+    ...builtInChains.nat,
+    // Packets to a Service's own address go first: a node port's number could be a Service's port.
+    { name: baseChains.services, rules: [...plans.flatMap(captureRules), ...toNodePorts] },
+    { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
+    { name: baseChains.postrouting, rules: postrouting },
+    { name: baseChains.markMasquerade, rules: mark },
+    ...plans.flatMap((plan) => serviceChains(plan, context)),
+  ]);
+}
+
+function byName(chains: readonly Chain[]): ReadonlyMap<string, Chain> {
+  return new Map(chains.map((chain) => [chain.name, chain]));
+}
