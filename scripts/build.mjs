@@ -1,0 +1,46 @@
+// Bundles each program into one file of dist/ that needs Node and nothing else.
+//
+// Starting takes as long as V8 takes to read the file, so it is minified, and what a program needs only for some commands
+// it imports dynamically: esbuild keeps that in the same file, unevaluated until then.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** Exports the program's main, and runs it where the file itself is what node was told to run. */
+function entry(source) {
+  return `
+    import { realpathSync } from 'node:fs';
+    import { fileURLToPath } from 'node:url';
+    import { main } from './${source}';
+    export { main };
+    if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+      process.exitCode = await main(process.argv.slice(2));
+    }
+  `;
+}
+
+for (const program of ['kpc', 'kpc-apply']) {
+  const source = `src/cli/${program}.ts`;
+  if (!existsSync(join(root, source))) continue;
+  await build({
+    stdin: { contents: entry(source), resolveDir: root, sourcefile: `${program}.entry.ts`, loader: 'ts' },
+    outfile: join(root, 'dist', `${program}.js`),
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    minify: true,
+    // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
+    mainFields: ['module', 'main'],
+    define: { KPC_VERSION: JSON.stringify(version) },
+    // CommonJS packages call require for Node's own modules, which an ES module does not have.
+    banner: {
+      js: "#!/usr/bin/env node\nimport { createRequire as kpcRequire } from 'node:module';\nconst require = kpcRequire(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+}
