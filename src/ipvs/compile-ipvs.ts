@@ -1,0 +1,128 @@
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import { detectLocalTraffic } from '../cluster/local-traffic.ts';
+import { masqueradeRules } from '../cluster/masquerade-rules.ts';
+import { addressesIn, nodePortNetworks, ownAddresses } from '../cluster/node-port-addresses.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import type { IpSet } from '../kernel/ipset.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import type { LinkAddress } from '../kernel/link.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { neededModules } from './modules.ts';
+import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
+import { planServicePort } from './plan-service-port.ts';
+import { makeTables } from './rules.ts';
+import type { Member, SetMembers } from './sets.ts';
+import { compareMembers, makeSets, noMembers, setIds } from './sets.ts';
+import { mergeVirtualServers } from './virtual-servers.ts';
+
+/** The dummy link that holds the virtual addresses, so that the kernel takes packets to them as its own. */
+export const ipvsLink = 'kube-ipvs0';
+
+const defaultScheduler = 'rr';
+
+/**
+ * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports
+ * claim one address, port and protocol, the first in the cluster's order has the virtual server.
+ */
+export function compileIpvs(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+): KernelState {
+  const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family) }));
+  const virtualServers = states.flatMap((state) => state.virtualServers);
+  const sets = states.flatMap((state) => state.sets);
+  const iptables = Object.fromEntries(states.map((state) => [state.family, state.tables]));
+  return {
+    iptables,
+    sets,
+    virtualServers,
+    links: [{ name: ipvsLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
+    sysctls: ipvsSysctls(settings),
+    ipvsTimeouts: ipvsTimeouts(settings),
+    modules: neededModules(virtualServers, settings.ipvs.scheduler || defaultScheduler, iptables),
+  };
+}
+
+/** The state of one family, before the families are put together. */
+interface FamilyState {
+  readonly tables: Tables;
+  readonly sets: readonly IpSet[];
+  readonly virtualServers: readonly VirtualServer[];
+  readonly addresses: readonly LinkAddress[];
+}
+
+function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySettings, family: Family): FamilyState {
+  const on = describeFamilyNode(node, settings, family);
+  const plans = cluster.servicePorts.filter((port) => port.family === family).map((port) => planServicePort(port, on));
+  const members = collectMembers(plans);
+  return {
+    tables: makeTables({
+      family,
+      filled: new Set(setIds.filter((id) => members[id].length > 0)),
+      masquerade: masqueradeRules(settings.masqueradeBit),
+      masqueradeAll: settings.masqueradeAll,
+      localTraffic: detectLocalTraffic(settings, node, family),
+      closedToNode: plans.flatMap((plan) => plan.closedToNode).sort(compareMembers),
+    }),
+    sets: makeSets(members, family),
+    virtualServers: mergeVirtualServers(plans.map((plan) => plan.virtualServers)),
+    addresses: linkAddresses(members.ipvsAddresses, family),
+  };
+}
+
+function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: Family): FamilyNode {
+  const own = ownAddresses(node, family);
+  const networks = nodePortNetworks(settings, node, family);
+  return {
+    node,
+    scheduler: settings.ipvs.scheduler || defaultScheduler,
+    // IPVS serves no loopback address, whatever --nodeport-addresses says.
+    nodePortAddresses: networks.matchesAll
+      ? own
+      : addressesIn(networks, node).filter((address) => address.family === family && !isLoopback(address)),
+    own: new Set(own.map((address) => address.text)),
+  };
+}
+
+function collectMembers(plans: readonly ServicePortPlan[]): SetMembers {
+  const members = noMembers();
+  for (const plan of plans) for (const [id, member] of plan.members) members[id].push(member);
+  return members;
+}
+
+function linkAddresses(bound: readonly Member[], family: Family): readonly LinkAddress[] {
+  const byText = new Map<string, LinkAddress>();
+  for (const { address, origin } of bound.toSorted(compareMembers)) {
+    if (!address || byText.has(address.text)) continue;
+    const prefixLength = family === 'ipv4' ? 32 : 128;
+    byText.set(address.text, { family, address: address.text, prefixLength, origin });
+  }
+  return [...byText.values()];
+}
+
+/** What kube-proxy sets on every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */
+function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
+  return new Map([
+    ['net.ipv4.ip_forward', '1'],
+    ['net.ipv4.vs.conntrack', '1'],
+    ['net.ipv4.vs.expire_nodest_conn', '1'],
+    ['net.ipv4.vs.expire_quiescent_template', '1'],
+    // Without these two the node would answer ARP requests for addresses that are only on kube-ipvs0.
+    ...(settings.ipvs.strictARP
+      ? ([
+          ['net.ipv4.conf.all.arp_ignore', '1'],
+          ['net.ipv4.conf.all.arp_announce', '2'],
+        ] as const)
+      : []),
+  ]);
+}
+
+function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
+  const timeouts = { tcp: ipvs.tcpTimeout, tcpFin: ipvs.tcpFinTimeout, udp: ipvs.udpTimeout };
+  return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
+}

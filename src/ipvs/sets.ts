@@ -1,0 +1,195 @@
+import type { Address, Network } from '../kernel/address.ts';
+import { compareAddresses } from '../kernel/address.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import { protocols } from '../kernel/family.ts';
+import type { IpSet, SetEntry, SetType } from '../kernel/ipset.ts';
+import type { Origin } from '../kernel/origin.ts';
+
+/** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
+export const setDefinitions = {
+  loopBack: {
+    name: 'KUBE-LOOP-BACK',
+    type: 'hash:ip,port,ip',
+    comment: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
+  },
+  clusterIP: {
+    name: 'KUBE-CLUSTER-IP',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service cluster ip + port for masquerade purpose',
+  },
+  externalIP: {
+    name: 'KUBE-EXTERNAL-IP',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service external ip + port for masquerade and filter purpose',
+  },
+  externalIPLocal: {
+    name: 'KUBE-EXTERNAL-IP-LOCAL',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service external ip + port with externalTrafficPolicy=local',
+  },
+  loadBalancer: { name: 'KUBE-LOAD-BALANCER', type: 'hash:ip,port', comment: 'Kubernetes service lb portal' },
+  loadBalancerFirewall: {
+    name: 'KUBE-LOAD-BALANCER-FW',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
+  },
+  loadBalancerLocal: {
+    name: 'KUBE-LOAD-BALANCER-LOCAL',
+    type: 'hash:ip,port',
+    comment: 'Kubernetes service load balancer ip + port with externalTrafficPolicy=local',
+  },
+  sourceIP: {
+    name: 'KUBE-LOAD-BALANCER-SOURCE-IP',
+    type: 'hash:ip,port,ip',
+    comment: 'Kubernetes service load balancer ip + port + source IP for packet filter purpose',
+  },
+  sourceCIDR: {
+    name: 'KUBE-LOAD-BALANCER-SOURCE-CIDR',
+    type: 'hash:ip,port,net',
+    comment: 'Kubernetes service load balancer ip + port + source cidr for packet filter purpose',
+  },
+  nodePortTCP: {
+    name: 'KUBE-NODE-PORT-TCP',
+    type: 'bitmap:port',
+    comment: 'Kubernetes nodeport TCP port for masquerade purpose',
+  },
+  nodePortLocalTCP: {
+    name: 'KUBE-NODE-PORT-LOCAL-TCP',
+    type: 'bitmap:port',
+    comment: 'Kubernetes nodeport TCP port with externalTrafficPolicy=local',
+  },
+  nodePortUDP: {
+    name: 'KUBE-NODE-PORT-UDP',
+    type: 'bitmap:port',
+    comment: 'Kubernetes nodeport UDP port for masquerade purpose',
+  },
+  nodePortLocalUDP: {
+    name: 'KUBE-NODE-PORT-LOCAL-UDP',
+    type: 'bitmap:port',
+    comment: 'Kubernetes nodeport UDP port with externalTrafficPolicy=local',
+  },
+  // The kernel's bitmap:port knows no SCTP, hence the hashes.
+  nodePortSCTP: {
+    name: 'KUBE-NODE-PORT-SCTP-HASH',
+    type: 'hash:ip,port',
+    comment: "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
+  },
+  nodePortLocalSCTP: {
+    name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH',
+    type: 'hash:ip,port',
+    comment: "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
+  },
+  healthCheckNodePort: {
+    name: 'KUBE-HEALTH-CHECK-NODE-PORT',
+    type: 'bitmap:port',
+    comment: 'Kubernetes health check node port',
+  },
+  ipvsAddresses: { name: 'KUBE-IPVS-IPS', type: 'hash:ip', comment: 'Addresses on the ipvs interface' },
+} as const satisfies Record<string, { name: string; type: SetType; comment: string }>;
+
+export type SetId = keyof typeof setDefinitions;
+
+export const setIds = Object.keys(setDefinitions) as readonly SetId[];
+
+/** A member of a set before it is written out, with what it is sorted by. */
+export interface Member {
+  readonly address?: Address;
+  readonly protocol?: Protocol;
+  readonly port?: number;
+  readonly source?: Address | Network;
+  readonly origin: Origin;
+}
+
+/** A member of a hash:ip,port set. */
+export interface AddressPort extends Member {
+  readonly address: Address;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+/** The members of each set of one family. */
+export type SetMembers = { readonly [Id in SetId]: Member[] };
+
+export function noMembers(): SetMembers {
+  return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
+}
+
+/** ipset's names have at most 31 characters. kube-proxy cuts off what is longer, and the names must be kube-proxy's. */
+const longestName = 31;
+
+/** The set's name in a family: kube-proxy puts "KUBE-6-" for "KUBE-" in front for IPv6. */
+export function setName(id: SetId, family: Family): string {
+  const { name } = setDefinitions[id];
+  return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
+}
+
+/** What the kernel makes a hash set with unless told otherwise: kube-proxy's sets overflow past this many entries. */
+const usualElements = 65_536;
+
+export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
+  return setIds.map((id) => makeSet(id, members[id], family));
+}
+
+function makeSet(id: SetId, members: readonly Member[], family: Family): IpSet {
+  const { type } = setDefinitions[id];
+  const entries = sortedEntries(members);
+  const name = setName(id, family);
+  if (type === 'bitmap:port') return { name, type, range: '0-65535', entries };
+  return {
+    name,
+    type,
+    family: family === 'ipv4' ? 'inet' : 'inet6',
+    hashSize: 1024,
+    maxElements: elementsFor(entries.length),
+    entries,
+  };
+}
+
+/** Twice the usual, and again, until all fit: a set's limit then changes rarely as a cluster grows. */
+function elementsFor(count: number): number {
+  let elements = usualElements;
+  while (elements < count) elements *= 2;
+  return elements;
+}
+
+function sortedEntries(members: readonly Member[]): readonly SetEntry[] {
+  const entries = new Map<string, SetEntry>();
+  for (const member of members.toSorted(compareMembers)) {
+    const value = memberText(member);
+    if (!entries.has(value)) entries.set(value, { value, origin: member.origin });
+  }
+  return [...entries.values()];
+}
+
+function memberText({ address, protocol, port, source }: Member): string {
+  if (!address) return String(port);
+  if (protocol === undefined) return address.text;
+  const base = `${address.text},${protocol.toLowerCase()}:${port}`;
+  return source ? `${base},${source.text}` : base;
+}
+
+/** By address as a number, then port, protocol and source. */
+export function compareMembers(a: Member, b: Member): number {
+  return (
+    compareOptional(a.address, b.address, compareAddresses) ||
+    (a.port ?? 0) - (b.port ?? 0) ||
+    compareOptional(a.protocol, b.protocol, (x, y) => protocols.indexOf(x) - protocols.indexOf(y)) ||
+    compareOptional(a.source, b.source, compareSources)
+  );
+}
+
+function compareSources(a: Address | Network, b: Address | Network): number {
+  return compareAddresses(startOf(a), startOf(b)) || lengthOf(a) - lengthOf(b);
+}
+
+function startOf(source: Address | Network): Address {
+  return 'prefixLength' in source ? source.address : source;
+}
+
+function lengthOf(source: Address | Network): number {
+  return 'prefixLength' in source ? source.prefixLength : 128;
+}
+
+function compareOptional<T>(a: T | undefined, b: T | undefined, compare: (a: T, b: T) => number): number {
+  return a === undefined || b === undefined ? 0 : compare(a, b);
+}
