@@ -2,7 +2,7 @@ import type { ServicePort, ServicePortPlaces } from '../cluster/model.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule, RuleArg } from '../kernel/iptables.ts';
 import type { Origin, Place } from '../kernel/origin.ts';
-import type { ServicePlan } from './service-plan.ts';
+import type { ServicePortPlan } from './plan-service-port.ts';
 import { accept, comment, destinationPort, drop, jumpTo, protocolArgs, toNode } from './rule-args.ts';
 
 /** An address of a Service port from outside, with what is written about it. */
@@ -12,7 +12,7 @@ interface ExternalAddress {
 }
 
 /** nat KUBE-SERVICES: packets to the port's addresses go to its chains. */
-export function captureRules(plan: ServicePlan): readonly Rule[] {
+export function captureRules(plan: ServicePortPlan): readonly Rule[] {
   const { port, chains } = plan;
   const rules: Rule[] = [];
   if (!plan.internal.refusal) {
@@ -35,7 +35,7 @@ export function captureRules(plan: ServicePlan): readonly Rule[] {
 }
 
 /** nat KUBE-NODEPORTS: packets to the node port, which source ranges do not bind. */
-export function captureNodePortRules({ port, chains, hasEndpoints }: ServicePlan): readonly Rule[] {
+export function captureNodePortRules({ port, chains, hasEndpoints }: ServicePortPlan): readonly Rule[] {
   if (port.nodePort === 0 || !hasEndpoints) return [];
   const args = [
     comment(port.label),
@@ -47,7 +47,7 @@ export function captureNodePortRules({ port, chains, hasEndpoints }: ServicePlan
 }
 
 /** filter KUBE-SERVICES: packets to the cluster IP that no endpoint takes. */
-export function refuseClusterIPRules({ port, internal: { refusal } }: ServicePlan): readonly Rule[] {
+export function refuseClusterIPRules({ port, internal: { refusal } }: ServicePortPlan): readonly Rule[] {
   if (!refusal) return [];
   const args = [...matchAddress(port, refusal.comment, port.clusterIP), refusal.verdict];
   return [{ args, origin: originOf(port, (places) => places.clusterIP) }];
@@ -57,7 +57,7 @@ export function refuseClusterIPRules({ port, internal: { refusal } }: ServicePla
  * filter KUBE-EXTERNAL-SERVICES: packets to external addresses and the node port that no endpoint takes. Those that
  * the external chain has sent on already no longer have such a destination when they get here.
  */
-export function refuseExternalRules({ port, external: { refusal } }: ServicePlan): readonly Rule[] {
+export function refuseExternalRules({ port, external: { refusal } }: ServicePortPlan): readonly Rule[] {
   if (!refusal) return [];
   const rules: Rule[] = [...externalIPs(port), ...loadBalancerIPs(port)].map(({ address, origin }) => ({
     args: [...matchAddress(port, refusal.comment, address), refusal.verdict],
@@ -77,7 +77,7 @@ export function refuseExternalRules({ port, external: { refusal } }: ServicePlan
 }
 
 /** filter KUBE-PROXY-FIREWALL: packets to load balancer addresses that the firewall chain did not let through. */
-export function firewallDropRules({ port, chains, usesFirewallChain }: ServicePlan): readonly Rule[] {
+export function firewallDropRules({ port, chains, usesFirewallChain }: ServicePortPlan): readonly Rule[] {
   if (!usesFirewallChain) return [];
   const text = `${port.label} traffic not accepted by ${chains.firewall}`;
   return loadBalancerIPs(port).map(({ address, origin }) => ({
@@ -87,7 +87,7 @@ export function firewallDropRules({ port, chains, usesFirewallChain }: ServicePl
 }
 
 /** filter KUBE-NODEPORTS: the health check node port is open whether or not the node has endpoints. */
-export function healthCheckRules({ port }: ServicePlan): readonly Rule[] {
+export function healthCheckRules({ port }: ServicePortPlan): readonly Rule[] {
   if (port.healthCheckNodePort === 0) return [];
   const args = [
     comment(`${port.label} health check node port`),

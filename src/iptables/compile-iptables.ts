@@ -19,8 +19,8 @@ import {
 import { baseChains } from './chain-names.ts';
 import type { ChainContext } from './service-chains.ts';
 import { serviceChains } from './service-chains.ts';
-import type { ServicePlan } from './service-plan.ts';
-import { planService } from './service-plan.ts';
+import type { ServicePortPlan } from './plan-service-port.ts';
+import { planServicePort } from './plan-service-port.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
 const largeClusterEndpoints = 1000;
@@ -51,7 +51,7 @@ export function compileIptables(
 
 function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySettings, family: Family) {
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => planService(port, node));
+  const plans = ports.map((port) => planServicePort(port, node));
   const networks = nodePortNetworks(settings, node, family);
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && networks.containsIPv4Loopback;
   const context: ChainContext = {
@@ -72,7 +72,7 @@ function countEndpoints(ports: readonly ServicePort[]): number {
   return ports.reduce((count, port) => count + port.endpoints.length, 0);
 }
 
-function filterTable(plans: readonly ServicePlan[], settings: ProxySettings, localhostNodePorts: boolean) {
+function filterTable(plans: readonly ServicePortPlan[], settings: ProxySettings, localhostNodePorts: boolean) {
   return byName([
     ...builtInChains.filter,
     { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
@@ -85,7 +85,7 @@ function filterTable(plans: readonly ServicePlan[], settings: ProxySettings, loc
 }
 
 function natTable(
-  plans: readonly ServicePlan[],
+  plans: readonly ServicePortPlan[],
   settings: ProxySettings,
   context: ChainContext,
   toNodePorts: readonly Rule[],

@@ -6,7 +6,7 @@ import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
 import type { Origin } from '../kernel/origin.ts';
 import { matchClusterIP, originOf } from './capture-rules.ts';
 import { comment, fromNode, jumpTo, markForMasquerade, protocolArgs } from './rule-args.ts';
-import type { EndpointTarget, ServicePlan } from './service-plan.ts';
+import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
 
 /** What the chains of all Service ports of one family depend on besides the ports. */
 export interface ChainContext {
@@ -19,7 +19,7 @@ export interface ChainContext {
 }
 
 /** A Service port's own chains in table nat, those in use only, in kube-proxy's order. */
-export function serviceChains(plan: ServicePlan, context: ChainContext): readonly Chain[] {
+export function serviceChains(plan: ServicePortPlan, context: ChainContext): readonly Chain[] {
   if (!plan.hasEndpoints) return [];
   const { chains, clusterTargets, localTargets } = plan;
   const origin = originOf(plan.port, (places) => places.port);
@@ -38,7 +38,7 @@ export function serviceChains(plan: ServicePlan, context: ChainContext): readonl
  * is kept, and what comes from the node and its pods takes the short cut to the endpoints of all nodes, as it would by
  * way of a load balancer outside.
  */
-function externalChain({ port, chains, external }: ServicePlan, context: ChainContext, origin: Origin): Chain {
+function externalChain({ port, chains, external }: ServicePortPlan, context: ChainContext, origin: Origin): Chain {
   const about = `${port.label} external destinations`;
   const toCluster = jumpTo(chains.cluster);
   const rules: Rule[] = [];
@@ -57,7 +57,7 @@ function externalChain({ port, chains, external }: ServicePlan, context: ChainCo
 }
 
 /** KUBE-FW-: what comes from a source range goes on to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
-function firewallChain({ port, chains }: ServicePlan, context: ChainContext, origin: Origin): Chain {
+function firewallChain({ port, chains }: ServicePortPlan, context: ChainContext, origin: Origin): Chain {
   const about = comment(`${port.label} loadbalancer IP`);
   const toExternal = jumpTo(chains.external);
   const rules: Rule[] = port.sourceRanges.map((range, index) => ({
@@ -80,7 +80,7 @@ function firewallChain({ port, chains }: ServicePlan, context: ChainContext, ori
 /** KUBE-SVC- or KUBE-SVL-: spreads packets over the endpoints of one policy. */
 function policyChain(
   name: string,
-  plan: ServicePlan,
+  plan: ServicePortPlan,
   targets: readonly EndpointTarget[],
   context: ChainContext,
   origin: Origin,

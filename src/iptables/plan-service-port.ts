@@ -7,7 +7,7 @@ import { endpointChainName, serviceChainNames } from './chain-names.ts';
 import { drop, jumpTo, reject } from './rule-args.ts';
 
 /** What becomes of the packets to one Service port on one node: decided here, written as rules elsewhere. */
-export interface ServicePlan {
+export interface ServicePortPlan {
   readonly port: ServicePort;
   /** Whether any node could serve the port. Without, it has no chains and no rules in table nat. */
   readonly hasEndpoints: boolean;
@@ -49,7 +49,7 @@ export interface EndpointTarget {
 }
 
 /** Decides what kube-proxy's iptables proxier decides at the head of its loop over Service ports (syncProxyRules). */
-export function planService(port: ServicePort, node: Pick<NodeContext, 'name' | 'zone'>): ServicePlan {
+export function planServicePort(port: ServicePort, node: Pick<NodeContext, 'name' | 'zone'>): ServicePortPlan {
   const choice = chooseEndpoints(port, node);
   const chains = serviceChainNames(port);
   const targets = choice.reachable.map((endpoint) => makeTarget(port, endpoint));
