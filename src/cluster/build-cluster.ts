@@ -121,7 +121,7 @@ function makeServicePort(
   endpoints: ReadonlyMap<PortKey, readonly Endpoint[]>,
 ): ServicePort {
   const { namespace, name } = service.metadata;
-  const { externalIPIndexes, ingressIndexes, ...fields } = shared;
+  const { externalIPIndexes, ingressIndexes, rangeIndexes, ...fields } = shared;
   return {
     ...fields,
     namespace,
@@ -132,7 +132,7 @@ function makeServicePort(
     port: port.port,
     nodePort: port.nodePort,
     endpoints: endpoints.get(`${port.name}/${port.protocol}`) ?? [],
-    places: placesOf(source, index, externalIPIndexes, ingressIndexes),
+    places: placesOf(source, index, { externalIPIndexes, ingressIndexes, rangeIndexes }),
   };
 }
 
@@ -160,16 +160,18 @@ function addressesOf(service: Service, family: Family) {
     service.ingress.map(({ ip, ipMode }) => (ipMode === 'VIP' ? (ip ?? '') : '')),
     family,
   );
-  const ranges = service.spec.loadBalancerSourceRanges
-    .flatMap((range) => parseNetwork(range.trim()) ?? [])
-    .filter((range) => range.family === family);
+  const ranges = service.spec.loadBalancerSourceRanges.flatMap((text, index) => {
+    const range = parseNetwork(text.trim());
+    return range?.family === family ? [[index, range] as const] : [];
+  });
   return {
     externalIPs: externalIPs.map(([, address]) => address),
     externalIPIndexes: externalIPs.map(([index]) => index),
     loadBalancerIPs: ingress.map(([, address]) => address),
     ingressIndexes: ingress.map(([index]) => index),
     // A range of length zero lets everybody in, as no range at all does.
-    sourceRanges: ranges.some((range) => range.prefixLength === 0) ? [] : ranges,
+    sourceRanges: ranges.some(([, range]) => range.prefixLength === 0) ? [] : ranges.map(([, range]) => range),
+    rangeIndexes: ranges.map(([index]) => index),
   };
 }
 
@@ -191,16 +193,15 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
 function placesOf(
   source: Source,
   index: number,
-  externalIPIndexes: readonly number[],
-  ingressIndexes: readonly number[],
+  at: Pick<AddressFields, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>,
 ): ServicePortPlaces {
   return {
     port: source.place(['spec', 'ports', index]),
     clusterIP: source.place(['spec', 'clusterIP']),
     nodePort: source.place(['spec', 'ports', index, 'nodePort']),
-    externalIP: (at) => source.place(['spec', 'externalIPs', externalIPIndexes[at] ?? 0]),
-    ingress: (at) => source.place(['status', 'loadBalancer', 'ingress', ingressIndexes[at] ?? 0, 'ip']),
-    sourceRange: (at) => source.place(['spec', 'loadBalancerSourceRanges', at]),
+    externalIP: (i) => source.place(['spec', 'externalIPs', at.externalIPIndexes[i] ?? 0]),
+    ingress: (i) => source.place(['status', 'loadBalancer', 'ingress', at.ingressIndexes[i] ?? 0, 'ip']),
+    sourceRange: (i) => source.place(['spec', 'loadBalancerSourceRanges', at.rangeIndexes[i] ?? 0]),
   };
 }
 

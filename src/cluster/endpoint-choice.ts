@@ -39,7 +39,12 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
 
 /** Whether the endpoint runs on the node; on no node where the node has no name. */
 export function isLocal(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
-  return node.name !== '' && endpoint.nodeName === node.name;
+  return isLocalNode(endpoint.nodeName, node);
+}
+
+/** Whether an endpoint's node is this one. */
+export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext, 'name'>): boolean {
+  return node.name !== '' && nodeName === node.name;
 }
 
 /** Whether the port is reached by anything but its cluster IP. */

@@ -1,0 +1,87 @@
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { BundleFiles } from './make-bundle.ts';
+import { bundleFileNames } from './manifest.ts';
+
+/** Why a folder is left alone. */
+export type FolderProblem =
+  | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
+  | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
+
+const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
+
+/**
+ * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
+ * that nobody ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
+ * anything in it that no bundle has is left alone: `-o` may name somebody's home.
+ */
+export async function replaceFolder(folder: string, files: BundleFiles): Promise<FolderProblem | undefined> {
+  const target = resolve(folder);
+  try {
+    const present = await listFolder(target);
+    const strangers = present.filter((name) => !knownNames.has(name));
+    if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
+    await mkdir(dirname(target), { recursive: true });
+    const fresh = await mkdtemp(join(dirname(target), `.${basename(target)}.`));
+    try {
+      await writeFiles(fresh, files);
+      await swapIn(fresh, target);
+    } finally {
+      await rm(fresh, { recursive: true, force: true });
+    }
+    return undefined;
+  } catch (error) {
+    return { kind: 'io', folder, reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */
+export async function readFolder(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(folder)).filter((name) => knownNames.has(name)).toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  return new Map(names.map((name, i) => [name, texts[i] ?? '']));
+}
+
+async function listFolder(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+async function writeFiles(folder: string, files: BundleFiles): Promise<void> {
+  for (const [name, text] of files) {
+    const file = await open(join(folder, name), 'wx', 0o644);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** No rename replaces a folder that is not empty, so the old one steps aside first. */
+async function swapIn(fresh: string, target: string): Promise<void> {
+  const aside = `${fresh}.old`;
+  const stepped = await rename(target, aside).then(
+    () => true,
+    (error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return false;
+      throw error;
+    },
+  );
+  try {
+    await rename(fresh, target);
+  } catch (error) {
+    if (stepped) await rename(aside, target);
+    throw error;
+  }
+  await rm(aside, { recursive: true, force: true });
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

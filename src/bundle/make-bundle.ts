@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { isLocalNode } from '../cluster/endpoint-choice.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Family } from '../kernel/family.ts';
+import { formatSets } from '../kernel/ipset.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { formatTables } from '../kernel/iptables.ts';
+import { formatVirtualServers } from '../kernel/ipvs.ts';
+import { formatLinks } from '../kernel/link.ts';
+import { formatModules } from '../kernel/modules.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { formatSysctls } from '../kernel/sysctl.ts';
+import type { AssignedService, BundleFileName, HealthCheck, Manifest } from './manifest.ts';
+import { bundleFileNames, formatVersion } from './manifest.ts';
+import { writeServices } from './services-file.ts';
+
+/** Everything that goes into a bundle. */
+export interface BundleContent {
+  readonly state: KernelState;
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+  readonly families: readonly Family[];
+  readonly assigned: readonly AssignedService[];
+  readonly kpcVersion: string;
+}
+
+/** File name → text, of a whole bundle, manifest.json first. */
+export type BundleFiles = ReadonlyMap<string, string>;
+
+/** The kube-proxy that the rules follow. */
+const kubeProxyVersion = 'v1.36.3';
+
+/** Writes a bundle as text. The same content gives the same bytes on any machine. */
+export function makeBundle(content: BundleContent): BundleFiles {
+  const files = new Map<BundleFileName, string>();
+  for (const name of bundleFileNames) {
+    const text = formatFile(name, content);
+    if (text !== undefined) files.set(name, text);
+  }
+  const manifest = makeManifest(content, files);
+  return new Map<string, string>([['manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`], ...files]);
+}
+
+/** The text of one file of the bundle; undefined where the mode or the families have no such file. */
+export function formatFile(name: BundleFileName, { state, cluster, settings }: BundleContent): string | undefined {
+  const ipvs = settings.mode === 'ipvs';
+  switch (name) {
+    case 'modules.conf':
+      return formatModules(state.modules);
+    case 'sysctl.conf':
+      return formatSysctls(state.sysctls);
+    case 'ipset.restore':
+      return ipvs ? formatSets(state.sets) : undefined;
+    case 'iptables.restore':
+      return formatFamily(state.iptables.ipv4);
+    case 'ip6tables.restore':
+      return formatFamily(state.iptables.ipv6);
+    case 'ipvsadm.restore':
+      return ipvs ? formatVirtualServers(state.virtualServers) : undefined;
+    case 'ip.batch':
+      return ipvs ? formatLinks(state.links) : undefined;
+    case 'services.json':
+      return writeServices(cluster);
+  }
+}
+
+function formatFamily(tables: Tables | undefined): string | undefined {
+  return tables && formatTables(tables);
+}
+
+function makeManifest(content: BundleContent, files: ReadonlyMap<BundleFileName, string>): Manifest {
+  const { state, node, settings } = content;
+  return {
+    formatVersion,
+    kpcVersion: content.kpcVersion,
+    kubeProxyVersion,
+    mode: settings.mode,
+    node: {
+      name: node.name,
+      zone: node.zone,
+      podCIDRs: node.podCIDRs.map(({ text }) => text),
+      nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
+      hostAddresses: node.hostAddresses.map(({ text }) => text),
+    },
+    families: content.families,
+    settings,
+    ipvsTimeouts: state.ipvsTimeouts ?? null,
+    healthChecks: countHealthChecks(content.cluster, node, content.families),
+    assigned: content.assigned,
+    tools: leastVersions(settings.mode),
+    counts: countState(content),
+    files: Object.fromEntries([...files].map(([name, text]) => [name, sha256(text)])),
+  };
+}
+
+/** The oldest tools whose formats the files keep to. */
+function leastVersions(mode: ProxySettings['mode']): Readonly<Record<string, string>> {
+  // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
+  return mode === 'ipvs' ? { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' } : { iptables: '1.6.2' };
+}
+
+function countState({ state, cluster }: BundleContent): Readonly<Record<string, number>> {
+  const chains = Object.values(state.iptables)
+    .flatMap((tables) => Object.values(tables))
+    .flatMap((table) => [...table.values()]);
+  return {
+    services: new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`)).size,
+    servicePorts: new Set(cluster.servicePorts.map(({ label, protocol }) => `${label} ${protocol}`)).size,
+    virtualServers: state.virtualServers.length,
+    realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
+    addresses: sum(state.links.map(({ addresses }) => addresses.length)),
+    sets: state.sets.length,
+    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    chains: chains.length,
+    rules: sum(chains.map(({ rules }) => rules.length)),
+  };
+}
+
+function countHealthChecks(cluster: Cluster, node: NodeContext, families: readonly Family[]): readonly HealthCheck[] {
+  const checks = new Map<string, HealthCheck>();
+  for (const check of cluster.healthChecks) {
+    if (!families.includes(check.family)) continue;
+    const service = `${check.namespace}/${check.service}`;
+    const count = check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length;
+    const known = checks.get(service)?.localEndpoints;
+    checks.set(service, { port: check.port, service, localEndpoints: { ...known, [check.family]: count } });
+  }
+  return [...checks.values()].sort((a, b) => a.port - b.port);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

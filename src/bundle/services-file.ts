@@ -1,0 +1,187 @@
+import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { servicePortLabel } from '../cluster/model.ts';
+import { compareServicePorts } from '../cluster/build-cluster.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
+
+/**
+ * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
+ * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
+ */
+export function writeServices(cluster: Cluster): string {
+  const lines = ['{', '"services": ['];
+  pushList(lines, cluster.services, (service) => [JSON.stringify(serviceRecord(service))]);
+  lines.push('],', '"servicePorts": [');
+  pushList(lines, cluster.servicePorts, servicePortLines);
+  lines.push('],', '"healthChecks": [');
+  pushList(lines, cluster.healthChecks, (check) => [JSON.stringify(check)]);
+  lines.push(']', '}', '');
+  return lines.join('\n');
+}
+
+/** Appends each item's lines, with a comma after every item but the last. */
+function pushList<T>(lines: string[], items: readonly T[], format: (item: T) => readonly string[]): void {
+  for (const [index, item] of items.entries()) {
+    for (const line of format(item)) lines.push(line);
+    if (index < items.length - 1) lines.push(`${lines.pop() ?? ''},`);
+  }
+}
+
+function servicePortLines(port: ServicePort): readonly string[] {
+  const head = JSON.stringify(servicePortRecord(port)).slice(0, -1);
+  if (port.endpoints.length === 0) return [`${head},"endpoints":[]}`];
+  const last = port.endpoints.length - 1;
+  return [
+    `${head},"endpoints":[`,
+    ...port.endpoints.map((endpoint, i) => ` ${JSON.stringify(endpointRecord(endpoint))}${i < last ? ',' : ''}`),
+    ']}',
+  ];
+}
+
+/** The records are the file's format: fields at their usual value are left out. */
+type ServiceRecord = Omit<ServiceInfo, 'place'>;
+
+interface ServicePortRecord {
+  readonly namespace: string;
+  readonly service: string;
+  readonly port: string;
+  readonly protocol: ServicePort['protocol'];
+  readonly family: ServicePort['family'];
+  readonly clusterIP: string;
+  readonly number: number;
+  readonly nodePort?: number | undefined;
+  readonly externalIPs?: readonly string[] | undefined;
+  readonly loadBalancerIPs?: readonly string[] | undefined;
+  readonly sourceRanges?: readonly string[] | undefined;
+  readonly affinitySeconds?: number | undefined;
+  readonly internalTrafficPolicy?: 'Local' | undefined;
+  readonly externalTrafficPolicy?: 'Local' | undefined;
+  readonly healthCheckNodePort?: number | undefined;
+  readonly scheduler?: string | undefined;
+  readonly forwarding?: ServicePort['forwarding'] | undefined;
+}
+
+interface EndpointRecord {
+  readonly address: string;
+  readonly port: number;
+  readonly node?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly ready?: false | undefined;
+  readonly serving?: false | undefined;
+  readonly terminating?: true | undefined;
+  readonly zoneHints?: readonly string[] | undefined;
+  readonly nodeHints?: readonly string[] | undefined;
+}
+
+function serviceRecord({ place: _, ...service }: ServiceInfo): ServiceRecord {
+  return service;
+}
+
+function servicePortRecord(port: ServicePort): ServicePortRecord {
+  return {
+    namespace: port.namespace,
+    service: port.service,
+    port: port.portName,
+    protocol: port.protocol,
+    family: port.family,
+    clusterIP: port.clusterIP.text,
+    number: port.port,
+    nodePort: port.nodePort || undefined,
+    externalIPs: unlessEmpty(port.externalIPs.map(({ text }) => text)),
+    loadBalancerIPs: unlessEmpty(port.loadBalancerIPs.map(({ text }) => text)),
+    sourceRanges: unlessEmpty(port.sourceRanges.map(({ text }) => text)),
+    affinitySeconds: port.affinitySeconds,
+    internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : undefined,
+    externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : undefined,
+    healthCheckNodePort: port.healthCheckNodePort || undefined,
+    scheduler: port.scheduler,
+    forwarding: port.forwarding === 'masquerade' ? undefined : port.forwarding,
+  };
+}
+
+function endpointRecord(endpoint: Endpoint): EndpointRecord {
+  return {
+    address: endpoint.address.text,
+    port: endpoint.port,
+    node: endpoint.nodeName,
+    zone: endpoint.zone,
+    ready: endpoint.ready ? undefined : false,
+    serving: endpoint.serving ? undefined : false,
+    terminating: endpoint.terminating ? true : undefined,
+    zoneHints: unlessEmpty(endpoint.zoneHints),
+    nodeHints: unlessEmpty(endpoint.nodeHints),
+  };
+}
+
+function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
+/**
+ * Reads services.json back. Its bytes are vouched for by the manifest's checksum, so what is not as writeServices
+ * wrote it is a broken bundle: throws a SyntaxError or TypeError, which readBundle reports.
+ */
+export function readServices(text: string): Cluster {
+  const file = JSON.parse(text) as {
+    readonly services: readonly ServiceRecord[];
+    readonly servicePorts: readonly (ServicePortRecord & { readonly endpoints: readonly EndpointRecord[] })[];
+    readonly healthChecks: readonly ServiceHealthCheck[];
+  };
+  return {
+    services: file.services,
+    servicePorts: file.servicePorts.map(readServicePort).sort(compareServicePorts),
+    healthChecks: file.healthChecks,
+  };
+}
+
+function readServicePort(record: ServicePortRecord & { readonly endpoints: readonly EndpointRecord[] }): ServicePort {
+  return {
+    namespace: record.namespace,
+    service: record.service,
+    portName: record.port,
+    protocol: record.protocol,
+    family: record.family,
+    label: servicePortLabel(record.namespace, record.service, record.port),
+    clusterIP: readAddress(record.clusterIP),
+    port: record.number,
+    nodePort: record.nodePort ?? 0,
+    externalIPs: (record.externalIPs ?? []).map(readAddress),
+    loadBalancerIPs: (record.loadBalancerIPs ?? []).map(readAddress),
+    sourceRanges: (record.sourceRanges ?? []).map(readNetwork),
+    affinitySeconds: record.affinitySeconds,
+    internalPolicyLocal: record.internalTrafficPolicy === 'Local',
+    externalPolicyLocal: record.externalTrafficPolicy === 'Local',
+    healthCheckNodePort: record.healthCheckNodePort ?? 0,
+    scheduler: record.scheduler,
+    forwarding: record.forwarding ?? 'masquerade',
+    endpoints: record.endpoints.map(readEndpoint),
+  };
+}
+
+function readEndpoint(record: EndpointRecord): Endpoint {
+  const address = readAddress(record.address);
+  return {
+    address,
+    port: record.port,
+    label: joinHostPort(address.text, record.port),
+    nodeName: record.node,
+    zone: record.zone,
+    ready: record.ready ?? true,
+    serving: record.serving ?? true,
+    terminating: record.terminating ?? false,
+    zoneHints: record.zoneHints ?? [],
+    nodeHints: record.nodeHints ?? [],
+  };
+}
+
+function readAddress(text: string): Address {
+  const address = parseAddress(text);
+  if (!address) throw new TypeError(`"${text}" is no address`);
+  return address;
+}
+
+function readNetwork(text: string): Network {
+  const network = parseNetwork(text);
+  if (!network) throw new TypeError(`"${text}" is no network`);
+  return network;
+}
