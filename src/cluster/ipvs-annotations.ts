@@ -1,4 +1,7 @@
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
+import type { Diagnostic } from './diagnostic.ts';
+import type { Cluster, ServicePort } from './model.ts';
+import type { Service, Sourced } from './objects.ts';
 
 /** kpc's own annotations of a Service; kube-proxy knows neither. */
 export const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
@@ -21,4 +24,65 @@ export function readScheduler(annotations: Annotations): string | undefined {
 export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
   const method = annotations[forwardingAnnotation];
   return forwardingMethods.find((known) => known === method);
+}
+
+/**
+ * Checks kpc's annotations of all Services: values that exist, and no forwarding method that would have to change a
+ * port. Only masquerading rewrites packets; a direct or tunnelled packet reaches the pod with the port it came with.
+ */
+export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Diagnostic[] {
+  const annotated = services.filter(({ object: { metadata } }) =>
+    [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
+  );
+  return annotated.flatMap((service) => [
+    ...checkValue(service, schedulerAnnotation, schedulers),
+    ...checkValue(service, forwardingAnnotation, forwardingMethods),
+    ...checkPorts(service, cluster),
+  ]);
+}
+
+function checkValue(
+  { object, source }: Sourced<Service>,
+  annotation: string,
+  known: readonly string[],
+): readonly Diagnostic[] {
+  const value = object.metadata.annotations[annotation];
+  if (value === undefined || known.includes(value)) return [];
+  const text = `${annotation} is "${value}": one of ${known.join(', ')} is right`;
+  return [{ severity: 'error', code: 'bad-annotation', text, place: annotationPlace(source, annotation) }];
+}
+
+function checkPorts({ object, source }: Sourced<Service>, cluster: Cluster): readonly Diagnostic[] {
+  const { namespace, name } = object.metadata;
+  const method = readForwardingMethod(object.metadata.annotations);
+  if (method === undefined || method === 'masquerade') return [];
+  const place = annotationPlace(source, forwardingAnnotation);
+  const changes = cluster.servicePorts
+    .filter((port) => port.namespace === namespace && port.service === name)
+    .flatMap(portChanges);
+  return [...new Set(changes)].map((change) => ({
+    severity: 'error',
+    code: 'forwarding-changes-port',
+    text: `${forwardingAnnotation} is "${method}", which cannot change a port, but ${change}`,
+    place,
+  }));
+}
+
+/** Each port number that a packet to the Service port would have to be given on its way. */
+function portChanges(port: ServicePort): readonly string[] {
+  const targets = [...new Set(port.endpoints.map((endpoint) => endpoint.port))];
+  return [
+    ...targets
+      .filter((target) => target !== port.port)
+      .map((target) => `${port.label} has port ${port.port} and its endpoints port ${target}: make them equal`),
+    ...(port.nodePort === 0
+      ? []
+      : [
+          `${port.label} has node port ${port.nodePort}: use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer`,
+        ]),
+  ];
+}
+
+function annotationPlace(source: Sourced<Service>['source'], annotation: string) {
+  return source.place(['metadata', 'annotations', annotation]);
 }

@@ -1,0 +1,46 @@
+import type { Address } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { Place } from '../kernel/origin.ts';
+import type { Diagnostic } from './diagnostic.ts';
+import type { Cluster, ServicePort } from './model.ts';
+
+/** An address, port and protocol that a Service port wants for itself. */
+interface Claim {
+  /** As people write it: "10.96.0.1:80/TCP", or "node port 30080/TCP". */
+  readonly what: string;
+  readonly place: Place | undefined;
+}
+
+/**
+ * Warns of Service ports that claim the same address, port and protocol. kube-proxy serves whichever it happened to
+ * program last; kpc serves the first by namespace, name, port name and protocol, in every mode.
+ */
+export function findConflicts(cluster: Cluster): readonly Diagnostic[] {
+  const holders = new Map<string, ServicePort>();
+  const diagnostics = new Map<string, Diagnostic>();
+  for (const port of cluster.servicePorts) {
+    for (const { what, place } of claimsOf(port)) {
+      const holder = holders.get(what);
+      if (!holder) holders.set(what, port);
+      else if (holder.label !== port.label || holder.protocol !== port.protocol) {
+        const text = `${what} is claimed by ${holder.label} and ${port.label}: ${holder.label} gets it, in every run`;
+        diagnostics.set(text, { severity: 'warning', code: 'address-conflict', text, place });
+      }
+    }
+  }
+  return [...diagnostics.values()];
+}
+
+function claimsOf(port: ServicePort): readonly Claim[] {
+  const at = (address: Address, place: Place | undefined): Claim => ({
+    what: `${joinHostPort(address.text, port.port)}/${port.protocol}`,
+    place,
+  });
+  const nodePort = { what: `node port ${port.nodePort}/${port.protocol}`, place: port.places?.nodePort };
+  return [
+    at(port.clusterIP, port.places?.clusterIP),
+    ...port.externalIPs.map((address, i) => at(address, port.places?.externalIP(i))),
+    ...port.loadBalancerIPs.map((address, i) => at(address, port.places?.ingress(i))),
+    ...(port.nodePort === 0 ? [] : [nodePort]),
+  ];
+}
