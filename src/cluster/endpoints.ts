@@ -1,6 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { groupBy } from './group-by.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, SliceEndpoint, Sourced } from './objects.ts';
 
@@ -15,19 +16,10 @@ export type SlicesByService = ReadonlyMap<string, readonly Sourced<EndpointSlice
  * two slices name one endpoint. Slices without the service label belong to no Service and are left out.
  */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
-  const groups = new Map<string, Sourced<EndpointSlice>[]>();
-  for (const slice of slices) {
-    const { namespace, labels } = slice.object.metadata;
-    const service = labels[serviceNameLabel];
-    if (!service) continue;
-    const key = `${namespace}/${service}`;
-    const group = groups.get(key);
-    if (group) group.push(slice);
-    else groups.set(key, [slice]);
-  }
-  for (const group of groups.values())
-    group.sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
-  return groups;
+  const sorted = slices
+    .filter(({ object }) => Boolean(object.metadata.labels[serviceNameLabel]))
+    .sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
+  return groupBy(sorted, ({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`);
 }
 
 /** Whether kube-proxy never sees the slice: its informer leaves out slices of headless Services by their label. */

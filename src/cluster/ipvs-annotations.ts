@@ -1,5 +1,6 @@
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
 import type { Diagnostic } from './diagnostic.ts';
+import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
 
@@ -34,11 +35,16 @@ export function checkAnnotations(services: readonly Sourced<Service>[], cluster:
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),
   );
-  return annotated.flatMap((service) => [
-    ...checkValue(service, schedulerAnnotation, schedulers),
-    ...checkValue(service, forwardingAnnotation, forwardingMethods),
-    ...checkPorts(service, cluster),
-  ]);
+  if (annotated.length === 0) return [];
+  const portsOf = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  return annotated.flatMap((service) => {
+    const { namespace, name } = service.object.metadata;
+    return [
+      ...checkValue(service, schedulerAnnotation, schedulers),
+      ...checkValue(service, forwardingAnnotation, forwardingMethods),
+      ...checkPorts(service, portsOf.get(`${namespace}/${name}`) ?? []),
+    ];
+  });
 }
 
 function checkValue(
@@ -52,15 +58,11 @@ function checkValue(
   return [{ severity: 'error', code: 'bad-annotation', text, place: annotationPlace(source, annotation) }];
 }
 
-function checkPorts({ object, source }: Sourced<Service>, cluster: Cluster): readonly Diagnostic[] {
-  const { namespace, name } = object.metadata;
+function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Diagnostic[] {
   const method = readForwardingMethod(object.metadata.annotations);
   if (method === undefined || method === 'masquerade') return [];
   const place = annotationPlace(source, forwardingAnnotation);
-  const changes = cluster.servicePorts
-    .filter((port) => port.namespace === namespace && port.service === name)
-    .flatMap(portChanges);
-  return [...new Set(changes)].map((change) => ({
+  return [...new Set(ports.flatMap(portChanges))].map((change) => ({
     severity: 'error',
     code: 'forwarding-changes-port',
     text: `${forwardingAnnotation} is "${method}", which cannot change a port, but ${change}`,
