@@ -71,13 +71,6 @@ export type Target =
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** A line of a tool's output that kpc cannot read; line counts from 1. */
-export interface UnreadLine {
-  readonly line: number;
-  readonly text: string;
-  readonly reason: string;
-}
-
 /** The order in which tables are written, so that nat stands before filter as in kube-proxy's own restore input. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
@@ -264,7 +257,7 @@ function formatWords(words: readonly string[]): string {
  * One word of a restore file: as it is where that is safe, else in double quotes, with a backslash before a quote or
  * backslash. A line break cannot be written at all, and must have been refused long before.
  */
-function formatWord(word: string): string {
+export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
   if (/[\n\r\0]/.test(word)) throw new Error(`a line break in a rule: ${JSON.stringify(word)}`);
   return `"${word.replace(/["\\]/g, '\\$&')}"`;

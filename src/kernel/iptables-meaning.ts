@@ -1,0 +1,195 @@
+import { parseAddress, parseNetwork } from './address.ts';
+import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
+
+/**
+ * One text for all the ways to write a rule: kube-proxy's, and those of iptables-save in its legacy and nft variants.
+ * Two rules of one family do the same to a packet where their meanings are equal. The text is itself a rule.
+ */
+export function ruleMeaning(rule: Rule): string {
+  return formatRule({ args: canonicalArgs(rule.args) });
+}
+
+/**
+ * The order of arguments in a meaning: what iptables itself looks at, as iptables-save prints it, then the comment, the
+ * matches, the target. The kernel goes through the matches one by one, so one that remembers or counts (recent, limit)
+ * sees the packets that the ones before it let through, and the others must not move across it.
+ */
+const ranks: { readonly [K in RuleArg['kind']]: number } = {
+  source: 0,
+  destination: 1,
+  'in-interface': 2,
+  'out-interface': 3,
+  protocol: 4,
+  comment: 5,
+  module: 6,
+  'source-port': 7,
+  'destination-port': 8,
+  mark: 9,
+  'conntrack-state': 10,
+  'address-type': 11,
+  'match-set': 12,
+  'physdev-is-in': 13,
+  ipvs: 14,
+  statistic: 15,
+  recent: 15,
+  other: 15,
+  jump: 16,
+};
+const lastHeader = ranks.comment;
+const stateful = ranks.statistic;
+
+function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
+  const canonical: RuleArg[] = [];
+  const groups: number[] = [];
+  let group = 1;
+  for (const arg of args) {
+    const one = canonicalArg(arg);
+    if (!one) continue;
+    const rank = ranks[one.kind];
+    if (rank === stateful) group++;
+    canonical.push(one);
+    groups.push((rank <= lastHeader ? 0 : rank === ranks.jump ? args.length + 2 : group) * 32 + rank);
+    if (rank === stateful) group++;
+  }
+  return sortByKey(canonical, groups);
+}
+
+/** Insertion sort: rules have few arguments, which are nearly in order. Equal ones go by their text, but for comments. */
+function sortByKey(args: RuleArg[], keys: number[]): RuleArg[] {
+  for (let i = 1; i < args.length; i++) {
+    const arg = args[i];
+    const key = keys[i];
+    if (arg === undefined || key === undefined) continue;
+    let at = i - 1;
+    while (at >= 0 && isAfter(args[at], keys[at] ?? 0, arg, key)) {
+      args[at + 1] = args[at] ?? arg;
+      keys[at + 1] = keys[at] ?? 0;
+      at--;
+    }
+    args[at + 1] = arg;
+    keys[at + 1] = key;
+  }
+  return args;
+}
+
+function isAfter(left: RuleArg | undefined, leftKey: number, right: RuleArg, rightKey: number): boolean {
+  if (leftKey !== rightKey) return leftKey > rightKey;
+  return left !== undefined && formatRule({ args: [left] }) > formatRule({ args: [right] });
+}
+
+/** Undefined where the argument says nothing that the others do not. */
+function canonicalArg(arg: RuleArg): RuleArg | undefined {
+  switch (arg.kind) {
+    case 'source':
+    case 'destination': {
+      const cidr = canonicalCidr(arg.cidr);
+      // iptables-save leaves out a network that holds every address.
+      if (cidr.endsWith('/0') && !arg.negated) return undefined;
+      return cidr === arg.cidr ? arg : { ...arg, cidr };
+    }
+    case 'protocol': {
+      const protocol = protocolNames.get(arg.protocol.toLowerCase()) ?? arg.protocol.toLowerCase();
+      if (protocol === 'all' && !arg.negated) return undefined;
+      return protocol === arg.protocol ? arg : { ...arg, protocol };
+    }
+    case 'module':
+      // `-m tcp` alone asks for nothing that `-p tcp`, without which iptables refuses it, does not.
+      return arg.name === 'tcp' || arg.name === 'udp' || arg.name === 'sctp' ? undefined : arg;
+    case 'conntrack-state':
+      return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
+    case 'address-type':
+      return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
+    case 'ipvs':
+      return { ...arg, address: canonicalHost(arg.address), protocol: arg.protocol.toLowerCase() };
+    case 'statistic':
+      return { kind: 'statistic', probability: storedProbability(arg.probability) };
+    case 'jump':
+      return canonicalJump(arg.target, arg.goto === true);
+    case 'in-interface':
+    case 'out-interface':
+      // `+` is every interface.
+      return arg.name === '+' && !arg.negated ? undefined : arg;
+    case 'comment':
+    case 'destination-port':
+    case 'source-port':
+    case 'mark':
+    case 'match-set':
+    case 'physdev-is-in':
+    case 'recent':
+    case 'other':
+      return arg;
+    default:
+      return arg satisfies never;
+  }
+}
+
+const protocolNames: ReadonlyMap<string, string> = new Map([
+  ['0', 'all'],
+  ['1', 'icmp'],
+  ['6', 'tcp'],
+  ['17', 'udp'],
+  ['58', 'ipv6-icmp'],
+  ['icmpv6', 'ipv6-icmp'],
+  ['132', 'sctp'],
+]);
+
+const plainIpv4 = /^(?:[1-9]?\d\.|1\d\d\.|2[0-4]\d\.|25[0-5]\.){3}(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])$/;
+
+/** "10.0.0.1" → "10.0.0.1/32"; host bits cleared; what is not an address stays as it is. */
+function canonicalCidr(text: string): string {
+  if (!text.includes('/')) {
+    if (plainIpv4.test(text)) return `${text}/32`;
+    const address = parseAddress(text);
+    return address ? `${address.text}/${address.family === 'ipv4' ? 32 : 128}` : text;
+  }
+  if (text.endsWith('/32') && plainIpv4.test(text.slice(0, -3))) return text;
+  return parseNetwork(text)?.text ?? text;
+}
+
+/** The address of `--vaddr`, which has no mask where it is a single one. */
+function canonicalHost(text: string): string {
+  const cidr = canonicalCidr(text);
+  return cidr.endsWith(text.includes(':') ? '/128' : '/32') ? cidr.slice(0, cidr.lastIndexOf('/')) : cidr;
+}
+
+/** The kernel keeps a probability as a number of 31 bits, which iptables-save prints with eleven decimals. */
+function storedProbability(text: string): string {
+  const probability = Number(text);
+  return probability >= 0 && probability <= 1 ? (Math.round(probability * 2 ** 31) / 2 ** 31).toFixed(11) : text;
+}
+
+function canonicalJump(target: Target, goto: boolean): RuleArg {
+  const canonical = canonicalTarget(target);
+  return goto ? { kind: 'jump', target: canonical, goto } : { kind: 'jump', target: canonical };
+}
+
+function canonicalTarget(target: Target): Target {
+  switch (target.kind) {
+    case 'reject':
+      // The defaults of the two families, which iptables-save writes out.
+      return target.with === 'icmp-port-unreachable' || target.with === 'icmp6-port-unreachable'
+        ? { kind: 'reject' }
+        : target;
+    case 'mark':
+      return { kind: 'mark', operation: 'set', value: target.value, mask: target.mask };
+    case 'dnat':
+      return { kind: 'dnat', to: canonicalDestination(target.to) };
+    case 'chain':
+    case 'accept':
+    case 'drop':
+    case 'return':
+    case 'masquerade':
+    case 'other':
+      return target;
+    default:
+      return target satisfies never;
+  }
+}
+
+const bracketed = /^\[(.*)\](:\d+)?$/;
+
+function canonicalDestination(text: string): string {
+  const match = bracketed.exec(text);
+  const address = match?.[1] === undefined ? undefined : parseAddress(match[1]);
+  return address ? `[${address.text}]${match?.[2] ?? ''}` : text;
+}

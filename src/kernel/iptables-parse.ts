@@ -1,0 +1,108 @@
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type RuleArg,
+  type TableName,
+  type Tables,
+} from './iptables.ts';
+import { parseRuleWords } from './iptables-rule.ts';
+import { splitWords } from './iptables-words.ts';
+import type { UnreadLine } from './unread-line.ts';
+
+/** A chain while its lines are read. */
+interface DraftChain {
+  readonly name: string;
+  readonly rules: Rule[];
+  policy?: Chain['policy'];
+}
+
+/**
+ * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
+ * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters.
+ */
+export function parseIptablesSave(text: string): { readonly tables: Tables; readonly unread: readonly UnreadLine[] } {
+  const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
+  const unread: UnreadLine[] = [];
+  let table: TableName | undefined;
+  let number = 0;
+  for (const raw of text.split('\n')) {
+    number++;
+    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const first = line.charCodeAt(0);
+    if (line === '' || first === hash) continue;
+    let reason: string | undefined;
+    if (first === asterisk) {
+      table = tableNames.find((name) => name === line.slice(1).trim());
+      if (table) tables[table] ??= new Map();
+      else reason = 'not a table that iptables has';
+    } else if (line === 'COMMIT') {
+      table = undefined;
+    } else if (line.trim() !== '') {
+      reason = table ? readLine(table, (tables[table] ??= new Map()), line) : 'outside a table';
+    }
+    if (reason !== undefined) unread.push({ line: number, text: line, reason });
+  }
+  return { tables, unread };
+}
+
+const asterisk = 42;
+const colon = 58;
+const hash = 35;
+const bracket = 91;
+
+/** Reads a line of a table. Returns why it cannot be read. */
+function readLine(table: TableName, chains: Map<string, DraftChain>, line: string): string | undefined {
+  if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
+  const words = splitWords(line);
+  if (!words) return 'a quote that is not closed';
+  if (line.charCodeAt(0) === colon) return declareChain(table, chains, words);
+  // iptables-save -c puts [packets:bytes] in front of a rule.
+  const at = line.charCodeAt(0) === bracket ? 1 : 0;
+  const command = words[at];
+  const name = words[at + 1];
+  if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
+  if (name === undefined) return 'a rule without a chain';
+  const { rules } = findChain(chains, name);
+  if (command === '-A') {
+    rules.push({ args: dropCounters(parseRuleWords(words, at + 2)) });
+    return undefined;
+  }
+  const position = /^[1-9]\d{0,8}$/.test(words[at + 2] ?? '') ? Number(words[at + 2]) : undefined;
+  if ((position ?? 1) > rules.length + 1) return 'inserted after the end of its chain';
+  const args = dropCounters(parseRuleWords(words, position === undefined ? at + 2 : at + 3));
+  // What formatTables writes goes to the end every time, which is cheap.
+  rules.splice((position ?? 1) - 1, 0, { args });
+  return undefined;
+}
+
+/** `:NAME POLICY [packets:bytes]`. A chain that is there already is emptied, as iptables-restore does. */
+function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
+  const name = words[0]?.slice(1) ?? '';
+  const policy = words[1];
+  if (name === '' || policy === undefined || words.length > 3) return 'not the declaration of a chain';
+  if (policy !== '-' && policy !== 'ACCEPT' && policy !== 'DROP') return 'not a policy that a chain can have';
+  if (policy !== '-' && !isBuiltInChain(table, name)) return 'a policy, but not one of the chains of the kernel';
+  const chain = findChain(chains, name);
+  chain.rules.length = 0;
+  if (policy !== '-') chain.policy = policy;
+  return undefined;
+}
+
+function findChain(chains: Map<string, DraftChain>, name: string): DraftChain {
+  const chain = chains.get(name);
+  if (chain) return chain;
+  const made: DraftChain = { name, rules: [] };
+  chains.set(name, made);
+  return made;
+}
+
+/** `-c PACKETS BYTES` inside a rule is a counter too. */
+function dropCounters(args: RuleArg[]): RuleArg[] {
+  return args.some(isCounter) ? args.filter((arg) => !isCounter(arg)) : args;
+}
+
+function isCounter(arg: RuleArg): boolean {
+  return arg.kind === 'other' && (arg.words[0] === '-c' || arg.words[0] === '--set-counters');
+}

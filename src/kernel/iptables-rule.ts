@@ -1,0 +1,324 @@
+import type { RecentAction, Rule, RuleArg, Target } from './iptables.ts';
+import { splitWords } from './iptables-words.ts';
+
+/**
+ * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets
+ * that kpc does not know are kept as words. Undefined where a quote is not closed.
+ */
+export function parseRule(text: string): Rule | undefined {
+  const words = splitWords(text);
+  return words && { args: parseRuleWords(words, 0) };
+}
+
+/** As parseRule, from words already split, beginning at `start`. Takes any words. */
+export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
+  const args: RuleArg[] = [];
+  let at = start;
+  while (at < words.length) {
+    const negated = words[at] === '!';
+    const option = words[negated ? at + 1 : at];
+    const value = words[negated ? at + 2 : at + 1];
+    // An option without its value, or a stray word, ends up as words kept as they are.
+    const simple = option !== undefined && value !== undefined ? parseOption(option, value, negated) : undefined;
+    if (simple) {
+      args.push(simple);
+      at += negated ? 3 : 2;
+    } else if (!negated && value !== undefined && (option === '-m' || option === '--match')) {
+      const end = findOption(words, at + 2);
+      at = pushMatch(args, words, at, end);
+    } else if (!negated && value !== undefined && isJump(option)) {
+      const end = findOption(words, at + 2);
+      args.push(parseJump(words.slice(at + 1, end), option === '-g' || option === '--goto'));
+      at = end;
+    } else {
+      const end = findOption(words, negated ? at + 2 : at + 1);
+      args.push({ kind: 'other', words: words.slice(at, end) });
+      at = end;
+    }
+  }
+  return args;
+}
+
+function isJump(option: string | undefined): boolean {
+  return option === '-j' || option === '--jump' || option === '-g' || option === '--goto';
+}
+
+/** An option of iptables itself or of the tcp, udp and sctp matches that takes one value. */
+function parseOption(option: string, value: string, negated: boolean): RuleArg | undefined {
+  switch (option) {
+    case '-s':
+    case '--source':
+    case '--src':
+      return withNegation({ kind: 'source', cidr: value }, negated);
+    case '-d':
+    case '--destination':
+    case '--dst':
+      return withNegation({ kind: 'destination', cidr: value }, negated);
+    case '-i':
+    case '--in-interface':
+      return withNegation({ kind: 'in-interface', name: value }, negated);
+    case '-o':
+    case '--out-interface':
+      return withNegation({ kind: 'out-interface', name: value }, negated);
+    case '-p':
+    case '--protocol':
+      return withNegation({ kind: 'protocol', protocol: value }, negated);
+    case '--dport':
+    case '--destination-port':
+      return withNegation({ kind: 'destination-port', ports: value }, negated);
+    case '--sport':
+    case '--source-port':
+      return withNegation({ kind: 'source-port', ports: value }, negated);
+    default:
+      return undefined;
+  }
+}
+
+function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
+  return negated ? { ...arg, negated: true } : arg;
+}
+
+const options: ReadonlySet<string> = new Set(
+  (
+    '-s --source --src -d --destination --dst -i --in-interface -o --out-interface -p --protocol -m --match -j --jump ' +
+    '-g --goto -f --fragment -c --set-counters -4 --ipv4 -6 --ipv6 --dport --destination-port --sport --source-port'
+  ).split(' '),
+);
+
+/** The index at or after `from` of the next option that belongs to no match, or the end. */
+function findOption(words: readonly string[], from: number): number {
+  for (let at = from; at < words.length; at++) {
+    const word = words[at] ?? '';
+    if (options.has(word)) return at > from && words[at - 1] === '!' ? at - 1 : at;
+  }
+  return words.length;
+}
+
+/** Reads `-m NAME` and its options, which stand in words[at..end). Returns where to go on. */
+function pushMatch(args: RuleArg[], words: readonly string[], at: number, end: number): number {
+  const name = words[at + 1] ?? '';
+  // Their port options are options to parseOption, wherever they stand.
+  if (end === at + 2 || name === 'tcp' || name === 'udp' || name === 'sctp') {
+    args.push({ kind: 'module', name });
+    return at + 2;
+  }
+  const rest = words.slice(at + 2, end);
+  args.push(parseMatch(name, rest) ?? { kind: 'other', words: words.slice(at, end) });
+  return end;
+}
+
+function parseMatch(name: string, words: readonly string[]): RuleArg | undefined {
+  const negated = words[0] === '!';
+  const [option, first, second, ...rest] = negated ? words.slice(1) : words;
+  if (rest.length > 0 && name !== 'ipvs' && name !== 'statistic' && name !== 'recent') return undefined;
+  switch (name) {
+    case 'comment':
+      if (negated || option !== '--comment' || first === undefined || second !== undefined) return undefined;
+      return { kind: 'comment', text: first };
+    case 'mark': {
+      const mark = option === '--mark' && second === undefined ? parseMark(first) : undefined;
+      return mark && withNegation({ kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff }, negated);
+    }
+    case 'conntrack':
+      if (option !== '--ctstate' || first === undefined || second !== undefined) return undefined;
+      return withNegation({ kind: 'conntrack-state', states: first.split(',') }, negated);
+    case 'addrtype':
+      if (first === undefined || second !== undefined) return undefined;
+      if (option === '--src-type') return withNegation({ kind: 'address-type', which: 'source', type: first }, negated);
+      if (option === '--dst-type')
+        return withNegation({ kind: 'address-type', which: 'destination', type: first }, negated);
+      return undefined;
+    case 'set': {
+      const directions = option === '--match-set' ? parseDirections(second) : undefined;
+      if (first === undefined || !directions) return undefined;
+      return withNegation({ kind: 'match-set', set: first, directions }, negated);
+    }
+    case 'physdev':
+      if (option !== '--physdev-is-in' || first !== undefined) return undefined;
+      return withNegation({ kind: 'physdev-is-in' }, negated);
+    case 'ipvs':
+      return parseIpvsMatch(words);
+    case 'statistic':
+      return parseStatistic(words);
+    case 'recent':
+      return parseRecent(words);
+    default:
+      return undefined;
+  }
+}
+
+const number = /^(0x[0-9a-f]{1,8}|0|[1-9]\d{0,9})$/i;
+
+function parseMark(text: string | undefined): { value: number; mask: number | undefined } | undefined {
+  if (text === undefined) return undefined;
+  const slash = text.indexOf('/');
+  const value = parseNumber(slash < 0 ? text : text.slice(0, slash));
+  const mask = slash < 0 ? undefined : parseNumber(text.slice(slash + 1));
+  if (value === undefined || (slash >= 0 && mask === undefined)) return undefined;
+  return { value, mask };
+}
+
+/** A number of 32 bits, decimal or hexadecimal; octal ones are not read. */
+function parseNumber(text: string): number | undefined {
+  if (!number.test(text)) return undefined;
+  const value = Number(text);
+  return value <= 0xffffffff ? value : undefined;
+}
+
+function parseDirections(text: string | undefined): ('src' | 'dst')[] | undefined {
+  const directions: ('src' | 'dst')[] = [];
+  for (const word of text?.split(',') ?? []) {
+    if (word !== 'src' && word !== 'dst') return undefined;
+    directions.push(word);
+  }
+  return directions.length === 0 ? undefined : directions;
+}
+
+function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
+  const values = readPairs(words, ['--vaddr', '--vproto', '--vport']);
+  const address = values?.get('--vaddr');
+  const protocol = values?.get('--vproto');
+  const port = parseNumber(values?.get('--vport') ?? '');
+  if (address === undefined || protocol === undefined || port === undefined) return undefined;
+  return { kind: 'ipvs', address, protocol, port };
+}
+
+function parseStatistic(words: readonly string[]): RuleArg | undefined {
+  const values = readPairs(words, ['--mode', '--probability']);
+  const probability = values?.get('--probability');
+  if (values?.get('--mode') !== 'random' || probability === undefined) return undefined;
+  return { kind: 'statistic', probability };
+}
+
+/** Reads `--option value` pairs of the options given, each at most once; undefined where anything else is there. */
+function readPairs(words: readonly string[], names: readonly string[]): ReadonlyMap<string, string> | undefined {
+  const values = new Map<string, string>();
+  for (let i = 0; i < words.length; i += 2) {
+    const name = words[i] ?? '';
+    const value = words[i + 1];
+    if (!names.includes(name) || value === undefined || values.has(name)) return undefined;
+    values.set(name, value);
+  }
+  return values;
+}
+
+const fullMasks = new Set(['255.255.255.255', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']);
+
+/** iptables-save adds the defaults `--mask` and `--rsource`; other values of theirs are not read. */
+function parseRecent(words: readonly string[]): RuleArg | undefined {
+  let name = 'DEFAULT';
+  let action: 'set' | 'rcheck' | undefined;
+  let seconds: number | undefined;
+  let reap = false;
+  for (let i = 0; i < words.length; i++) {
+    switch (words[i]) {
+      case '--name':
+        name = words[++i] ?? '';
+        break;
+      case '--set':
+        if (action) return undefined;
+        action = 'set';
+        break;
+      case '--rcheck':
+        if (action) return undefined;
+        action = 'rcheck';
+        break;
+      case '--seconds':
+        seconds = parseNumber(words[++i] ?? '');
+        if (seconds === undefined) return undefined;
+        break;
+      case '--reap':
+        reap = true;
+        break;
+      case '--mask':
+        if (!fullMasks.has(words[++i] ?? '')) return undefined;
+        break;
+      case '--rsource':
+        break;
+      default:
+        return undefined;
+    }
+  }
+  const read = recentAction(action, seconds, reap);
+  return name === '' || !read ? undefined : { kind: 'recent', name, action: read };
+}
+
+function recentAction(
+  action: 'set' | 'rcheck' | undefined,
+  seconds: number | undefined,
+  reap: boolean,
+): RecentAction | undefined {
+  if (action === 'set') return seconds === undefined && !reap ? { kind: 'set' } : undefined;
+  if (action === 'rcheck') return seconds === undefined ? undefined : { kind: 'rcheck', seconds, reap };
+  return undefined;
+}
+
+function parseJump(words: readonly string[], goto: boolean): RuleArg {
+  const target = parseTarget(words);
+  return goto ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
+}
+
+/** Targets that work without options of their own, so that nothing but the name tells them from a chain. */
+const otherTargets: ReadonlySet<string> = new Set(
+  (
+    'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG NETMAP NFLOG ' +
+    'NFQUEUE NOTRACK QUEUE RATEEST REDIRECT SECMARK SET SNAT SNPT SYNPROXY TCPMSS TCPOPTSTRIP TEE TOS TPROXY TRACE ' +
+    'TTL ULOG'
+  ).split(' '),
+);
+
+function parseTarget(words: readonly string[]): Target {
+  const [name = '', option, value, ...rest] = words;
+  const alone = option === undefined;
+  const one = value !== undefined && rest.length === 0;
+  switch (name) {
+    case 'ACCEPT':
+      if (alone) return { kind: 'accept' };
+      break;
+    case 'DROP':
+      if (alone) return { kind: 'drop' };
+      break;
+    case 'RETURN':
+      if (alone) return { kind: 'return' };
+      break;
+    case 'REJECT':
+      if (alone) return { kind: 'reject' };
+      if (one && option === '--reject-with') return { kind: 'reject', with: value };
+      break;
+    case 'MASQUERADE':
+      if (alone) return { kind: 'masquerade', randomFully: false };
+      if (option === '--random-fully' && value === undefined) return { kind: 'masquerade', randomFully: true };
+      break;
+    case 'DNAT':
+      if (one && option === '--to-destination') return { kind: 'dnat', to: value };
+      break;
+    case 'MARK': {
+      const target = one ? parseMarkTarget(option ?? '', value) : undefined;
+      if (target) return target;
+      break;
+    }
+    default:
+      if (alone && !otherTargets.has(name)) return { kind: 'chain', chain: name };
+  }
+  return { kind: 'other', words };
+}
+
+function parseMarkTarget(option: string, text: string): Target | undefined {
+  const mark = parseMark(text);
+  if (!mark) return undefined;
+  const { value, mask } = mark;
+  switch (option) {
+    case '--set-xmark':
+      return { kind: 'mark', operation: 'set', value, mask: mask ?? 0xffffffff };
+    case '--set-mark':
+      return { kind: 'mark', operation: 'set', value, mask: mask === undefined ? 0xffffffff : (mask | value) >>> 0 };
+    case '--or-mark':
+      return mask === undefined ? { kind: 'mark', operation: 'or', value, mask: value } : undefined;
+    case '--xor-mark':
+      return mask === undefined ? { kind: 'mark', operation: 'xor', value, mask: 0 } : undefined;
+    case '--and-mark':
+      return mask === undefined ? { kind: 'mark', operation: 'set', value: 0, mask: ~value >>> 0 } : undefined;
+    default:
+      return undefined;
+  }
+}
