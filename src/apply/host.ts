@@ -1,0 +1,48 @@
+/**
+ * Everything that kpc-apply asks of the node it runs on. Nothing else in this folder touches processes, files or
+ * clocks, so that a test can stand in for a node and fail wherever it likes.
+ */
+export interface Host {
+  /** The process id, which names the holder of the lock. */
+  readonly pid: number;
+  /** Runs a tool to its end, with its output in the C locale. */
+  run(command: Command): Promise<CommandResult>;
+  /** Undefined where there is no such file. */
+  readFile(path: string): Promise<string | undefined>;
+  /** Writes into a file that is there, as /proc and /sys want it. */
+  writeFile(path: string, text: string): Promise<void>;
+  /** Puts a whole file in place of another or of none, and returns only when it would survive a power cut. */
+  replaceFile(path: string, text: string): Promise<void>;
+  /** Renames, and returns only when that would survive a power cut. */
+  renameFile(from: string, to: string): Promise<void>;
+  /** Removes a file or a folder with all in it; one that is not there is as good as removed. */
+  remove(path: string): Promise<void>;
+  /** The names in a folder; none where there is no such folder. */
+  list(path: string): Promise<readonly string[]>;
+  sleep(milliseconds: number): Promise<void>;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+/** A tool with its arguments, and what it is to read. */
+export interface Command {
+  readonly tool: string;
+  readonly args: readonly string[];
+  readonly stdin?: string | undefined;
+}
+
+/** How a tool ended. `status` is undefined where a signal ended it. */
+export type CommandResult =
+  | { readonly kind: 'missing' }
+  | {
+      readonly kind: 'ended';
+      readonly status: number | undefined;
+      readonly signal?: string | undefined;
+      readonly stdout: string;
+      readonly stderr: string;
+    };
+
+/** "ipset restore", as people would type it. */
+export function formatCommand(command: Command): string {
+  return [command.tool, ...command.args].join(' ');
+}
