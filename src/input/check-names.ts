@@ -1,0 +1,54 @@
+import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
+import type { Report } from './report.ts';
+import type { RawMetadata } from './schemas/service.ts';
+import { fieldName, quote } from './wording.ts';
+
+const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const subdomain = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const labelValue = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** What a name must look like: the API server's rules for it. */
+export type NameRule = 'label' | 'subdomain';
+
+/** Whether the API server takes the text as a DNS label (63 characters) or as a DNS subdomain (253 characters). */
+export function isName(text: string, rule: NameRule): boolean {
+  return rule === 'label' ? label.test(text) : text.length <= 253 && subdomain.test(text);
+}
+
+/** Whether the API server takes the text as the value of a label. */
+export function isLabelValue(text: string): boolean {
+  return labelValue.test(text);
+}
+
+/** Reports a name that the API server would refuse; it could break out of a rule's comment. */
+export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
+  if (isName(text, rule)) return;
+  const length = rule === 'label' ? 63 : 253;
+  const dots = rule === 'label' ? '' : ' and dots';
+  const shape = `lower-case letters, digits${dots ? ',' : ' and'} dashes${dots}, ${length} characters at most`;
+  report.error(
+    path,
+    'bad-name',
+    `${fieldName(path)} ${quote(text)}: a name is ${shape}, with a letter or digit at both ends`,
+  );
+}
+
+/** Checks an object's metadata and fills in the namespace. A Node has none. */
+export function readMetadata(raw: RawMetadata | null | undefined, rule: NameRule, report: Report): ObjectMeta {
+  const name = raw?.name ?? '';
+  const namespace = raw?.namespace || 'default';
+  if (name === '') {
+    const hint = raw?.generateName ? ': the name that the cluster made of generateName is not in this file' : '';
+    report.error(['metadata', 'name'], 'missing-name', `the object has no metadata.name${hint}`);
+  } else {
+    checkName(name, rule, ['metadata', 'name'], report);
+  }
+  if (raw?.namespace) checkName(namespace, 'label', ['metadata', 'namespace'], report);
+  return { name, namespace, labels: dropNulls(raw?.labels), annotations: dropNulls(raw?.annotations) };
+}
+
+/** Null is the empty text here, as it is to Kubernetes. */
+function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Readonly<Record<string, string>> {
+  const entries = Object.entries(map ?? {});
+  return Object.fromEntries(entries.map(([key, value]) => [key, value ?? '']));
+}

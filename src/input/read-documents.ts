@@ -1,0 +1,79 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { createJsonLocator, createSource, createYamlLocator, type InputDocument } from './document.ts';
+import { findJsonFaults, skipValue } from './json-parser.ts';
+import { type Span, splitDocuments } from './split-documents.ts';
+import type { TextFile } from './text-file.ts';
+import { type ParsedValue, parseYamlValue, type SyntaxFault } from './yaml-parser.ts';
+
+/** The documents of one file in their order, and what is wrong with the others. */
+export interface FileDocuments {
+  readonly documents: readonly InputDocument[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads one YAML document: its value, or why there is none. */
+export type ReadYaml = (text: string) => ParsedValue;
+
+/** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
+export function readDocuments(file: TextFile, readYaml: ReadYaml = parseYamlValue): FileDocuments {
+  const documents: InputDocument[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const report = (start: number, faults: readonly SyntaxFault[]): void => {
+    for (const { offset, code, text } of faults) {
+      const place = createSource(file, () => start + offset).place([]);
+      diagnostics.push({ severity: 'error', code, text, place });
+    }
+  };
+  for (const span of splitDocuments(file.text)) {
+    const values = readJsonValues(file.text, span);
+    if (values) {
+      for (const { start, value } of values) {
+        documents.push({ file, value, source: createSource(file, createJsonLocator(file, start)) });
+      }
+      continue;
+    }
+    const text = file.text.slice(span.start, span.end);
+    const parsed = readYaml(text);
+    if (parsed.kind === 'value') {
+      if (parsed.value === null) continue;
+      documents.push({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
+    } else {
+      report(span.start, isMeantAsJson(file, text) ? findJsonFaults(text) : parsed.faults);
+    }
+  }
+  return { documents, diagnostics };
+}
+
+function isMeantAsJson(file: TextFile, text: string): boolean {
+  return file.name.endsWith('.json') || /^\s*\{\s*"/.test(text);
+}
+
+/**
+ * The values of a stretch that is JSON: one, or several one after the other, as `kubectl get -o json` prints them in
+ * a loop. Undefined where it is not JSON; YAML's flow style looks similar.
+ */
+function readJsonValues(text: string, span: Span): { start: number; value: unknown }[] | undefined {
+  const first = /[^\s]/g;
+  first.lastIndex = span.start;
+  if (first.exec(text)?.[0] !== '{') return undefined;
+  const values: { start: number; value: unknown }[] = [];
+  try {
+    // One value is by far the most common, and needs no search for its end.
+    return [{ start: span.start, value: JSON.parse(text.slice(span.start, span.end)) }];
+  } catch {
+    // Perhaps several values, or YAML.
+  }
+  for (let at = span.start; ;) {
+    first.lastIndex = at;
+    const start = first.exec(text)?.index ?? span.end;
+    if (start >= span.end) return values;
+    const end = skipValue(text, start);
+    if (end === start) return undefined;
+    try {
+      values.push({ start, value: JSON.parse(text.slice(start, Math.min(end, span.end))) });
+    } catch {
+      return undefined;
+    }
+    at = end;
+  }
+}

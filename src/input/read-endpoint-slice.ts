@@ -1,0 +1,106 @@
+import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { checkAddress } from './check-addresses.ts';
+import { checkName, isLabelValue, isName, readMetadata } from './check-names.ts';
+import type { Report } from './report.ts';
+import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
+import { fieldName, quote } from './wording.ts';
+
+/** The label that says whose endpoints a slice holds. */
+export const serviceNameLabel = 'kubernetes.io/service-name';
+
+const none: readonly never[] = [];
+
+/** Checks an EndpointSlice as the API server would and fills in its defaults. */
+export function readEndpointSlice(raw: RawEndpointSlice, report: Report): EndpointSlice {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report);
+  const service = metadata.labels[serviceNameLabel];
+  if (!service) {
+    const text = `kube-proxy skips this EndpointSlice: it has no label ${serviceNameLabel} with the name of its Service`;
+    report.warn(['metadata', 'labels'], 'slice-without-service', text);
+  } else {
+    checkName(service, 'label', ['metadata', 'labels', serviceNameLabel], report);
+  }
+  if (!raw.addressType) {
+    report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
+  }
+  const addressType = raw.addressType || 'IPv4';
+  return {
+    metadata,
+    addressType,
+    ports: readEndpointPorts(raw.ports ?? none, ['ports'], report),
+    endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report)),
+  };
+}
+
+/** Reads the ports of a slice, or of a subset of v1 Endpoints. */
+export function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
+  const names = new Set<string>();
+  return raw.map((port, i) => {
+    const name = port.name ?? '';
+    if (name !== '') checkName(name, 'label', [...path, i, 'name'], report);
+    names.add(name);
+    return { name, protocol: port.protocol || 'TCP', port: port.port || undefined };
+  });
+}
+
+function readEndpoint(
+  raw: RawSliceEndpoint,
+  addressType: EndpointSlice['addressType'],
+  index: number,
+  report: Report,
+): SliceEndpoint {
+  const addresses = raw.addresses ?? none;
+  if (addresses.length === 0) {
+    report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
+  }
+  if (addressType !== 'FQDN') checkEndpointAddresses(addresses, addressType, index, report);
+  const nodeName = raw.nodeName || undefined;
+  const zone = raw.zone || undefined;
+  if (nodeName !== undefined && !isName(nodeName, 'subdomain')) {
+    checkName(nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);
+  }
+  if (zone !== undefined && !isLabelValue(zone)) reportZone(zone, ['endpoints', index, 'zone'], report);
+  return {
+    addresses,
+    hostname: raw.hostname || undefined,
+    nodeName,
+    zone,
+    ready: raw.conditions?.ready ?? true,
+    serving: raw.conditions?.serving ?? true,
+    terminating: raw.conditions?.terminating ?? false,
+    zoneHints: readHints(raw.hints?.forZones),
+    nodeHints: readHints(raw.hints?.forNodes),
+  };
+}
+
+function checkEndpointAddresses(
+  addresses: readonly string[],
+  addressType: 'IPv4' | 'IPv6',
+  index: number,
+  report: Report,
+): void {
+  const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6';
+  for (let i = 0; i < addresses.length; i++) {
+    const text = addresses[i] ?? '';
+    const address = parseAddress(text);
+    if (address?.family === family) continue;
+    const path = ['endpoints', index, 'addresses', i];
+    if (!address) checkAddress(text, path, report);
+    else
+      report.error(
+        path,
+        'bad-address',
+        `${fieldName(path)} ${quote(text)} is no ${addressType} address, as addressType says`,
+      );
+  }
+}
+
+function reportZone(zone: string, path: FieldPath, report: Report): void {
+  const text = `${fieldName(path)} ${quote(zone)}: a zone is letters, digits, dashes, underscores and dots, 63 at most`;
+  report.error(path, 'bad-zone', text);
+}
+
+function readHints(raw: readonly { readonly name?: string | null }[] | null | undefined): readonly string[] {
+  return raw?.length ? raw.map(({ name }) => name ?? '') : none;
+}

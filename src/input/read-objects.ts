@@ -1,0 +1,105 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import { type InputDocument, type InputSource, subSource } from './document.ts';
+import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import { readEndpointSlice } from './read-endpoint-slice.ts';
+import { readNode } from './read-node.ts';
+import { readService } from './read-service.ts';
+import { Report } from './report.ts';
+import type { RawObjects, Validator } from './validate.ts';
+import { describeValue } from './wording.ts';
+
+/** The objects read so far, each kind in the order of the input. */
+export interface CollectedObjects {
+  readonly services: Sourced<Service>[];
+  readonly slices: Sourced<EndpointSlice>[];
+  readonly nodes: Sourced<Node>[];
+  readonly configs: Sourced<KubeProxyConfig>[];
+  /** Kind → how many objects of it there were that kpc has no use for. */
+  readonly skipped: Map<string, number>;
+  readonly diagnostics: Diagnostic[];
+}
+
+/** Nothing collected yet. */
+export function emptyCollection(): CollectedObjects {
+  return { services: [], slices: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
+}
+
+/** Adds the object of a document, or the objects of a list, to the collection. */
+export function collectDocument(document: InputDocument, validator: Validator, into: CollectedObjects): void {
+  collectValue(document.value, document.source, validator, into);
+}
+
+function collectValue(value: unknown, source: InputSource, validator: Validator, into: CollectedObjects): void {
+  const report = new Report(source);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const hint = Array.isArray(value) ? ': put the objects under "items" of an object of kind List' : '';
+    report.error(
+      [],
+      'not-an-object',
+      `a Kubernetes object is a mapping with apiVersion and kind, not ${describeValue(value)}${hint}`,
+    );
+  } else {
+    collectObject(value as Readonly<Record<string, unknown>>, report, validator, into);
+  }
+  into.diagnostics.push(...report.diagnostics);
+}
+
+function collectObject(
+  value: Readonly<Record<string, unknown>>,
+  report: Report,
+  validator: Validator,
+  into: CollectedObjects,
+): void {
+  const { apiVersion, kind } = value;
+  if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
+    const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
+    report.error([], 'not-an-object', `this is no Kubernetes object: it has no ${missing}`);
+    return;
+  }
+  const { source } = report;
+  /** Adds the object to its list, unless there is something wrong with it. */
+  const add = <Kind extends keyof RawObjects, T>(
+    name: Kind,
+    read: (raw: RawObjects[Kind], report: Report) => T,
+    list: Sourced<T>[],
+  ): void => {
+    const raw = validator.validate(name, value, report);
+    if (raw === undefined) return;
+    const object = read(raw, report);
+    if (!report.hasErrors) list.push({ object, source });
+  };
+  switch (`${apiVersion} ${kind}`) {
+    case 'v1 Service':
+      return add('Service', readService, into.services);
+    case 'discovery.k8s.io/v1 EndpointSlice':
+      return add('EndpointSlice', readEndpointSlice, into.slices);
+    case 'v1 Node':
+      return add('Node', readNode, into.nodes);
+    case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
+      return add('KubeProxyConfiguration', (raw) => raw, into.configs);
+  }
+  if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
+    collectItems(value['items'] ?? [], apiVersion, kind, report.source, validator, into);
+    return;
+  }
+  into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + 1);
+}
+
+/** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
+function collectItems(
+  items: readonly unknown[],
+  apiVersion: string,
+  listKind: string,
+  source: InputSource,
+  validator: Validator,
+  into: CollectedObjects,
+): void {
+  const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
+  for (const [i, item] of items.entries()) {
+    const path: FieldPath = ['items', i];
+    const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
+    const value = implied && isObject ? { ...implied, ...item } : item;
+    collectValue(value, subSource(source, path), validator, into);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import type { FieldPath } from '../cluster/objects.ts';
+import type { InputSource } from './document.ts';
+
+/** Collects what is to be said about one object. */
+export class Report {
+  readonly source: InputSource;
+  readonly diagnostics: Diagnostic[] = [];
+
+  constructor(source: InputSource) {
+    this.source = source;
+  }
+
+  get hasErrors(): boolean {
+    return this.diagnostics.some(({ severity }) => severity === 'error');
+  }
+
+  error(path: FieldPath, code: string, text: string): void {
+    this.#add('error', path, code, text);
+  }
+
+  warn(path: FieldPath, code: string, text: string): void {
+    this.#add('warning', path, code, text);
+  }
+
+  #add(severity: Severity, path: FieldPath, code: string, text: string): void {
+    this.diagnostics.push({ severity, code, text, place: this.source.place(path) });
+  }
+
+  /** Like error or warn, but at the name of the field. */
+  atKey(severity: Severity, path: FieldPath, code: string, text: string): void {
+    this.diagnostics.push({ severity, code, text, place: this.source.keyPlace(path) });
+  }
+}

@@ -1,0 +1,36 @@
+import type { RawEndpointPort } from './endpoint-slice.ts';
+import type { RawMetadata } from './service.ts';
+import { list, metadata, object, optionalPort, protocol, type Schema, text } from './shared.ts';
+
+const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text }), type: 'object' });
+
+/** What kpc reads of v1 Endpoints. */
+export const endpointsSchema: Schema = object({
+  metadata,
+  subsets: list({
+    ...object({
+      addresses,
+      notReadyAddresses: addresses,
+      ports: list({ ...object({ name: text, protocol, port: optionalPort }), type: 'object' }),
+    }),
+    type: 'object',
+  }),
+});
+
+/** Endpoints as their schema has them. */
+export interface RawEndpoints {
+  readonly metadata?: RawMetadata | null;
+  readonly subsets?: readonly RawEndpointSubset[] | null;
+}
+
+export interface RawEndpointSubset {
+  readonly addresses?: readonly RawEndpointAddress[] | null;
+  readonly notReadyAddresses?: readonly RawEndpointAddress[] | null;
+  readonly ports?: readonly RawEndpointPort[] | null;
+}
+
+export interface RawEndpointAddress {
+  readonly ip?: string | null;
+  readonly hostname?: string | null;
+  readonly nodeName?: string | null;
+}

@@ -1,0 +1,293 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { parseDuration } from './durations.ts';
+import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import { findNearest, quote } from './wording.ts';
+
+/** The flags that shape rules, by kube-proxy's names in camel case, with what was written after them. */
+export interface ProxyFlags {
+  readonly proxyMode?: string | undefined;
+  readonly masqueradeAll?: boolean | string | undefined;
+  readonly clusterCidr?: string | undefined;
+  readonly detectLocalMode?: string | undefined;
+  readonly podBridgeInterface?: string | undefined;
+  readonly podInterfaceNamePrefix?: string | undefined;
+  /** Commas between them, or one item each. */
+  readonly nodeportAddresses?: string | readonly string[] | undefined;
+  readonly iptablesMasqueradeBit?: string | undefined;
+  readonly iptablesLocalhostNodeports?: boolean | string | undefined;
+  readonly ipvsScheduler?: string | undefined;
+  readonly ipvsStrictArp?: boolean | string | undefined;
+  readonly ipvsExcludeCidrs?: string | readonly string[] | undefined;
+  readonly ipvsTcpTimeout?: string | undefined;
+  readonly ipvsTcpfinTimeout?: string | undefined;
+  readonly ipvsUdpTimeout?: string | undefined;
+  readonly hostnameOverride?: string | undefined;
+}
+
+/** Settings with what is wrong with the values they came from; not to be used when there is an error. */
+export interface ResolvedSettings {
+  readonly settings: ProxySettings;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** IPVS schedulers that kube-proxy knows; others it takes all the same, and the kernel decides. */
+const schedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'sed', 'nq', 'mh', 'fo', 'ovf'];
+
+const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
+
+/** A value with where it was written: a flag, or a field of the config file. */
+interface Given<T> {
+  readonly value: T;
+  /** What the user calls it: "--cluster-cidr" or "clusterCIDR". */
+  readonly name: string;
+  readonly path: FieldPath | undefined;
+}
+
+/**
+ * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
+ * checked as in pkg/proxy/apis/config/validation), but that the mode's default is ipvs.
+ */
+export function resolveSettings(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags): ResolvedSettings {
+  const resolver = new SettingsResolver(config, flags);
+  return { settings: resolver.resolve(), diagnostics: resolver.diagnostics };
+}
+
+class SettingsResolver {
+  readonly diagnostics: Diagnostic[] = [];
+  readonly #config: Sourced<KubeProxyConfig> | undefined;
+  readonly #flags: ProxyFlags;
+
+  constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags) {
+    this.#config = config;
+    this.#flags = flags;
+  }
+
+  resolve(): ProxySettings {
+    const { iptables, ipvs, conntrack, ...config } = this.#config?.object ?? {};
+    const flags = this.#flags;
+    return {
+      mode: this.#mode(this.#pick('--proxy-mode', flags.proxyMode, ['mode'], config.mode)),
+      hostnameOverride: this.#hostname(flags.hostnameOverride, config.hostnameOverride),
+      bindAddress: this.#bindAddress(config.bindAddress),
+      clusterCIDRs: this.#clusterCIDRs(
+        this.#pick('--cluster-cidr', flags.clusterCidr, ['clusterCIDR'], config.clusterCIDR),
+      ),
+      detectLocal: this.#detectLocal(),
+      nodePortAddresses: this.#nodePortAddresses(
+        this.#pick(
+          '--nodeport-addresses',
+          splitList(flags.nodeportAddresses),
+          ['nodePortAddresses'],
+          config.nodePortAddresses,
+        ),
+      ),
+      masqueradeAll: this.#flag('--masquerade-all', flags.masqueradeAll) ?? iptables?.masqueradeAll ?? false,
+      masqueradeBit: this.#masqueradeBit(flags.iptablesMasqueradeBit) ?? iptables?.masqueradeBit ?? 14,
+      localhostNodePorts:
+        this.#flag('--iptables-localhost-nodeports', flags.iptablesLocalhostNodeports) ??
+        iptables?.localhostNodePorts ??
+        true,
+      ipvs: {
+        scheduler: this.#scheduler(
+          this.#pick('--ipvs-scheduler', flags.ipvsScheduler, ['ipvs', 'scheduler'], ipvs?.scheduler),
+        ),
+        strictARP: this.#flag('--ipvs-strict-arp', flags.ipvsStrictArp) ?? ipvs?.strictARP ?? false,
+        excludeCIDRs: this.#networks(
+          this.#pick(
+            '--ipvs-exclude-cidrs',
+            splitList(flags.ipvsExcludeCidrs),
+            ['ipvs', 'excludeCIDRs'],
+            ipvs?.excludeCIDRs,
+          ),
+        ),
+        tcpTimeout: this.#seconds(
+          this.#pick('--ipvs-tcp-timeout', flags.ipvsTcpTimeout, ['ipvs', 'tcpTimeout'], ipvs?.tcpTimeout),
+          0,
+        ),
+        tcpFinTimeout: this.#seconds(
+          this.#pick('--ipvs-tcpfin-timeout', flags.ipvsTcpfinTimeout, ['ipvs', 'tcpFinTimeout'], ipvs?.tcpFinTimeout),
+          0,
+        ),
+        udpTimeout: this.#seconds(
+          this.#pick('--ipvs-udp-timeout', flags.ipvsUdpTimeout, ['ipvs', 'udpTimeout'], ipvs?.udpTimeout),
+          0,
+        ),
+      },
+      conntrack: {
+        maxPerCore: conntrack?.maxPerCore ?? 32 * 1024,
+        min: conntrack?.min ?? 128 * 1024,
+        tcpEstablishedTimeout: this.#conntrackSeconds('tcpEstablishedTimeout', 24 * 3600),
+        tcpCloseWaitTimeout: this.#conntrackSeconds('tcpCloseWaitTimeout', 3600),
+        tcpBeLiberal: conntrack?.tcpBeLiberal ?? false,
+        udpTimeout: this.#conntrackSeconds('udpTimeout', 0),
+        udpStreamTimeout: this.#conntrackSeconds('udpStreamTimeout', 0),
+      },
+    };
+  }
+
+  /** The flag's value where the flag was given, else the field's; undefined where neither is set. */
+  #pick<T>(
+    flag: string,
+    fromFlag: T | undefined,
+    path: FieldPath,
+    fromConfig: T | null | undefined,
+  ): Given<T> | undefined {
+    if (fromFlag !== undefined) return { value: fromFlag, name: flag, path: undefined };
+    if (fromConfig === undefined || fromConfig === null) return undefined;
+    return { value: fromConfig, name: String(path.at(-1)), path };
+  }
+
+  #error({ path }: { readonly path: FieldPath | undefined }, code: string, text: string): void {
+    const place = path && this.#config?.source.place(path);
+    this.diagnostics.push({ severity: 'error', code, text, place });
+  }
+
+  #mode(given: Given<string> | undefined): ProxySettings['mode'] {
+    if (!given || given.value === '') return 'ipvs';
+    switch (given.value) {
+      case 'ipvs':
+        return 'ipvs';
+      case 'iptables':
+        return 'iptables';
+      case 'nftables':
+        this.#error(given, 'bad-mode', `${given.name} nftables: kpc compiles the modes ipvs and iptables only`);
+        return 'ipvs';
+      default:
+        this.#error(given, 'bad-mode', `${given.name} is ${quote(given.value)}: write ipvs or iptables`);
+        return 'ipvs';
+    }
+  }
+
+  /** kube-proxy trims the flag and puts it in lower case, but takes the config file's as it is. */
+  #hostname(fromFlag: string | undefined, fromConfig: string | null | undefined): string {
+    if (fromFlag === undefined || fromFlag === '') return fromConfig ?? '';
+    const name = fromFlag.trim().toLowerCase();
+    if (name === '') this.#error({ path: undefined }, 'bad-name', '--hostname-override is empty');
+    return name;
+  }
+
+  #bindAddress(text: string | null | undefined): string {
+    if (!text) return '';
+    const address = parseAddress(text);
+    if (!address)
+      this.#error({ path: ['bindAddress'] }, 'bad-address', `bindAddress ${quote(text)} is not an IP address`);
+    return address && address.text !== '0.0.0.0' && address.text !== '::' ? address.text : '';
+  }
+
+  #clusterCIDRs(given: Given<string> | undefined): readonly string[] {
+    if (!given || given.value === '') return [];
+    return this.#networks({ ...given, value: given.value.split(',') }, false);
+  }
+
+  #networks(given: Given<readonly string[]> | undefined, listed = true): readonly string[] {
+    for (const [i, text] of given?.value.entries() ?? []) {
+      const path = listed && given?.path ? [...given.path, i] : given?.path;
+      if (parseNetwork(text)) continue;
+      this.#error(
+        { path },
+        'bad-cidr',
+        `${given?.name ?? ''} ${quote(text)} is not a network: write it like 10.0.0.0/8 or fd00::/64`,
+      );
+    }
+    return given?.value ?? [];
+  }
+
+  #nodePortAddresses(given: Given<readonly string[]> | undefined): readonly string[] {
+    if (!given?.value.includes('primary')) return this.#networks(given);
+    if (given.value.length > 1) {
+      this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
+    }
+    return ['primary'];
+  }
+
+  #detectLocal(): DetectLocal {
+    const { detectLocalMode, detectLocal } = this.#config?.object ?? {};
+    const given = this.#pick('--detect-local-mode', this.#flags.detectLocalMode, ['detectLocalMode'], detectLocalMode);
+    const mode = detectLocalModes.find((known) => known === given?.value);
+    if (given && given.value !== '' && !mode) {
+      const near = findNearest(given.value, detectLocalModes);
+      const hint = near ?? `one of ${detectLocalModes.join(', ')}`;
+      this.#error(given, 'bad-detect-local', `${given.name} is ${quote(given.value)}: write ${hint}`);
+    }
+    switch (mode) {
+      case 'BridgeInterface': {
+        const bridgeInterface = this.#flags.podBridgeInterface ?? detectLocal?.bridgeInterface ?? '';
+        this.#interfaceName(bridgeInterface, mode, 'bridgeInterface', '--pod-bridge-interface');
+        return { mode, bridgeInterface };
+      }
+      case 'InterfaceNamePrefix': {
+        const interfaceNamePrefix = this.#flags.podInterfaceNamePrefix ?? detectLocal?.interfaceNamePrefix ?? '';
+        this.#interfaceName(interfaceNamePrefix, mode, 'interfaceNamePrefix', '--pod-interface-name-prefix');
+        return { mode, interfaceNamePrefix };
+      }
+      case 'NodeCIDR':
+        return { mode };
+      case 'ClusterCIDR':
+      case undefined:
+        return { mode: 'ClusterCIDR' };
+      default:
+        return mode satisfies never;
+    }
+  }
+
+  #interfaceName(name: string, mode: string, field: string, flag: string): void {
+    const path = this.#config?.object.detectLocal ? ['detectLocal', field] : ['detectLocalMode'];
+    if (name === '') {
+      this.#error({ path }, 'bad-detect-local', `detectLocalMode ${mode} needs detectLocal.${field}, or ${flag}`);
+    } else if (!/^[^\s/"'\\#\p{Cc}]{1,15}$/u.test(name)) {
+      const text = `${quote(name)} is no interface name: 15 characters at most, without blanks, quotes or slashes`;
+      this.#error({ path }, 'bad-detect-local', text);
+    }
+  }
+
+  #scheduler(given: Given<string> | undefined): string {
+    if (!given || given.value === '') return 'rr';
+    if (!schedulers.includes(given.value)) {
+      const text = `${given.name} is ${quote(given.value)}: write one of ${schedulers.join(', ')}`;
+      this.#error(given, 'bad-scheduler', text);
+    }
+    return given.value;
+  }
+
+  #flag(name: string, value: boolean | string | undefined): boolean | undefined {
+    if (value === undefined || typeof value === 'boolean') return value;
+    if (/^(?:1|t|true)$/i.test(value)) return true;
+    if (/^(?:0|f|false)$/i.test(value)) return false;
+    this.#error({ path: undefined }, 'bad-flag', `${name} is ${quote(value)}: write true or false`);
+    return undefined;
+  }
+
+  #masqueradeBit(value: string | undefined): number | undefined {
+    if (value === undefined) return undefined;
+    const bit = Number(value);
+    if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
+    const text = `--iptables-masquerade-bit ${quote(value)}: the bit of the packet mark is a number from 0 to 31`;
+    this.#error({ path: undefined }, 'bad-masquerade-bit', text);
+    return undefined;
+  }
+
+  #conntrackSeconds(
+    field: 'tcpEstablishedTimeout' | 'tcpCloseWaitTimeout' | 'udpTimeout' | 'udpStreamTimeout',
+    fallback: number,
+  ): number {
+    const value = this.#config?.object.conntrack?.[field];
+    return this.#seconds(this.#pick<string>('', undefined, ['conntrack', field], value), fallback);
+  }
+
+  #seconds(given: Given<string> | undefined, fallback: number): number {
+    if (!given) return fallback;
+    const seconds = parseDuration(given.value);
+    if (seconds !== undefined && seconds >= 0) return seconds;
+    this.#error(given, 'bad-duration', `${given.name} is ${quote(given.value)}: write a duration such as 15m0s or 30s`);
+    return fallback;
+  }
+}
+
+/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
+function splitList(value: string | readonly string[] | undefined): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  const parts = typeof value === 'string' ? [value] : value;
+  return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
+}

@@ -1,0 +1,166 @@
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parseDocument,
+  type ScalarTag,
+  Schema,
+  visit,
+  type YAMLError,
+} from 'yaml';
+import type { FieldPath } from '../cluster/objects.ts';
+import { resolvePlainScalar } from './yaml-scalars.ts';
+
+/** How far aliases may multiply before a document is taken for one that is made to exhaust memory. */
+const maxAliasCount = 1000;
+
+/** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
+export interface SyntaxFault {
+  readonly offset: number;
+  readonly code: string;
+  readonly text: string;
+}
+
+export type ParsedValue =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
+
+/** Plain scalars as Kubernetes reads them, which the yaml package's own tags do in part only. */
+const plain: ScalarTag = {
+  tag: 'tag:kpc.dev,2026:plain',
+  default: true,
+  test: /^/,
+  resolve: resolvePlainScalar,
+};
+
+const explicit: readonly ScalarTag[] = ['int', 'float', 'bool', 'null'].map((name) => ({
+  tag: `tag:yaml.org,2002:${name}`,
+  resolve: resolvePlainScalar,
+}));
+
+const schema = new Schema({
+  schema: 'failsafe',
+  customTags: (tags) => [...tags, plain, ...explicit],
+  merge: true,
+});
+
+/** Reads the one YAML document in the text with the full parser. */
+export function parseYamlValue(text: string): ParsedValue {
+  const document = parse(text);
+  if (document.errors.length > 0) return { kind: 'faults', faults: document.errors.map(describeFault) };
+  try {
+    return { kind: 'value', value: document.toJS({ maxAliasCount }) };
+  } catch (error) {
+    // Thrown for aliases only: one without an anchor, or too many.
+    if (!(error instanceof ReferenceError)) throw error;
+    return { kind: 'faults', faults: [describeAliasFault(document, error)] };
+  }
+}
+
+function parse(text: string): Document.Parsed {
+  return parseDocument(text, { schema, prettyErrors: false, logLevel: 'error', strict: true, uniqueKeys: true });
+}
+
+function describeFault(error: YAMLError): SyntaxFault {
+  const offset = error.pos[0];
+  switch (error.code) {
+    case 'TAB_AS_INDENT':
+      return { offset, code: 'yaml-tab', text: 'a tab is used for indentation: YAML takes spaces only' };
+    case 'DUPLICATE_KEY':
+      return { offset, code: 'duplicate-key', text: 'this key is in the same mapping twice: keep one of them' };
+    default:
+      return { offset, code: 'bad-yaml', text: `not valid YAML: ${lowerFirst(error.message)}` };
+  }
+}
+
+function describeAliasFault(document: Document.Parsed, error: ReferenceError): SyntaxFault {
+  let offset = 0;
+  visit(document, {
+    Alias: (_, node) => {
+      offset = node.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  if (!error.message.startsWith('Excessive')) {
+    return { offset, code: 'bad-yaml', text: `not valid YAML: ${lowerFirst(error.message)}` };
+  }
+  const text = `aliases multiply to more than ${maxAliasCount} copies: write the values out`;
+  return { offset, code: 'alias-bomb', text };
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+/** Whether a position is wanted for the value of a field or for its key. */
+export type PositionOf = 'value' | 'key';
+
+/**
+ * Where fields stand in a YAML document: parses the text once, then answers with the offset of a field, or of the
+ * nearest field above it that is written down.
+ */
+export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
+  const document = parse(text);
+  return (path, of) => {
+    let node: Node | null = document.contents;
+    let offset = node ? firstOffset(node) : 0;
+    for (const [i, step] of path.entries()) {
+      const found = findChild(document, node, step);
+      if (!found) return offset;
+      const wantsKey = of === 'key' && i === path.length - 1;
+      offset = (wantsKey || isEmpty(found.value) ? undefined : found.value?.range?.[0]) ?? found.offset;
+      node = found.value;
+    }
+    return offset;
+  };
+}
+
+/** The first key of a block mapping stands where the mapping does. */
+function firstOffset(node: Node): number {
+  return node.range?.[0] ?? 0;
+}
+
+function isEmpty(node: Node | null): boolean {
+  return isScalar(node) && node.range !== undefined && node.range !== null && node.range[0] === node.range[1];
+}
+
+function findChild(
+  document: Document.Parsed,
+  parent: Node | null,
+  step: string | number,
+): { readonly value: Node | null; readonly offset: number } | undefined {
+  const collection = isAlias(parent) ? parent.resolve(document) : parent;
+  if (isSeq(collection)) {
+    const item = collection.items[Number(step)] as Node | undefined;
+    return item && { value: item, offset: item.range?.[0] ?? 0 };
+  }
+  if (!isMap(collection)) return undefined;
+  let merged: ReturnType<typeof findChild>;
+  for (const pair of collection.items as Pair<Node, Node | null>[]) {
+    const key = isScalar(pair.key) ? String(pair.key.value) : undefined;
+    if (key === String(step)) return { value: pair.value, offset: pair.key.range?.[0] ?? 0 };
+    if (key === '<<') merged ??= findMerged(document, pair.value, step);
+  }
+  return merged;
+}
+
+function findMerged(
+  document: Document.Parsed,
+  source: Node | null,
+  step: string | number,
+): ReturnType<typeof findChild> {
+  const resolved = isAlias(source) ? source.resolve(document) : source;
+  if (!isSeq(resolved)) return findChild(document, resolved ?? null, step);
+  for (const item of resolved.items) {
+    if (isPair(item) || (!isCollection(item) && !isAlias(item))) continue;
+    const found = findChild(document, item as Node, step);
+    if (found) return found;
+  }
+  return undefined;
+}
