@@ -5,6 +5,7 @@ import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../kernel/iptables.ts';
+import { matchModules } from '../kernel/match-modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
@@ -43,9 +44,7 @@ export function compileIptables(
     sysctls: new Map(
       compiled.some(({ localhostNodePorts }) => localhostNodePorts) ? [['net.ipv4.conf.all.route_localnet', '1']] : [],
     ),
-    // iptables-restore has the kernel load what tables, matches and targets need. Connection tracking, too, but only
-    // then, and its sysctls are there only with it.
-    modules: ['nf_conntrack'],
+    modules: ['nf_conntrack', ...matchModules(compiled.map(({ tables }) => tables))],
   };
 }
 

@@ -36,15 +36,18 @@ export function compileIpvs(
   const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family) }));
   const virtualServers = states.flatMap((state) => state.virtualServers);
   const sets = states.flatMap((state) => state.sets);
-  const iptables = Object.fromEntries(states.map((state) => [state.family, state.tables]));
   return {
-    iptables,
+    iptables: Object.fromEntries(states.map((state) => [state.family, state.tables])),
     sets,
     virtualServers,
     links: [{ name: ipvsLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
     sysctls: ipvsSysctls(settings),
     ipvsTimeouts: ipvsTimeouts(settings),
-    modules: neededModules(virtualServers, settings.ipvs.scheduler || defaultScheduler, iptables),
+    modules: neededModules(
+      virtualServers,
+      settings.ipvs.scheduler || defaultScheduler,
+      states.map((state) => state.tables),
+    ),
   };
 }
 

@@ -1,19 +1,18 @@
-import type { Family } from '../kernel/family.ts';
-import type { RuleArg, Tables } from '../kernel/iptables.ts';
+import type { Tables } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { matchModules } from '../kernel/match-modules.ts';
 
 /**
- * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load the later ones by themselves
- * when a rule or set asks for them; nodes that forbid that need them named.
+ * The kernel modules that a state in IPVS mode needs, in load order. Most kernels load those of sets and matches by
+ * themselves when a set or rule asks for them; nodes that forbid that need them named.
  */
 export function neededModules(
   virtualServers: readonly VirtualServer[],
   nodeScheduler: string,
-  iptables: { readonly [F in Family]?: Tables },
+  tables: readonly Tables[],
 ): readonly string[] {
   const schedulers = new Set([nodeScheduler, ...virtualServers.map(({ scheduler }) => scheduler)]);
   const usesTunnels = virtualServers.some(({ realServers }) => realServers.some((rs) => rs.forwarding === 'tunnel'));
-  const matches = new Set(ruleArgs(iptables).map((arg) => arg.kind));
   return [
     'ip_vs',
     ...[...schedulers].toSorted().map((scheduler) => `ip_vs_${scheduler}`),
@@ -25,22 +24,7 @@ export function neededModules(
     'ip_set_hash_ipportip',
     'ip_set_hash_ipportnet',
     'ip_set_bitmap_port',
-    'xt_set',
-    'xt_comment',
-    'xt_mark',
-    'xt_addrtype',
-    'xt_conntrack',
-    ...(matches.has('ipvs') ? ['xt_ipvs'] : []),
-    // physdev sees bridge ports only where bridged packets pass iptables.
-    ...(matches.has('physdev-is-in') ? ['br_netfilter', 'xt_physdev'] : []),
+    ...matchModules(tables),
     ...(usesTunnels ? ['ipip'] : []),
   ];
-}
-
-function ruleArgs(iptables: { readonly [F in Family]?: Tables }): readonly RuleArg[] {
-  return Object.values(iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((chains) => [...chains.values()])
-    .flatMap((chain) => chain.rules)
-    .flatMap((rule) => rule.args);
 }
