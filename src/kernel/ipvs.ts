@@ -1,6 +1,7 @@
-import { compareAddresses, joinHostPort, parseAddress } from './address.ts';
+import { compareAddresses, joinHostPort, parseAddress, type Address } from './address.ts';
 import { protocols, type Family, type Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
+import type { UnreadLine } from './unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
@@ -124,4 +125,194 @@ export function formatRealServer(server: RealServer): string {
   let text = ` -r ${joinHostPort(server.address, server.port)} ${forwardingFlags[server.forwarding]} -w ${server.weight}`;
   for (const option of server.options ?? []) text += ` ${option}`;
   return text;
+}
+
+/** A service while its lines are read. */
+interface DraftServer extends VirtualServer {
+  readonly realServers: RealServer[];
+}
+
+/**
+ * Reads what `ipvsadm -Sn` prints, and what formatVirtualServers writes. The result is sorted. Takes any text: lines it
+ * cannot read, firewall-mark services among them, are in `unread`.
+ */
+export function parseIpvsadm(text: string): {
+  readonly virtualServers: readonly VirtualServer[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const drafts = new Map<string, DraftServer>();
+  const unread: UnreadLine[] = [];
+  let number = 0;
+  for (const raw of text.split('\n')) {
+    number++;
+    const line = raw.trim();
+    if (line === '') continue;
+    const reason = readServerLine(drafts, line.split(/[ \t]+/));
+    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
+  }
+  for (const server of drafts.values()) server.realServers.sort(compareRealServers);
+  return { virtualServers: [...drafts.values()].sort(compareVirtualServers), unread };
+}
+
+/** Reads a line into the services. Returns why it cannot be read. */
+function readServerLine(drafts: Map<string, DraftServer>, words: readonly string[]): string | undefined {
+  const [command, flag, name, ...options] = words;
+  if (command !== '-A' && command !== '-a') return 'neither a service nor a real server';
+  if (flag === '-f') return 'a firewall-mark service, which kube-proxy does not make';
+  const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
+  if (protocol === undefined || name === undefined) return 'neither a service nor a real server';
+  const at = readHostPort(name);
+  if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
+  const key = `${protocol} ${at.address.text} ${at.port}`;
+  const draft = drafts.get(key);
+  if (command === '-A') {
+    if (draft) return 'this service is there already';
+    const { address, port } = at;
+    const made = readServiceOptions({ family: address.family, protocol, address: address.text, port }, options);
+    if (typeof made === 'string') return made;
+    drafts.set(key, made);
+    return undefined;
+  }
+  if (!draft) return 'a real server of a service that is not there';
+  const server = readRealServer(options);
+  if (typeof server === 'string') return server;
+  draft.realServers.push(server);
+  return undefined;
+}
+
+const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(
+  Object.entries({
+    '-t': 'TCP',
+    '--tcp-service': 'TCP',
+    '-u': 'UDP',
+    '--udp-service': 'UDP',
+    '--sctp-service': 'SCTP',
+  } as const),
+);
+
+const schedulerFlagNames: ReadonlyMap<string, SchedulerFlag> = new Map(
+  Object.entries({
+    'flag-1': 'flag-1',
+    'flag-2': 'flag-2',
+    'flag-3': 'flag-3',
+    'sh-fallback': 'flag-1',
+    'sh-port': 'flag-2',
+    'mh-fallback': 'flag-1',
+    'mh-port': 'flag-2',
+  } as const),
+);
+
+function readHostPort(text: string): { address: Address; port: number } | undefined {
+  const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text);
+  const address = parseAddress(match?.[1] ?? match?.[2] ?? '');
+  const port = Number(match?.[3]);
+  return address && port <= 65535 ? { address, port } : undefined;
+}
+
+/** Reads the words after the service's name; a text is why they cannot be read. */
+function readServiceOptions(
+  key: Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'>,
+  words: readonly string[],
+): DraftServer | string {
+  let scheduler = 'wlc';
+  let persistentSeconds: number | undefined;
+  let schedulerFlags: readonly SchedulerFlag[] = [];
+  const options: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const value = words[i + 1];
+    switch (word) {
+      case '-s':
+      case '--scheduler':
+        if (value === undefined) return 'a scheduler without a name';
+        scheduler = value;
+        i++;
+        break;
+      case '-p':
+      case '--persistent':
+        // ipvsadm's default is 300 seconds.
+        persistentSeconds = value !== undefined && isNumber(value) ? Number(words[++i]) : 300;
+        break;
+      case '-b':
+      case '--sched-flags': {
+        const flags = readSchedulerFlags(value ?? '');
+        if (!flags) return 'scheduler flags that kpc does not know';
+        schedulerFlags = flags;
+        i++;
+        break;
+      }
+      default:
+        options.push(word);
+    }
+  }
+  return {
+    ...key,
+    scheduler,
+    ...(persistentSeconds === undefined ? {} : { persistentSeconds }),
+    schedulerFlags,
+    realServers: [],
+    ...(options.length === 0 ? {} : { options }),
+  };
+}
+
+function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
+  const flags = new Set<SchedulerFlag>();
+  for (const name of text.split(',')) {
+    const flag = schedulerFlagNames.get(name);
+    if (!flag) return undefined;
+    flags.add(flag);
+  }
+  return [...flags].sort();
+}
+
+/** Reads the words after the service's name; a text is why they cannot be read. */
+function readRealServer(words: readonly string[]): RealServer | string {
+  let at: ReturnType<typeof readHostPort>;
+  // ipvsadm's defaults: direct routing, weight 1.
+  let forwarding: ForwardingMethod = 'direct';
+  let weight = 1;
+  const options: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const value = words[i + 1] ?? '';
+    switch (word) {
+      case '-r':
+      case '--real-server':
+        at = readHostPort(value);
+        i++;
+        break;
+      case '-m':
+      case '--masquerading':
+        forwarding = 'masquerade';
+        break;
+      case '-g':
+      case '--gatewaying':
+        forwarding = 'direct';
+        break;
+      case '-i':
+      case '--ipip':
+        forwarding = 'tunnel';
+        break;
+      case '-w':
+      case '--weight':
+        if (!isNumber(value)) return 'a weight that is not a number';
+        weight = Number(value);
+        i++;
+        break;
+      case '--tun-type':
+        // ipip is what -i says already; ipvsadm 1.31 prints it all the same.
+        if (value !== 'ipip') options.push(word, value);
+        i++;
+        break;
+      default:
+        options.push(word);
+    }
+  }
+  if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
+  const { address, port } = at;
+  return { address: address.text, port, weight, forwarding, ...(options.length === 0 ? {} : { options }) };
+}
+
+function isNumber(text: string): boolean {
+  return /^\d{1,10}$/.test(text);
 }

@@ -1,5 +1,7 @@
+import { parseAddress } from './address.ts';
 import type { Family } from './family.ts';
 import type { Origin } from './origin.ts';
+import type { UnreadLine } from './unread-line.ts';
 
 /** A network link. `kind` is the link type of `ip -d link` where it is known: dummy for kube-ipvs0. */
 export interface Link {
@@ -40,4 +42,131 @@ export function formatLinkAdd(link: string, kind: string): string {
 export function formatAddressAdd(link: string, address: LinkAddress): string {
   const line = `addr add ${address.address}/${address.prefixLength} dev ${link}`;
   return address.scope === undefined || address.scope === 'global' ? line : `${line} scope ${address.scope}`;
+}
+
+interface ParsedLinks {
+  readonly links: readonly Link[];
+  readonly unread: readonly UnreadLine[];
+}
+
+/**
+ * Reads what `ip -j addr` prints (with -d, it says of what kind each link is). Addresses come in the order printed. Takes
+ * any text: where it is not such JSON, or an item has not the shape it should, `unread` says so, with line 1 where
+ * there is no telling.
+ */
+export function parseIpAddrJson(text: string): ParsedLinks {
+  let items: unknown;
+  try {
+    items = JSON.parse(text);
+  } catch {
+    items = undefined;
+  }
+  if (!Array.isArray(items)) {
+    return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j addr prints' }] };
+  }
+  const links: Link[] = [];
+  const unread: UnreadLine[] = [];
+  const refuse = (item: unknown, reason: string): void => {
+    unread.push({ line: 1, text: JSON.stringify(item).slice(0, 200), reason });
+  };
+  for (const item of items as readonly unknown[]) {
+    const name = field(item, 'ifname');
+    if (typeof name !== 'string') {
+      // `ip -j addr show dev X` prints empty objects for the links it leaves out.
+      if (!isRecord(item) || Object.keys(item).length > 0) refuse(item, 'a link without a name');
+      continue;
+    }
+    const kind = field(field(item, 'linkinfo'), 'info_kind');
+    const infos = field(item, 'addr_info');
+    const addresses: LinkAddress[] = [];
+    for (const info of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
+      const address = readAddressInfo(info);
+      if (address) addresses.push(address);
+      else refuse(info, 'neither an IPv4 nor an IPv6 address');
+    }
+    links.push(typeof kind === 'string' ? { name, kind, addresses } : { name, addresses });
+  }
+  return { links, unread };
+}
+
+function readAddressInfo(info: unknown): LinkAddress | undefined {
+  const local = field(info, 'local');
+  const prefixLength = field(info, 'prefixlen');
+  const scope = field(info, 'scope');
+  const address = typeof local === 'string' ? parseAddress(local) : undefined;
+  if (!address || typeof prefixLength !== 'number') return undefined;
+  const { family, text } = address;
+  return {
+    family,
+    address: text,
+    prefixLength,
+    ...(typeof scope === 'string' && scope !== 'global' ? { scope } : {}),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function field(value: unknown, key: string): unknown {
+  return isRecord(value) ? value[key] : undefined;
+}
+
+/** A link while its lines are read. */
+interface DraftLink {
+  readonly name: string;
+  kind?: string;
+  readonly addresses: LinkAddress[];
+}
+
+/** Reads what formatLinks writes. Takes any text: lines it cannot read are in `unread`. */
+export function parseIpBatch(text: string): ParsedLinks {
+  const links = new Map<string, DraftLink>();
+  const unread: UnreadLine[] = [];
+  let number = 0;
+  for (const raw of text.split('\n')) {
+    number++;
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const reason = readBatchLine(links, line.split(/[ \t]+/));
+    if (reason !== undefined) unread.push({ line: number, text: raw, reason });
+  }
+  return { links: [...links.values()], unread };
+}
+
+/** Reads a line into the links. Returns why it cannot be read. */
+function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]): string | undefined {
+  const [object, command, first = '', keyword, second = '', ...rest] = words;
+  if (object === 'link' && command === 'add' && keyword === 'type' && second !== '' && rest.length === 0) {
+    findLink(links, first).kind = second;
+    return undefined;
+  }
+  if (object !== 'addr' || (command !== 'add' && command !== 'replace') || keyword !== 'dev' || second === '') {
+    return 'neither a link nor an address to add';
+  }
+  const slash = first.indexOf('/');
+  const address = parseAddress(slash < 0 ? first : first.slice(0, slash));
+  if (!address) return 'not an IP address';
+  const longest = address.family === 'ipv4' ? 32 : 128;
+  const prefixLength = slash < 0 ? longest : Number(first.slice(slash + 1) || Number.NaN);
+  if (!Number.isInteger(prefixLength) || prefixLength < 0 || prefixLength > longest) return 'not a prefix length';
+  const [option, scope, ...more] = rest;
+  if (more.length > 0 || (option !== undefined && (option !== 'scope' || scope === undefined))) {
+    return 'options of an address that kpc does not write';
+  }
+  findLink(links, second).addresses.push({
+    family: address.family,
+    address: address.text,
+    prefixLength,
+    ...(scope === undefined || scope === 'global' ? {} : { scope }),
+  });
+  return undefined;
+}
+
+function findLink(links: Map<string, DraftLink>, name: string): DraftLink {
+  const link = links.get(name);
+  if (link) return link;
+  const made: DraftLink = { name, addresses: [] };
+  links.set(name, made);
+  return made;
 }

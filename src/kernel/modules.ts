@@ -1,4 +1,22 @@
+import type { UnreadLine } from './unread-line.ts';
+
 /** The content of a modules-load.d(5) file: one module a line. '' for none. */
 export function formatModules(modules: readonly string[]): string {
   return modules.map((module) => `${module}\n`).join('');
+}
+
+/** Reads a modules-load.d(5) file. Takes any text: lines that are not one name are in `unread`. */
+export function parseModules(text: string): {
+  readonly modules: readonly string[];
+  readonly unread: readonly UnreadLine[];
+} {
+  const modules: string[] = [];
+  const unread: UnreadLine[] = [];
+  text.split('\n').forEach((raw, index) => {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
+    if (/^[\w-]+$/.test(line)) modules.push(line);
+    else unread.push({ line: index + 1, text: raw, reason: 'not the name of a module' });
+  });
+  return { modules, unread };
 }
