@@ -47,7 +47,7 @@ const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 /** The first 16 characters of the SHA-256 in base32: 80 bits, five to a character. */
 function hashName(text: string): string {
   // A string, one character a byte: making a Buffer of each digest takes half as long again.
-  const digest = createHash('sha256').update(text).digest('latin1');
+  const digest = createHash('sha256').update(text).digest('binary');
   let name = '';
   let pending = 0;
   let pendingBits = 0;
