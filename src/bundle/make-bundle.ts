@@ -29,18 +29,24 @@ export interface BundleContent {
 /** File name → text, of a whole bundle, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
+export interface Bundle {
+  readonly manifest: Manifest;
+  readonly files: BundleFiles;
+}
+
 /** The kube-proxy that the rules follow. */
 const kubeProxyVersion = 'v1.36.3';
 
 /** Writes a bundle as text. The same content gives the same bytes on any machine. */
-export function makeBundle(content: BundleContent): BundleFiles {
+export function makeBundle(content: BundleContent): Bundle {
   const files = new Map<BundleFileName, string>();
   for (const name of bundleFileNames) {
     const text = formatFile(name, content);
     if (text !== undefined) files.set(name, text);
   }
   const manifest = makeManifest(content, files);
-  return new Map<string, string>([['manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`], ...files]);
+  const manifestText = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  return { manifest, files: new Map<string, string>([['manifest.json', manifestText], ...files]) };
 }
 
 /** The text of one file of the bundle; undefined where the mode or the families have no such file. */

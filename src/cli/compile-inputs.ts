@@ -1,0 +1,105 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { buildCluster } from '../cluster/build-cluster.ts';
+import { findConflicts } from '../cluster/conflicts.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import { describeNode } from '../cluster/node-context.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import { compileIptables } from '../iptables/compile-iptables.ts';
+import { compileIpvs } from '../ipvs/compile-ipvs.ts';
+import type { Address } from '../kernel/address.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { version } from './version.ts';
+
+/** --ip-family: auto takes the families that the Services and the node use. */
+export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
+export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+
+/** Inputs that were read and checked, and what all nodes have in common. */
+export interface Prepared {
+  readonly cluster: Cluster;
+  readonly settings: ProxySettings;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly assigned: BundleContent['assigned'];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Builds the cluster, once for all nodes. */
+export function prepare(inputs: Inputs, settings: ProxySettings): Prepared {
+  const cluster = buildCluster(inputs.services, inputs.slices);
+  return {
+    cluster,
+    settings,
+    nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
+    assigned: [],
+    diagnostics: [
+      ...findConflicts(cluster),
+      ...(settings.mode === 'ipvs' ? checkAnnotations(inputs.services, cluster) : []),
+    ],
+  };
+}
+
+/** What makes one node's bundle out of the prepared inputs. */
+export interface NodeRequest {
+  readonly nodeName: string;
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where nobody said. */
+  readonly hostAddresses: readonly Address[] | undefined;
+  readonly ipFamily: IpFamilyChoice;
+}
+
+/** Compiles for one node. */
+export function compileNode(prepared: Prepared, request: NodeRequest): BundleContent {
+  const { cluster, settings } = prepared;
+  const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+  const chosen = chooseFamilies(request.ipFamily, cluster, node);
+  const state = compileState(cluster, node, settings, chosen);
+  return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };
+}
+
+function compileState(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  chosen: readonly Family[],
+): KernelState {
+  switch (settings.mode) {
+    case 'ipvs':
+      return compileIpvs(cluster, node, settings, chosen);
+    case 'iptables':
+      return compileIptables(cluster, node, settings, chosen);
+  }
+}
+
+/** The node's name: --node, else hostnameOverride, else that of the only Node among the inputs; '' where none tells. */
+export function chooseNodeName(flag: string | undefined, { settings, nodes }: Prepared): string {
+  const [only, ...others] = nodes.keys();
+  return flag ?? (settings.hostnameOverride || (others.length === 0 ? (only ?? '') : ''));
+}
+
+function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
+  switch (choice) {
+    case 'ipv4':
+      return ['ipv4'];
+    case 'ipv6':
+      return ['ipv6'];
+    case 'dual':
+      return families;
+    case 'auto':
+      return usedFamilies(cluster, node);
+  }
+}
+
+function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
+  const used = families.filter(
+    (family) =>
+      cluster.servicePorts.some((port) => port.family === family) ||
+      node.podCIDRs.some((network) => network.family === family) ||
+      !isLoopback(node.nodeIPs[family]),
+  );
+  return used.length > 0 ? used : ['ipv4'];
+}

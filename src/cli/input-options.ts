@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import { readInputs } from '../input/read-inputs.ts';
+import type { ProxyFlags } from '../input/settings.ts';
+import { resolveSettings } from '../input/settings.ts';
+import type { Address } from '../kernel/address.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { parseIpAddrJson } from '../kernel/link.ts';
+import { ipvsLink } from '../ipvs/compile-ipvs.ts';
+import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
+import { ipFamilyChoices, prepare } from './compile-inputs.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The options of all commands that compile manifests. */
+export interface InputOptions extends ProxyFlags {
+  readonly file?: readonly string[];
+  readonly config?: string;
+  readonly hostAddresses?: string;
+  readonly ipFamily: IpFamilyChoice;
+}
+
+/** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
+export function addInputOptions(command: Command): Command {
+  return command
+    .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
+    .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
+    .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
+    .addOption(
+      new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
+        .choices(ipFamilyChoices)
+        .default('auto'),
+    )
+    .option('--proxy-mode <mode>', 'ipvs or iptables (default: what the config says, else ipvs)')
+    .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
+    .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
+    .option('--detect-local-mode <mode>', 'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix')
+    .option('--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface')
+    .option('--pod-interface-name-prefix <prefix>', "how the pods' interfaces begin, for InterfaceNamePrefix")
+    .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
+    .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
+    .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
+    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq or mh')
+    .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
+    .option('--ipvs-exclude-cidrs <cidrs>', 'virtual servers in these CIDRs are not ours to clean up')
+    .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
+    .option('--ipvs-tcpfin-timeout <duration>', 'timeout of TCP connections after FIN')
+    .option('--ipvs-udp-timeout <duration>', 'timeout of UDP packets')
+    .option('--hostname-override <name>', "the node's name as kube-proxy would have it");
+}
+
+/** Collects an option that may be given more than once. */
+export function append(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** Everything read and checked; not to be compiled where a diagnostic is an error. */
+export interface LoadedInputs {
+  readonly inputs: Inputs;
+  readonly prepared: Prepared;
+  readonly hostAddresses: readonly Address[] | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads all files that the options name, and says all that is wrong with them. */
+export async function loadInputs(options: InputOptions, terminal: Terminal): Promise<LoadedInputs> {
+  const files = options.file ?? [];
+  const stdin = [...files, options.config].includes('-') ? await terminal.readStdin() : undefined;
+  const inputs = readInputs(files, { stdin });
+  const config = options.config === undefined ? undefined : readInputs([options.config], { stdin });
+  const { settings, diagnostics: wrongSettings } = resolveSettings(config?.configs[0] ?? inputs.configs[0], options);
+  const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
+  const prepared = prepare(inputs, settings);
+  return {
+    inputs,
+    prepared,
+    hostAddresses: host?.addresses,
+    diagnostics: [
+      ...inputs.diagnostics,
+      ...(config?.diagnostics ?? []),
+      ...wrongSettings,
+      ...(host?.diagnostics ?? []),
+      ...prepared.diagnostics,
+    ],
+  };
+}
+
+interface HostAddresses {
+  readonly addresses: readonly Address[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The addresses in what `ip -j addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+function readHostAddresses(file: string): HostAddresses {
+  const wrong = (text: string): HostAddresses => ({
+    addresses: [],
+    diagnostics: [
+      {
+        severity: 'error',
+        code: 'bad-host-addresses',
+        text: `${text}; write what \`ip -j addr\` prints on the node to a file`,
+        place: { file, locate: () => ({ file, line: 1, column: 1 }) },
+      },
+    ],
+  });
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    return wrong(error instanceof Error ? error.message : String(error));
+  }
+  const { links, unread } = parseIpAddrJson(text);
+  const [first] = unread;
+  if (first) return wrong(first.reason);
+  const addresses = links
+    .filter((link) => link.name !== ipvsLink)
+    .flatMap((link) => link.addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  return { addresses, diagnostics: [] };
+}
