@@ -93,6 +93,24 @@ export interface SliceEndpoint {
   readonly nodeHints: readonly string[];
 }
 
+/** A v1 Endpoints object, as far as mirroring it to slices needs it. */
+export interface Endpoints {
+  readonly metadata: ObjectMeta;
+  readonly subsets: readonly EndpointSubset[];
+}
+
+export interface EndpointSubset {
+  readonly addresses: readonly EndpointAddress[];
+  readonly notReadyAddresses: readonly EndpointAddress[];
+  readonly ports: readonly EndpointPort[];
+}
+
+export interface EndpointAddress {
+  readonly ip: string;
+  readonly hostname?: string | undefined;
+  readonly nodeName?: string | undefined;
+}
+
 export interface Node {
   readonly metadata: ObjectMeta;
   readonly podCIDRs: readonly string[];

@@ -1,0 +1,296 @@
+import type { Address, Network } from '../kernel/address.ts';
+import { parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Diagnostic } from './diagnostic.ts';
+import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
+
+/** What Services without addresses and node ports get them from; what is not given is not assigned. */
+export interface AssignmentRanges {
+  /** One network, or one of each family. The first one's family is that of Services that ask for none. */
+  readonly clusterIPs: readonly Network[];
+  readonly nodePorts?: PortRange | undefined;
+}
+
+/** Both ends belong to it. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The addresses and ports that one Service got. */
+export interface AssignedService {
+  /** "namespace/name". */
+  readonly service: string;
+  readonly clusterIPs: readonly string[];
+  /** Port label ("http/TCP" or "TCP") → node port. */
+  readonly nodePorts: Readonly<Record<string, number>>;
+  readonly healthCheckNodePort?: number | undefined;
+}
+
+export interface Assignment {
+  /** All Services, in the order in which they came, with what was assigned filled in. */
+  readonly services: readonly Sourced<Service>[];
+  /** Sorted by namespace and name; Services that got nothing are not in it. */
+  readonly assigned: readonly AssignedService[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** A number range of which some are taken. */
+interface Pool {
+  readonly size: number;
+  /** Numbers below it go last: the API server keeps them for people who choose their own. */
+  readonly reserved: number;
+  isFree(offset: number): boolean;
+}
+
+/** IPv6 networks hold more addresses than anybody needs. */
+const maxPoolSize = 2 ** 20;
+
+const wayOut =
+  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+
+/**
+ * Gives Services what the API server would give them on creation where the manifests leave it out: cluster addresses,
+ * node ports and health check node ports. The choice depends on the Service's name alone but where that is taken, so
+ * it is the same for the same Services in any order, and another Service rarely moves it. Nothing that any of the
+ * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
+ */
+export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
+  const assigner = new Assigner(services, ranges);
+  const results = new Map<Sourced<Service>, Service>();
+  for (const service of services.toSorted(compareServices)) results.set(service, assigner.assign(service));
+  return {
+    services: services.map((service) => ({ ...service, object: results.get(service) ?? service.object })),
+    assigned: assigner.assigned,
+    diagnostics: assigner.diagnostics,
+  };
+}
+
+function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
+  const [first, second] = [labelOf(a.object), labelOf(b.object)];
+  if (first === second) return 0;
+  return first < second ? -1 : 1;
+}
+
+function labelOf({ metadata }: Service): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+class Assigner {
+  readonly assigned: AssignedService[] = [];
+  readonly diagnostics: Diagnostic[] = [];
+  readonly #ranges: AssignmentRanges;
+  readonly #usedAddresses = new Set<string>();
+  readonly #usedPorts = new Set<number>();
+
+  constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
+    this.#ranges = ranges;
+    for (const { object } of services) this.#markUsed(object);
+  }
+
+  #markUsed({ spec, ingress }: Service): void {
+    const addresses = [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
+    for (const text of addresses) this.#usedAddresses.add(parseAddress(text)?.text ?? text);
+    for (const { nodePort } of spec.ports) this.#usedPorts.add(nodePort);
+    this.#usedPorts.add(spec.healthCheckNodePort);
+  }
+
+  assign(service: Sourced<Service>): Service {
+    const { object } = service;
+    if (object.spec.type === 'ExternalName' || object.spec.clusterIP === 'None') return object;
+    const addresses = this.#assignClusterIPs(service);
+    const ports = this.#assignNodePorts(service);
+    const healthCheckNodePort = this.#assignHealthCheckPort(service);
+    const changed = addresses ?? ports ?? healthCheckNodePort;
+    if (changed === undefined) return object;
+    const given = object.spec.clusterIPs.length;
+    this.assigned.push({
+      service: labelOf(object),
+      clusterIPs: addresses?.clusterIPs.slice(given) ?? [],
+      nodePorts: ports ? newNodePorts(object.spec.ports, ports) : {},
+      ...(healthCheckNodePort === undefined ? {} : { healthCheckNodePort }),
+    });
+    return {
+      ...object,
+      spec: {
+        ...object.spec,
+        ...addresses,
+        ...(ports ? { ports } : {}),
+        ...(healthCheckNodePort === undefined ? {} : { healthCheckNodePort }),
+      },
+    };
+  }
+
+  #assignClusterIPs(
+    service: Sourced<Service>,
+  ): Pick<Service['spec'], 'clusterIP' | 'clusterIPs' | 'ipFamilies'> | undefined {
+    const { spec } = service.object;
+    if (spec.clusterIP !== '' && spec.ipFamilies.length <= spec.clusterIPs.length) return undefined;
+    if (this.#ranges.clusterIPs.length === 0) {
+      if (spec.clusterIP !== '') return undefined;
+      const text = `kube-proxy skips this Service, for it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
+      this.#report(service, 'warning', ['spec'], 'no-cluster-ip', text);
+      return undefined;
+    }
+    const ipFamilies = this.#familiesOf(spec);
+    const clusterIPs = [...spec.clusterIPs];
+    for (const ipFamily of ipFamilies.slice(clusterIPs.length)) {
+      const address = this.#takeAddress(service, ipFamily === 'IPv4' ? 'ipv4' : 'ipv6');
+      if (address === undefined) return undefined;
+      clusterIPs.push(address);
+    }
+    return { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies };
+  }
+
+  /** As the API server infers them on creation: a policy other than SingleStack adds the second family if there is one. */
+  #familiesOf({ ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
+    const configured = this.#ranges.clusterIPs.map(({ family }) => (family === 'ipv4' ? 'IPv4' : 'IPv6'));
+    const wanted = ipFamilies.length > 0 ? ipFamilies : configured.slice(0, 1);
+    const isDual = ipFamilyPolicy === 'PreferDualStack' || ipFamilyPolicy === 'RequireDualStack';
+    if (!isDual || wanted.length !== 1) return wanted;
+    return [...wanted, ...configured.filter((family) => family !== wanted[0])];
+  }
+
+  #takeAddress(service: Sourced<Service>, family: Family): string | undefined {
+    const name = labelOf(service.object);
+    const range = this.#ranges.clusterIPs.find((network) => network.family === family);
+    if (!range) {
+      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, and --service-cluster-ip-range has none`;
+      this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
+      return undefined;
+    }
+    const size = Math.min(
+      maxPoolSize,
+      2 ** (range.address.parts.length * (family === 'ipv4' ? 32 : 16) - range.prefixLength),
+    );
+    const offset = pick(`${name}/${family}`, {
+      size,
+      reserved: Math.min(Math.max(16, Math.floor(size / 16)), 256),
+      // The first is the network's own, the second the API server's; IPv4 has the broadcast address at the end.
+      isFree: (at) =>
+        at > 1 && !(family === 'ipv4' && at === size - 1) && !this.#usedAddresses.has(addressAt(range.address, at)),
+    });
+    if (offset === undefined) {
+      this.#report(service, 'error', ['spec'], 'no-cluster-ip', `no address of ${range.text} is free for this Service`);
+      return undefined;
+    }
+    const address = addressAt(range.address, offset);
+    this.#usedAddresses.add(address);
+    return address;
+  }
+
+  /** The ports with node ports; undefined where none was needed. A port of two protocols gets one number for both. */
+  #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
+    const { spec } = service.object;
+    const wantsPorts = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts);
+    const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
+    if (!wantsPorts || missing.length === 0) return undefined;
+    if (!this.#ranges.nodePorts) {
+      const names = missing.map(({ port, protocol }) => `${port}/${protocol}`).join(', ');
+      const text = `kube-proxy opens no node port for ${names}, for there is no nodePort yet: ${wayOut} --service-node-port-range`;
+      this.#report(
+        service,
+        'warning',
+        ['spec', 'ports', spec.ports.findIndex((port) => port.nodePort === 0)],
+        'no-node-port',
+        text,
+      );
+      return undefined;
+    }
+    const chosen = new Map<number, number>();
+    for (const { port, nodePort } of spec.ports) {
+      if (nodePort !== 0 && !chosen.has(port)) chosen.set(port, nodePort);
+    }
+    const nodePortOf = ({ port, nodePort }: ServicePortSpec): number => {
+      const number = nodePort || (chosen.get(port) ?? this.#takePort(service, `port ${port}`) ?? 0);
+      chosen.set(port, number);
+      return number;
+    };
+    return spec.ports.map((port) => withNodePort(port, nodePortOf(port)));
+  }
+
+  #assignHealthCheckPort(service: Sourced<Service>): number | undefined {
+    const { spec } = service.object;
+    if (spec.type !== 'LoadBalancer' || spec.externalTrafficPolicy !== 'Local' || spec.healthCheckNodePort !== 0) {
+      return undefined;
+    }
+    if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
+    const text = `load balancers cannot ask for this Service's health, for there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`;
+    this.#report(service, 'warning', ['spec', 'externalTrafficPolicy'], 'no-health-check-port', text);
+    return undefined;
+  }
+
+  #takePort(service: Sourced<Service>, purpose: string): number | undefined {
+    const range = this.#ranges.nodePorts;
+    if (!range) return undefined;
+    const size = range.last - range.first + 1;
+    const offset = pick(`${labelOf(service.object)}/${purpose}`, {
+      size,
+      reserved: size < 32 ? 0 : Math.min(Math.max(16, Math.floor(size / 32)), 128),
+      isFree: (at) => !this.#usedPorts.has(range.first + at),
+    });
+    if (offset === undefined) {
+      const text = `no node port from ${range.first} to ${range.last} is free for this Service`;
+      this.#report(service, 'error', ['spec', 'ports'], 'no-node-port', text);
+      return undefined;
+    }
+    this.#usedPorts.add(range.first + offset);
+    return range.first + offset;
+  }
+
+  #report(
+    { object, source }: Sourced<Service>,
+    severity: 'error' | 'warning',
+    path: FieldPath,
+    code: string,
+    text: string,
+  ): void {
+    this.diagnostics.push({ severity, code, text: `${labelOf(object)}: ${text}`, place: source.place(path) });
+  }
+}
+
+/** A free number of the pool, from where the name's hash points; the reserved ones only when there is no other. */
+function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
+  const open = Math.max(0, size - reserved);
+  if (open > 0) {
+    const start = hash(name) % open;
+    for (let i = 0; i < open; i++) {
+      const offset = reserved + ((start + i) % open);
+      if (isFree(offset)) return offset;
+    }
+  }
+  for (let offset = Math.min(reserved, size) - 1; offset >= 0; offset--) if (isFree(offset)) return offset;
+  return undefined;
+}
+
+/** FNV-1a of 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return value;
+}
+
+/** The network's first address and `offset` more; its host bits are all zero, so they can be set. */
+function addressAt({ family, parts }: Address, offset: number): string {
+  if (family === 'ipv4') {
+    const value = (parts[0] ?? 0) + offset;
+    return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
+  }
+  const groups = parts.map((group, i) => {
+    if (i === 6) return group + Math.floor(offset / 0x10000);
+    return i === 7 ? group + (offset % 0x10000) : group;
+  });
+  const text = groups.map((group) => group.toString(16)).join(':');
+  return parseAddress(text)?.text ?? text;
+}
+
+function withNodePort(port: ServicePortSpec, nodePort: number): ServicePortSpec {
+  return { ...port, nodePort };
+}
+
+function newNodePorts(before: readonly ServicePortSpec[], after: readonly ServicePortSpec[]): Record<string, number> {
+  const added = after.filter(({ nodePort }, i) => nodePort !== 0 && before[i]?.nodePort === 0);
+  return Object.fromEntries(
+    added.map(({ name, protocol, nodePort }) => [name === '' ? protocol : `${name}/${protocol}`, nodePort]),
+  );
+}

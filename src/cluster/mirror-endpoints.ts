@@ -1,0 +1,118 @@
+import { parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { EndpointPort, Endpoints, EndpointSlice, FieldPath, SliceEndpoint, Source, Sourced } from './objects.ts';
+
+const serviceNameLabel = 'kubernetes.io/service-name';
+const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
+const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
+
+/** kube-controller-manager's --mirroring-max-endpoints-per-subset: what is past it never reaches kube-proxy. */
+const maxEndpoints = 1000;
+
+/** An endpoint with the path of its address in the Endpoints object. */
+interface Mirrored {
+  readonly endpoint: SliceEndpoint;
+  readonly path: FieldPath;
+}
+
+/**
+ * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring), for those Services
+ * that no slice is for: one for each port and family. Labels and annotations that tell the control plane to leave an
+ * object alone are respected.
+ */
+export function mirrorEndpoints(
+  endpoints: readonly Sourced<Endpoints>[],
+  slices: readonly Sourced<EndpointSlice>[],
+): Sourced<EndpointSlice>[] {
+  const served = new Set(
+    slices.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`),
+  );
+  return endpoints
+    .filter(({ object: { metadata } }) => !served.has(`${metadata.namespace}/${metadata.name}`))
+    .filter(({ object }) => isMirrored(object))
+    .flatMap((object) => families.flatMap((family) => mirrorFamily(object, family)));
+}
+
+function isMirrored({ metadata }: Endpoints): boolean {
+  return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
+}
+
+function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): Sourced<EndpointSlice>[] {
+  const ports = new Map<string, { readonly port: EndpointPort; readonly endpoints: Map<string, Mirrored> }>();
+  for (const [i, subset] of object.subsets.entries()) {
+    const mirrored = (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
+      subset[field].map(({ ip, hostname, nodeName }, j): Mirrored => {
+        const path = ['subsets', i, field, j, 'ip'];
+        return { endpoint: makeEndpoint(ip, hostname, nodeName, field === 'addresses'), path };
+      }),
+    );
+    for (const port of subset.ports) {
+      const key = `${port.name}/${port.protocol}/${port.port}`;
+      const { endpoints } = ports.get(key) ?? { endpoints: new Map<string, Mirrored>() };
+      ports.set(key, { port, endpoints });
+      for (const one of mirrored) addEndpoint(endpoints, one, family);
+    }
+  }
+  return [...ports.values()]
+    .filter(({ endpoints }) => endpoints.size > 0)
+    .map(({ port, endpoints }, i) => makeSlice(object, source, family, i, port, [...endpoints.values()]));
+}
+
+/** An address that is listed both as ready and as not ready is not ready. */
+function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, family: Family): void {
+  const address = parseAddress(mirrored.endpoint.addresses[0] ?? '');
+  if (address?.family !== family) return;
+  const known = endpoints.get(address.text);
+  if (known ? known.endpoint.ready : endpoints.size < maxEndpoints) {
+    const endpoint = { ...mirrored.endpoint, addresses: [address.text] };
+    if (!known || !endpoint.ready) endpoints.set(address.text, { ...mirrored, endpoint });
+  }
+}
+
+function makeEndpoint(
+  ip: string,
+  hostname: string | undefined,
+  nodeName: string | undefined,
+  ready: boolean,
+): SliceEndpoint {
+  return {
+    addresses: [ip],
+    hostname,
+    nodeName,
+    zone: undefined,
+    ready,
+    // The control plane sets ready alone, and what is not set counts as serving and not terminating.
+    serving: true,
+    terminating: false,
+    zoneHints: [],
+    nodeHints: [],
+  };
+}
+
+function makeSlice(
+  { metadata }: Endpoints,
+  source: Source,
+  family: Family,
+  index: number,
+  port: EndpointPort,
+  mirrored: readonly Mirrored[],
+): Sourced<EndpointSlice> {
+  const object: EndpointSlice = {
+    metadata: {
+      ...metadata,
+      name: `${metadata.name}-${family}-${index}`,
+      labels: { ...metadata.labels, [serviceNameLabel]: metadata.name },
+    },
+    addressType: family === 'ipv4' ? 'IPv4' : 'IPv6',
+    ports: [port],
+    endpoints: mirrored.map(({ endpoint }) => endpoint),
+  };
+  /** Fields of an endpoint are fields of the address that it was made of. */
+  const place = (path: FieldPath): ReturnType<Source['place']> => {
+    const [first, at] = path;
+    const origin = first === 'endpoints' && typeof at === 'number' ? mirrored[at]?.path : undefined;
+    return source.place(origin ?? path);
+  };
+  return { object, source: { place } };
+}
