@@ -120,9 +120,14 @@ export function formatServiceOptions(server: VirtualServer): string {
 
 const forwardingFlags: { readonly [M in ForwardingMethod]: string } = { masquerade: '-m', direct: '-g', tunnel: '-i' };
 
+/** What names a real server on ipvsadm's command line: `-r 10.1.1.1:80`. */
+export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'>): string {
+  return `-r ${joinHostPort(server.address, server.port)}`;
+}
+
 /** ` -r 10.1.1.1:80 -m -w 1`. */
 export function formatRealServer(server: RealServer): string {
-  let text = ` -r ${joinHostPort(server.address, server.port)} ${forwardingFlags[server.forwarding]} -w ${server.weight}`;
+  let text = ` ${formatRealServerName(server)} ${forwardingFlags[server.forwarding]} -w ${server.weight}`;
   for (const option of server.options ?? []) text += ` ${option}`;
   return text;
 }

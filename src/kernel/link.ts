@@ -71,7 +71,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   };
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
-    if (typeof name !== 'string') {
+    if (typeof name !== 'string' || !plainName.test(name)) {
       // `ip -j addr show dev X` prints empty objects for the links it leaves out.
       if (!isRecord(item) || Object.keys(item).length > 0) refuse(item, 'a link without a name');
       continue;
@@ -84,9 +84,16 @@ export function parseIpAddrJson(text: string): ParsedLinks {
       if (address) addresses.push(address);
       else refuse(info, 'neither an IPv4 nor an IPv6 address');
     }
-    links.push(typeof kind === 'string' ? { name, kind, addresses } : { name, addresses });
+    links.push(typeof kind === 'string' && plainName.test(kind) ? { name, kind, addresses } : { name, addresses });
   }
   return { links, unread };
+}
+
+/** The kernel has no names with blanks or slashes; nothing else may get into a line for `ip`. */
+const plainName = /^[^\s/]+$/;
+
+function isPrefixLength(family: Family, length: number): boolean {
+  return Number.isInteger(length) && length >= 0 && length <= (family === 'ipv4' ? 32 : 128);
 }
 
 function readAddressInfo(info: unknown): LinkAddress | undefined {
@@ -94,13 +101,13 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   const prefixLength = field(info, 'prefixlen');
   const scope = field(info, 'scope');
   const address = typeof local === 'string' ? parseAddress(local) : undefined;
-  if (!address || typeof prefixLength !== 'number') return undefined;
+  if (!address || typeof prefixLength !== 'number' || !isPrefixLength(address.family, prefixLength)) return undefined;
   const { family, text } = address;
   return {
     family,
     address: text,
     prefixLength,
-    ...(typeof scope === 'string' && scope !== 'global' ? { scope } : {}),
+    ...(typeof scope === 'string' && plainName.test(scope) && scope !== 'global' ? { scope } : {}),
   };
 }
 
@@ -147,9 +154,9 @@ function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]):
   const slash = first.indexOf('/');
   const address = parseAddress(slash < 0 ? first : first.slice(0, slash));
   if (!address) return 'not an IP address';
-  const longest = address.family === 'ipv4' ? 32 : 128;
-  const prefixLength = slash < 0 ? longest : Number(first.slice(slash + 1) || Number.NaN);
-  if (!Number.isInteger(prefixLength) || prefixLength < 0 || prefixLength > longest) return 'not a prefix length';
+  const single = address.family === 'ipv4' ? 32 : 128;
+  const prefixLength = slash < 0 ? single : Number(first.slice(slash + 1) || Number.NaN);
+  if (!isPrefixLength(address.family, prefixLength)) return 'not a prefix length';
   const [option, scope, ...more] = rest;
   if (more.length > 0 || (option !== undefined && (option !== 'scope' || scope === undefined))) {
     return 'options of an address that kpc does not write';

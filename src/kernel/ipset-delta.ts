@@ -1,0 +1,174 @@
+import { parseAddress, parseNetwork } from './address.ts';
+import { formatAdd, formatCreate, sortEntries, type IpSet, type SetEntry } from './ipset.ts';
+import type { Split } from './split.ts';
+
+/** One step from some sets to others. */
+export type SetChange =
+  | { readonly kind: 'create-set'; readonly set: IpSet }
+  | {
+      readonly kind: 'change-entries';
+      /** The set as it is to be. */
+      readonly set: IpSet;
+      readonly added: readonly SetEntry[];
+      readonly removed: readonly SetEntry[];
+    }
+  /** A set of the same name that the kernel cannot change: another type, size or range. */
+  | { readonly kind: 'replace-set'; readonly from: IpSet; readonly to: IpSet }
+  | { readonly kind: 'destroy-set'; readonly set: IpSet };
+
+/**
+ * How to get from some sets to others. The size of the hash takes no part: the kernel doubles it as a set grows. Nor
+ * does the order of entries.
+ */
+export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
+  const before = new Map(from.map((set) => [set.name, set]));
+  const names = new Set(to.map((set) => set.name));
+  const changes: SetChange[] = [];
+  for (const set of to) {
+    const old = before.get(set.name);
+    if (!old) changes.push({ kind: 'create-set', set });
+    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
+    else changes.push(...diffEntries(old, set));
+  }
+  // A set of sets comes after those it holds, and must go before them.
+  for (const set of from.toReversed()) if (!names.has(set.name)) changes.push({ kind: 'destroy-set', set });
+  return changes;
+}
+
+function isSameKind(a: IpSet, b: IpSet): boolean {
+  return (
+    canSwap(a, b) &&
+    a.range === b.range &&
+    (a.maxElements ?? defaultMaxElements) === (b.maxElements ?? defaultMaxElements) &&
+    (a.options ?? []).join(' ') === (b.options ?? []).join(' ')
+  );
+}
+
+const defaultMaxElements = 65536;
+
+/** The kernel swaps two sets of one type and family only. */
+function canSwap(a: IpSet, b: IpSet): boolean {
+  return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
+}
+
+function diffEntries(from: IpSet, to: IpSet): SetChange[] {
+  if (from.entries === to.entries) return [];
+  const before = new Map(from.entries.map((entry) => [entryMeaning(entry), entry]));
+  const added: SetEntry[] = [];
+  for (const entry of to.entries) if (!before.delete(entryMeaning(entry))) added.push(entry);
+  const removed = [...before.values()];
+  return added.length + removed.length === 0 ? [] : [{ kind: 'change-entries', set: to, added, removed }];
+}
+
+/**
+ * One text for the ways to write an entry: a network of a single address is printed without its length, and IPv6
+ * addresses in their shortest form.
+ */
+function entryMeaning(entry: SetEntry): string {
+  const { value, options } = entry;
+  const plain = value.includes('/') || value.includes('::') ? value.split(',').map(partMeaning).join(',') : value;
+  return options === undefined ? plain : [plain, ...options].join(' ');
+}
+
+function partMeaning(part: string): string {
+  if (part.includes('/')) {
+    const network = parseNetwork(part);
+    if (!network) return part;
+    return network.prefixLength === (network.family === 'ipv4' ? 32 : 128) ? network.address.text : network.text;
+  }
+  return parseAddress(part)?.text ?? part;
+}
+
+/** What can be made while the rules that are there use the sets, and what is to go after them. */
+export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
+  const additions: SetChange[] = [];
+  const removals: SetChange[] = [];
+  for (const change of changes) {
+    if (change.kind === 'destroy-set') removals.push(change);
+    else if (change.kind !== 'change-entries') additions.push(change);
+    else {
+      if (change.added.length > 0) additions.push({ ...change, removed: [] });
+      if (change.removed.length > 0) removals.push({ ...change, added: [] });
+    }
+  }
+  return { additions, removals };
+}
+
+/** The sets after the changes. */
+export function applySetsDelta(sets: readonly IpSet[], changes: readonly SetChange[]): readonly IpSet[] {
+  const result = new Map(sets.map((set) => [set.name, set]));
+  for (const change of changes) {
+    switch (change.kind) {
+      case 'create-set':
+        result.set(change.set.name, change.set);
+        break;
+      case 'replace-set':
+        result.set(change.to.name, change.to);
+        break;
+      case 'destroy-set':
+        result.delete(change.set.name);
+        break;
+      case 'change-entries': {
+        const old = result.get(change.set.name);
+        if (old) result.set(old.name, changeEntries(old, change.added, change.removed));
+        break;
+      }
+      default:
+        change satisfies never;
+    }
+  }
+  return [...result.values()];
+}
+
+function changeEntries(set: IpSet, added: readonly SetEntry[], removed: readonly SetEntry[]): IpSet {
+  const gone = new Set(removed.map(entryMeaning));
+  const kept = set.entries.filter((entry) => !gone.has(entryMeaning(entry)));
+  return { ...set, entries: sortEntries([...kept, ...added]) };
+}
+
+/**
+ * The input of `ipset restore` that makes the changes. A set that only changes its size or options is made under
+ * another name and swapped in, so that rules that look at it never miss it. One of another type cannot be swapped: it
+ * is destroyed first, which ipset refuses while a rule uses it. '' where there are no changes.
+ */
+export function formatSetsDelta(changes: readonly SetChange[]): string {
+  const lines: string[] = [];
+  for (const change of changes) pushSetLines(lines, change);
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+/** The name that a set has for a moment while it replaces another. */
+const temporaryName = 'KPC-SWAP';
+
+function pushSetLines(lines: string[], change: SetChange): void {
+  switch (change.kind) {
+    case 'create-set':
+      pushCreation(lines, change.set);
+      break;
+    case 'change-entries': {
+      // Deleting first leaves room for what is added.
+      for (const entry of change.removed) lines.push(`del ${change.set.name} ${entry.value}`);
+      for (const entry of change.added) lines.push(formatAdd(change.set.name, entry));
+      break;
+    }
+    case 'replace-set':
+      if (canSwap(change.from, change.to)) {
+        pushCreation(lines, { ...change.to, name: temporaryName });
+        lines.push(`swap ${temporaryName} ${change.to.name}`, `destroy ${temporaryName}`);
+      } else {
+        lines.push(`destroy ${change.from.name}`);
+        pushCreation(lines, change.to);
+      }
+      break;
+    case 'destroy-set':
+      lines.push(`destroy ${change.set.name}`);
+      break;
+    default:
+      change satisfies never;
+  }
+}
+
+function pushCreation(lines: string[], set: IpSet): void {
+  lines.push(formatCreate(set));
+  for (const entry of set.entries) lines.push(formatAdd(set.name, entry));
+}

@@ -1,0 +1,190 @@
+import {
+  formatAppend,
+  formatDeclaration,
+  formatDelete,
+  formatInsert,
+  formatWord,
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type TableName,
+  type Tables,
+} from './iptables.ts';
+import { ruleMeaning } from './iptables-meaning.ts';
+
+/** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */
+export type ChainChange =
+  | { readonly kind: 'write-chain'; readonly chain: Chain; readonly from: Chain | undefined }
+  | { readonly kind: 'delete-chain'; readonly chain: Chain }
+  /** In one of the kernel's own chains: the first rule that means the same goes. */
+  | { readonly kind: 'delete-rule'; readonly chain: string; readonly rule: Rule }
+  /** In one of the kernel's own chains; position counts from 1. */
+  | { readonly kind: 'insert-rule'; readonly chain: string; readonly position: number; readonly rule: Rule };
+
+/** The changes of one table, in the order in which they can be made. iptables-restore makes them all at once. */
+export interface TableDelta {
+  readonly table: TableName;
+  readonly changes: readonly ChainChange[];
+}
+
+/**
+ * How to get from some tables to others. Chains that mean the same are left alone, others are rewritten as a whole. In
+ * the kernel's own chains, rules are deleted and inserted one by one, so that rules which neither side has stay: what
+ * is new stands at the head. Policies are not looked at: they are the node's own.
+ */
+export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
+  const deltas: TableDelta[] = [];
+  for (const table of tableNames) {
+    const changes = diffTable(table, from[table] ?? noChains, to[table] ?? noChains);
+    if (changes.length > 0) deltas.push({ table, changes });
+  }
+  return deltas;
+}
+
+const noChains: ReadonlyMap<string, Chain> = new Map();
+
+function diffTable(
+  table: TableName,
+  from: ReadonlyMap<string, Chain>,
+  to: ReadonlyMap<string, Chain>,
+): readonly ChainChange[] {
+  const writes: ChainChange[] = [];
+  const jumps: ChainChange[] = [];
+  const deletes: ChainChange[] = [];
+  for (const chain of to.values()) {
+    const before = from.get(chain.name);
+    if (isBuiltInChain(table, chain.name)) jumps.push(...diffBuiltIn(chain.name, before?.rules ?? [], chain.rules));
+    else if (!before || !equalRules(before.rules, chain.rules))
+      writes.push({ kind: 'write-chain', chain, from: before });
+  }
+  for (const chain of from.values()) {
+    if (to.has(chain.name)) continue;
+    if (isBuiltInChain(table, chain.name)) jumps.push(...diffBuiltIn(chain.name, chain.rules, []));
+    else deletes.push({ kind: 'delete-chain', chain });
+  }
+  return [...writes, ...jumps, ...deletes];
+}
+
+function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
+  return a === b || (a.length === b.length && a.every((rule, i) => sameRule(rule, b[i])));
+}
+
+function sameRule(a: Rule, b: Rule | undefined): boolean {
+  return a === b || (b !== undefined && ruleMeaning(a) === ruleMeaning(b));
+}
+
+/**
+ * What is new at the head of the chain is inserted there, and what is gone is deleted. Where that does not give the
+ * order wanted, all rules are deleted and inserted anew: the positions of other people's rules are not known, so that
+ * nothing can be put between two rules.
+ */
+function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]): ChainChange[] {
+  const before = from.map(ruleMeaning);
+  const after = to.map(ruleMeaning);
+  const { kept, inserted } = matchFromEnd(before, after);
+  const gone = from.filter((_, i) => !kept.has(i));
+  const left = deleteFirsts(before, gone.map(ruleMeaning));
+  const keepsOrder = left.length === after.length - inserted && left.every((rule, i) => rule === after[inserted + i]);
+  const deleted = keepsOrder ? gone : from;
+  const added = keepsOrder ? to.slice(0, inserted) : to;
+  return [
+    ...deleted.map((rule): ChainChange => ({ kind: 'delete-rule', chain, rule })),
+    ...added.map((rule, i): ChainChange => ({ kind: 'insert-rule', chain, position: i + 1, rule })),
+  ];
+}
+
+/** Finds the longest tail of `after` whose items stand in `before` in the same order; the rest is to be inserted. */
+function matchFromEnd(before: readonly string[], after: readonly string[]): { kept: Set<number>; inserted: number } {
+  const kept = new Set<number>();
+  let inserted = after.length;
+  for (let i = before.length - 1; i >= 0 && inserted > 0; i--) {
+    if (before[i] !== after[inserted - 1]) continue;
+    kept.add(i);
+    inserted--;
+  }
+  return { kept, inserted };
+}
+
+/** What is left when the first item equal to each of `gone` is deleted. */
+function deleteFirsts(items: readonly string[], gone: readonly string[]): string[] {
+  const left = [...items];
+  for (const item of gone) left.splice(left.indexOf(item), 1);
+  return left;
+}
+
+/** The tables after the changes. */
+export function applyTablesDelta(tables: Tables, deltas: readonly TableDelta[]): Tables {
+  const result: { [T in TableName]?: ReadonlyMap<string, Chain> } = { ...tables };
+  for (const { table, changes } of deltas) {
+    const chains = new Map(tables[table]);
+    for (const change of changes) applyChainChange(chains, change);
+    result[table] = chains;
+  }
+  return result;
+}
+
+function applyChainChange(chains: Map<string, Chain>, change: ChainChange): void {
+  switch (change.kind) {
+    case 'write-chain':
+      chains.set(change.chain.name, change.chain);
+      break;
+    case 'delete-chain':
+      chains.delete(change.chain.name);
+      break;
+    case 'delete-rule': {
+      const rules = [...(chains.get(change.chain)?.rules ?? [])];
+      const at = rules.findIndex((rule) => sameRule(rule, change.rule));
+      if (at >= 0) rules.splice(at, 1);
+      setRules(chains, change.chain, rules);
+      break;
+    }
+    case 'insert-rule': {
+      const rules = [...(chains.get(change.chain)?.rules ?? [])];
+      rules.splice(change.position - 1, 0, change.rule);
+      setRules(chains, change.chain, rules);
+      break;
+    }
+    default:
+      change satisfies never;
+  }
+}
+
+function setRules(chains: Map<string, Chain>, name: string, rules: readonly Rule[]): void {
+  chains.set(name, { ...(chains.get(name) ?? { name }), rules });
+}
+
+/** The input of `iptables-restore --noflush` that makes the changes of each table at once. '' where there are none. */
+export function formatTablesDelta(deltas: readonly TableDelta[]): string {
+  const lines: string[] = [];
+  for (const { table, changes } of deltas) {
+    lines.push(`*${table}`);
+    // A chain is declared before any rule that jumps to it; declaring one that is there empties it.
+    for (const change of changes) {
+      if (change.kind === 'write-chain' || change.kind === 'delete-chain')
+        lines.push(formatDeclaration(change.chain.name));
+    }
+    for (const change of changes) pushChangeLines(lines, change);
+    lines.push('COMMIT');
+  }
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+function pushChangeLines(lines: string[], change: ChainChange): void {
+  switch (change.kind) {
+    case 'write-chain':
+      for (const rule of change.chain.rules) lines.push(formatAppend(change.chain.name, rule));
+      break;
+    case 'delete-chain':
+      lines.push(`-X ${formatWord(change.chain.name)}`);
+      break;
+    case 'delete-rule':
+      lines.push(formatDelete(change.chain, change.rule));
+      break;
+    case 'insert-rule':
+      lines.push(formatInsert(change.chain, change.position, change.rule));
+      break;
+    default:
+      change satisfies never;
+  }
+}

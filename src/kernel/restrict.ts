@@ -1,0 +1,70 @@
+import { families, type Family } from './family.ts';
+import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables.ts';
+import type { VirtualServer } from './ipvs.ts';
+import type { LinkAddress } from './link.ts';
+import type { KernelState } from './state.ts';
+
+/** What of a state is somebody's to change. */
+export interface Ownership {
+  /** Of chains that are not the kernel's own. */
+  chain(name: string, table: TableName, family: Family): boolean;
+  set(name: string): boolean;
+  virtualServer(server: VirtualServer): boolean;
+  /** A link that is not owned is left out with all its addresses. */
+  link(name: string): boolean;
+  address(address: LinkAddress, link: string): boolean;
+  sysctl(name: string): boolean;
+}
+
+/**
+ * The part of a state that is owned. Of the kernel's own chains that is the rules which jump to an owned chain. Restrict
+ * both sides before diffing them, and what belongs to other people is neither compared nor touched.
+ */
+export function restrictState(state: KernelState, owns: Ownership): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    const tables = state.iptables[family];
+    if (tables) iptables[family] = restrictTables(tables, family, owns);
+  }
+  return {
+    ...state,
+    iptables,
+    sets: state.sets.filter((set) => owns.set(set.name)),
+    virtualServers: state.virtualServers.filter((server) => owns.virtualServer(server)),
+    links: state.links
+      .filter((link) => owns.link(link.name))
+      .map((link) => ({
+        name: link.name,
+        kind: link.kind,
+        addresses: link.addresses.filter((address) => owns.address(address, link.name)),
+      })),
+    sysctls: new Map([...state.sysctls].filter(([name]) => owns.sysctl(name))),
+  };
+}
+
+function restrictTables(tables: Tables, family: Family, owns: Ownership): Tables {
+  const restricted: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
+  for (const table of tableNames) {
+    const chains = tables[table];
+    if (!chains) continue;
+    const kept = new Map<string, Chain>();
+    for (const chain of chains.values()) {
+      if (isBuiltInChain(table, chain.name)) {
+        const rules = chain.rules.filter((rule) => {
+          const target = jumpChain(rule);
+          return target !== undefined && owns.chain(target, table, family);
+        });
+        if (rules.length > 0) kept.set(chain.name, { ...chain, rules });
+      } else if (owns.chain(chain.name, table, family)) kept.set(chain.name, chain);
+    }
+    restricted[table] = kept;
+  }
+  return restricted;
+}
+
+/** The chain that a rule jumps or goes to; undefined where its target is none. */
+export function jumpChain(rule: Rule): string | undefined {
+  for (const arg of rule.args)
+    if (arg.kind === 'jump') return arg.target.kind === 'chain' ? arg.target.chain : undefined;
+  return undefined;
+}
