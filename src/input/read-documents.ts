@@ -3,7 +3,8 @@ import { createJsonLocator, createSource, createYamlLocator, type InputDocument 
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { type Span, splitDocuments } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';
-import { type ParsedValue, parseYamlValue, type SyntaxFault } from './yaml-parser.ts';
+import type { SyntaxFault } from './yaml-parser.ts';
+import { type ReadYaml, readYamlFully } from './yaml-reader.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
@@ -11,11 +12,8 @@ export interface FileDocuments {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads one YAML document: its value, or why there is none. */
-export type ReadYaml = (text: string) => ParsedValue;
-
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
-export function readDocuments(file: TextFile, readYaml: ReadYaml = parseYamlValue): FileDocuments {
+export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully): FileDocuments {
   const documents: InputDocument[] = [];
   const diagnostics: Diagnostic[] = [];
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
@@ -32,12 +30,12 @@ export function readDocuments(file: TextFile, readYaml: ReadYaml = parseYamlValu
       }
       continue;
     }
-    const text = file.text.slice(span.start, span.end);
-    const parsed = readYaml(text);
+    const parsed = readYaml(file.text, span.start, span.end);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
       documents.push({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
     } else {
+      const text = file.text.slice(span.start, span.end);
       report(span.start, isMeantAsJson(file, text) ? findJsonFaults(text) : parsed.faults);
     }
   }

@@ -1,8 +1,9 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './kube-proxy-config.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
+import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readService } from './read-service.ts';
 import { Report } from './report.ts';
@@ -13,6 +14,7 @@ import { describeValue } from './wording.ts';
 export interface CollectedObjects {
   readonly services: Sourced<Service>[];
   readonly slices: Sourced<EndpointSlice>[];
+  readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */
@@ -22,7 +24,7 @@ export interface CollectedObjects {
 
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
-  return { services: [], slices: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
+  return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
 }
 
 /** Adds the object of a document, or the objects of a list, to the collection. */
@@ -74,6 +76,8 @@ function collectObject(
       return add('Service', readService, into.services);
     case 'discovery.k8s.io/v1 EndpointSlice':
       return add('EndpointSlice', readEndpointSlice, into.slices);
+    case 'v1 Endpoints':
+      return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
       return add('Node', readNode, into.nodes);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':

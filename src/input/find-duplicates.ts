@@ -1,0 +1,32 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
+import type { CollectedObjects } from './read-objects.ts';
+
+/** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
+export function findDuplicates({ services, slices, endpoints, nodes }: CollectedObjects): Diagnostic[] {
+  return [
+    ...duplicatesOf('Service', services),
+    ...duplicatesOf('EndpointSlice', slices),
+    ...duplicatesOf('Endpoints', endpoints),
+    ...duplicatesOf('Node', nodes),
+  ];
+}
+
+function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[]): Diagnostic[] {
+  const seen = new Map<string, (typeof objects)[number]>();
+  const diagnostics: Diagnostic[] = [];
+  for (const sourced of objects) {
+    const { namespace, name } = sourced.object.metadata;
+    const label = kind === 'Node' ? name : `${namespace}/${name}`;
+    const first = seen.get(label);
+    if (!first) {
+      seen.set(label, sourced);
+      continue;
+    }
+    const { file, line } = first.source.place(['metadata', 'name']).locate();
+    const text = `${kind} ${label} is there twice: also at ${file}:${line}`;
+    const place = sourced.source.place(['metadata', 'name']);
+    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place });
+  }
+  return diagnostics;
+}

@@ -1,0 +1,34 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+
+/**
+ * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
+ * text. What is said twice is said once.
+ */
+export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const keyed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
+  keyed.sort(
+    (a, b) =>
+      compareText(a.location?.file ?? '', b.location?.file ?? '') ||
+      (a.location?.line ?? 0) - (b.location?.line ?? 0) ||
+      (a.location?.column ?? 0) - (b.location?.column ?? 0) ||
+      compareText(a.diagnostic.code, b.diagnostic.code) ||
+      compareText(a.diagnostic.text, b.diagnostic.text),
+  );
+  return keyed
+    .filter(({ diagnostic, location }, i) => {
+      const previous = keyed[i - 1];
+      return (
+        previous?.diagnostic.text !== diagnostic.text ||
+        previous.diagnostic.code !== diagnostic.code ||
+        previous.location?.file !== location?.file ||
+        previous.location?.line !== location?.line ||
+        previous.location?.column !== location?.column
+      );
+    })
+    .map(({ diagnostic }) => diagnostic);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
