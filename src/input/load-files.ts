@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Place } from '../kernel/origin.ts';
 import { TextFile } from './text-file.ts';
@@ -25,9 +25,10 @@ export function loadFiles(sources: readonly string[], stdin: Stdin | undefined):
   const diagnostics: Diagnostic[] = [];
   for (const source of sources) {
     for (const path of listFiles(source, diagnostics)) {
-      if (files.has(path)) continue;
+      const key = path === '-' ? path : resolve(path);
+      if (files.has(key)) continue;
       const loaded = loadFile(path, stdin);
-      if (loaded instanceof TextFile) files.set(path, loaded);
+      if (loaded instanceof TextFile) files.set(key, loaded);
       else diagnostics.push(loaded);
     }
   }

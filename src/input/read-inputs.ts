@@ -2,7 +2,7 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Endpoints, EndpointSlice, Node, Service, Sourced } from '../cluster/objects.ts';
 import { createSource } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
-import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFiles, type Stdin } from './load-files.ts';
 import { readDocuments } from './read-documents.ts';
 import { type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
@@ -28,12 +28,16 @@ export interface Inputs {
   readonly files: ReadonlyMap<string, TextFile>;
 }
 
+export interface ReadOptions {
+  readonly stdin?: Stdin | undefined;
+}
+
 /**
  * Reads what -f names: files, folders (their *.yaml, *.yml and *.json, recursively) and '-' for stdin, whose text or
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
-export function readInputs(sources: readonly string[], stdin?: Stdin): Inputs {
-  const { files, diagnostics } = loadFiles(sources, stdin);
+export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
+  const { files, diagnostics } = loadFiles(sources, options.stdin);
   const collected = collectFiles(files);
   return {
     ...collected,

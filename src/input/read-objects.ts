@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
-import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';

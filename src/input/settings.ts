@@ -1,8 +1,9 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
 import { parseDuration } from './durations.ts';
-import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
 /** The flags that shape rules, by kube-proxy's names in camel case, with what was written after them. */
@@ -32,8 +33,8 @@ export interface ResolvedSettings {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** IPVS schedulers that kube-proxy knows; others it takes all the same, and the kernel decides. */
-const schedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'sed', 'nq', 'mh', 'fo', 'ovf'];
+/** kube-proxy takes any scheduler that the kernel has; these two need no name in a Service's annotation. */
+const nodeSchedulers: readonly string[] = [...schedulers, 'fo', 'ovf'];
 
 const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
 
@@ -67,14 +68,16 @@ class SettingsResolver {
   resolve(): ProxySettings {
     const { iptables, ipvs, conntrack, ...config } = this.#config?.object ?? {};
     const flags = this.#flags;
+    const detectLocal = this.#detectLocal();
     return {
       mode: this.#mode(this.#pick('--proxy-mode', flags.proxyMode, ['mode'], config.mode)),
       hostnameOverride: this.#hostname(flags.hostnameOverride, config.hostnameOverride),
       bindAddress: this.#bindAddress(config.bindAddress),
       clusterCIDRs: this.#clusterCIDRs(
         this.#pick('--cluster-cidr', flags.clusterCidr, ['clusterCIDR'], config.clusterCIDR),
+        detectLocal.mode,
       ),
-      detectLocal: this.#detectLocal(),
+      detectLocal,
       nodePortAddresses: this.#nodePortAddresses(
         this.#pick(
           '--nodeport-addresses',
@@ -176,22 +179,34 @@ class SettingsResolver {
     return address && address.text !== '0.0.0.0' && address.text !== '::' ? address.text : '';
   }
 
-  #clusterCIDRs(given: Given<string> | undefined): readonly string[] {
+  /** At most one of each family; kube-proxy looks at them only where local traffic is told by them. */
+  #clusterCIDRs(given: Given<string> | undefined, mode: DetectLocal['mode']): readonly string[] {
     if (!given || given.value === '') return [];
-    return this.#networks({ ...given, value: given.value.split(',') }, false);
+    const cidrs = given.value.split(',');
+    if (mode !== 'ClusterCIDR') return cidrs;
+    const networks = cidrs.map((text) => this.#network(text, given));
+    const count = new Set(networks.map((network) => network?.family)).size;
+    if (count < cidrs.length && !networks.includes(undefined)) {
+      this.#error(given, 'bad-cidr', `${given.name} ${quote(given.value)}: write one network, or one of each family`);
+    }
+    return cidrs;
   }
 
-  #networks(given: Given<readonly string[]> | undefined, listed = true): readonly string[] {
-    for (const [i, text] of given?.value.entries() ?? []) {
-      const path = listed && given?.path ? [...given.path, i] : given?.path;
-      if (parseNetwork(text)) continue;
-      this.#error(
-        { path },
-        'bad-cidr',
-        `${given?.name ?? ''} ${quote(text)} is not a network: write it like 10.0.0.0/8 or fd00::/64`,
-      );
+  #networks(given: Given<readonly string[]> | undefined): readonly string[] {
+    if (!given) return [];
+    for (const [i, text] of given.value.entries()) {
+      this.#network(text, { name: given.name, path: given.path && [...given.path, i] });
     }
-    return given?.value ?? [];
+    return given.value;
+  }
+
+  #network(text: string, { name, path }: Omit<Given<unknown>, 'value'>): Network | undefined {
+    const network = parseNetwork(text);
+    if (!network) {
+      const hint = 'write it like 10.0.0.0/8 or fd00::/64';
+      this.#error({ path }, 'bad-cidr', `${name} ${quote(text)} is not a network: ${hint}`);
+    }
+    return network;
   }
 
   #nodePortAddresses(given: Given<readonly string[]> | undefined): readonly string[] {
@@ -244,8 +259,8 @@ class SettingsResolver {
 
   #scheduler(given: Given<string> | undefined): string {
     if (!given || given.value === '') return 'rr';
-    if (!schedulers.includes(given.value)) {
-      const text = `${given.name} is ${quote(given.value)}: write one of ${schedulers.join(', ')}`;
+    if (!nodeSchedulers.includes(given.value)) {
+      const text = `${given.name} is ${quote(given.value)}: write one of ${nodeSchedulers.join(', ')}`;
       this.#error(given, 'bad-scheduler', text);
     }
     return given.value;

@@ -3,7 +3,7 @@ import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import { endpointSliceSchema, type RawEndpointSlice } from './schemas/endpoint-slice.ts';
 import { endpointsSchema, type RawEndpoints } from './schemas/endpoints.ts';
-import { kubeProxyConfigurationSchema, type RawKubeProxyConfiguration } from './schemas/kube-proxy-configuration.ts';
+import { kubeProxyConfigurationSchema, type KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { nodeSchema, type RawNode } from './schemas/node.ts';
 import { type RawService, serviceSchema } from './schemas/service.ts';
 import type { Schema } from './schemas/shared.ts';
@@ -15,7 +15,7 @@ export interface RawObjects {
   EndpointSlice: RawEndpointSlice;
   Endpoints: RawEndpoints;
   Node: RawNode;
-  KubeProxyConfiguration: RawKubeProxyConfiguration;
+  KubeProxyConfiguration: KubeProxyConfig;
 }
 
 const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
@@ -73,7 +73,8 @@ function reportFault(error: ErrorObject, report: Report): void {
       const { additionalProperty: key } = error.params as { additionalProperty: string };
       const near = findNearest(key, Object.keys(schema.properties ?? {}));
       const hint = near === undefined ? '' : `: is it ${near}?`;
-      report.atKey('error', [...path, key], 'unknown-field', `kube-proxy's configuration has no field ${key}${hint}`);
+      const text = `kube-proxy ignores ${quote(key)}, for its configuration has no such field${hint}`;
+      report.atKey('warning', [...path, key], 'unknown-field', text);
       return;
     }
     default:

@@ -15,7 +15,6 @@ const anything: Schema = {};
 export const kubeProxyConfigurationSchema: Schema = section({
   apiVersion: text,
   kind: text,
-  metadata: anything,
   featureGates: anything,
   clientConnection: anything,
   logging: anything,
@@ -70,8 +69,8 @@ export const kubeProxyConfigurationSchema: Schema = section({
   windowsRunAsService: flag,
 });
 
-/** A KubeProxyConfiguration as its schema has it: the fields that shape rules. */
-export interface RawKubeProxyConfiguration {
+/** A KubeProxyConfiguration as its schema has it: the fields that shape rules. Their values become settings later. */
+export interface KubeProxyConfig {
   readonly hostnameOverride?: string | null;
   readonly bindAddress?: string | null;
   readonly mode?: string | null;
