@@ -1,0 +1,39 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectFolder } from './run-kpc.ts';
+
+export const fixturesFolder = join(projectFolder, 'fixtures');
+
+/**
+ * One folder of fixtures/: input files, the `command` that compiles them (to be run in that folder), and what comes out:
+ * a bundle for each proxy mode, or the diagnostics of input that must not compile.
+ */
+export interface Fixture {
+  readonly name: string;
+  readonly folder: string;
+  /** The words of `command` after "kpc". */
+  readonly args: readonly string[];
+  /** The modes that the fixture has a folder expected-MODE for. */
+  readonly modes: readonly ('ipvs' | 'iptables')[];
+  /** Whether expected/diagnostics.txt says why there is nothing to compile. */
+  readonly fails: boolean;
+}
+
+/** All fixtures, by name. A folder without a `command` holds what several of them share. */
+export function listFixtures(): readonly Fixture[] {
+  return readdirSync(fixturesFolder)
+    .toSorted()
+    .filter((name) => existsSync(join(fixturesFolder, name, 'command')))
+    .map((name) => {
+      const folder = join(fixturesFolder, name);
+      const [program, ...args] = readFileSync(join(folder, 'command'), 'utf8').trim().split(/\s+/);
+      if (program !== 'kpc') throw new Error(`${folder}/command: runs ${program}, not kpc`);
+      return {
+        name,
+        folder,
+        args,
+        modes: (['ipvs', 'iptables'] as const).filter((mode) => existsSync(join(folder, `expected-${mode}`))),
+        fails: existsSync(join(folder, 'expected')),
+      };
+    });
+}
