@@ -1,0 +1,52 @@
+import { Chalk } from 'chalk';
+import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import type { Location } from '../kernel/origin.ts';
+
+/** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
+export type LineOf = (file: string, line: number) => string;
+
+/** A diagnostic for programs: --output json. */
+export interface JsonDiagnostic extends Partial<Location> {
+  readonly severity: Severity;
+  readonly code: string;
+  readonly text: string;
+}
+
+/** How much of a long line is shown. */
+const maxWidth = 120;
+
+/**
+ * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below; ends with a
+ * newline unless there is nothing to say. Control characters of the input are shown as dots.
+ */
+export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, color: boolean): string {
+  const chalk = new Chalk({ level: color ? 1 : 0 });
+  const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
+  const blocks = diagnostics.map(({ severity, code, text, place }) => {
+    const location = place?.locate();
+    const where = location ? `${location.file}:${location.line}:${location.column}` : 'kpc';
+    const header = `${chalk.bold(makePrintable(where))}: ${paint[severity](severity)}: ${makePrintable(text)} ${chalk.dim(`[${code}]`)}\n`;
+    if (!location) return header;
+    const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
+    return excerpt === undefined ? header : `${header}  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
+  });
+  return blocks.join('');
+}
+
+/** The same for programs, in the same order. */
+export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagnostic[] {
+  return diagnostics.map(({ severity, code, text, place }) => Object.assign({ severity, code, text }, place?.locate()));
+}
+
+/** The line with a caret under the column, cut to what is around it; undefined for a blank line. */
+function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
+  if (line.trim() === '') return undefined;
+  const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;
+  const shown = makePrintable(line.slice(start, start + maxWidth));
+  return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
+}
+
+/** One column for each character, and none that a terminal would act on or that would turn the text around. */
+function makePrintable(text: string): string {
+  return text.replaceAll('\t', ' ').replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '·');
+}
