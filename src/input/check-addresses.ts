@@ -1,5 +1,5 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { type Address, type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { type Address, isLinkLocal, isLoopback, type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Report } from './report.ts';
 import { fieldName, quote } from './wording.ts';
 
@@ -7,10 +7,31 @@ import { fieldName, quote } from './wording.ts';
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
-    const hint = text.includes('/') && parseNetwork(text) ? ': write it without the prefix length' : '';
+    const hint = parseNetwork(text) ? ': write it without the prefix length' : '';
     report.error(path, 'bad-address', `${fieldName(path)} ${quote(text)} is not an IP address${hint}`);
+  } else if (text !== address.text && (address.family === 'ipv4' || text.includes('.'))) {
+    const means = `${fieldName(path)} ${quote(text)} is read as ${address.text}: write it so`;
+    report.warn(path, 'odd-address', `${means}, for others may take leading zeros as octal`);
   }
   return address;
+}
+
+/** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */
+export function checkUsableAddress(text: string, path: FieldPath, report: Report): Address | undefined {
+  const address = checkAddress(text, path, report);
+  const kind = address && describeUnusable(address);
+  if (kind === undefined) return address;
+  report.error(path, 'bad-address', `${fieldName(path)} ${quote(text)} is ${kind}: Kubernetes does not take it here`);
+  return undefined;
+}
+
+/** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
+export function describeUnusable(address: Address): string | undefined {
+  if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
+  if (isLoopback(address)) return 'a loopback address';
+  if (isLinkLocal(address)) return 'a link-local address';
+  if (/^(?:224\.0\.0\.|ff02:)/.test(address.text)) return 'a link-local multicast address';
+  return undefined;
 }
 
 /** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */

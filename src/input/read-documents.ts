@@ -30,7 +30,7 @@ export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully
       }
       continue;
     }
-    const parsed = readYaml(file.text, span.start, span.end);
+    const parsed = readYaml(file.text, span);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
       documents.push({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });

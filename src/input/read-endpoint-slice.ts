@@ -1,6 +1,6 @@
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
-import { checkAddress } from './check-addresses.ts';
+import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
 import { checkName, isLabelValue, isName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
@@ -35,11 +35,9 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report): Endpoi
 
 /** Reads the ports of a slice, or of a subset of v1 Endpoints. */
 export function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
-  const names = new Set<string>();
   return raw.map((port, i) => {
     const name = port.name ?? '';
     if (name !== '') checkName(name, 'label', [...path, i, 'name'], report);
-    names.add(name);
     return { name, protocol: port.protocol || 'TCP', port: port.port || undefined };
   });
 }
@@ -84,15 +82,16 @@ function checkEndpointAddresses(
   for (let i = 0; i < addresses.length; i++) {
     const text = addresses[i] ?? '';
     const address = parseAddress(text);
-    if (address?.family === family) continue;
+    if (address?.family === family && address.text === text && describeUnusable(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
-    if (!address) checkAddress(text, path, report);
-    else
+    const usable = checkUsableAddress(text, path, report);
+    if (usable && usable.family !== family) {
       report.error(
         path,
         'bad-address',
         `${fieldName(path)} ${quote(text)} is no ${addressType} address, as addressType says`,
       );
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { EndpointAddress, Endpoints, FieldPath } from '../cluster/objects.ts';
-import { checkAddress } from './check-addresses.ts';
+import { checkUsableAddress } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
@@ -19,7 +19,7 @@ export function readEndpoints(raw: RawEndpoints, report: Report): Endpoints {
 
 function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
-    checkAddress(ip ?? '', [...path, i, 'ip'], report);
+    checkUsableAddress(ip ?? '', [...path, i, 'ip'], report);
     if (nodeName) checkName(nodeName, 'subdomain', [...path, i, 'nodeName'], report);
     return { ip: ip ?? '', hostname: hostname || undefined, nodeName: nodeName || undefined };
   });

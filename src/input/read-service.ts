@@ -1,5 +1,5 @@
-import type { LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
-import { checkAddress, checkNetwork } from './check-addresses.ts';
+import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
+import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
@@ -8,18 +8,20 @@ import { quote } from './wording.ts';
 /** Three hours: the API server's default for sessionAffinity ClientIP. */
 const defaultAffinitySeconds = 10800;
 
+type RawSpec = NonNullable<RawService['spec']>;
+
 /**
  * Checks a Service as the API server would and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service, and
  * clusterIPs and clusterIP from each other). ipFamilies stays empty where it is: kube-proxy then goes by clusterIP.
+ * What the API server refuses but kube-proxy merely leaves out is a warning.
  */
 export function readService(raw: RawService, report: Report): Service {
   const metadata = readMetadata(raw.metadata, 'label', report);
   const spec = raw.spec ?? {};
   if (!raw.spec) report.error([], 'missing-field', 'the Service has no spec');
   const type = spec.type || 'ClusterIP';
-  const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   const externalIPs = spec.externalIPs ?? [];
-  for (const [i, address] of externalIPs.entries()) checkAddress(address, ['spec', 'externalIPs', i], report);
+  for (const [i, address] of externalIPs.entries()) checkUsableAddress(address, ['spec', 'externalIPs', i], report);
   const sourceRanges = spec.loadBalancerSourceRanges ?? [];
   for (const [i, range] of sourceRanges.entries()) {
     // The API server takes blanks around a range, and so does kube-proxy.
@@ -29,13 +31,12 @@ export function readService(raw: RawService, report: Report): Service {
     metadata,
     spec: {
       type,
-      clusterIP,
-      clusterIPs,
+      ...readClusterIPs(spec, type, report),
       ipFamilies: spec.ipFamilies ?? [],
       ipFamilyPolicy: spec.ipFamilyPolicy || undefined,
       externalName: spec.externalName || undefined,
       externalIPs,
-      ports: readPorts(spec.ports ?? [], report),
+      ports: readPorts(spec, type, report),
       sessionAffinity: spec.sessionAffinity || 'None',
       sessionAffinityTimeout: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? defaultAffinitySeconds,
       internalTrafficPolicy: spec.internalTrafficPolicy || 'Cluster',
@@ -51,64 +52,123 @@ export function readService(raw: RawService, report: Report): Service {
 }
 
 function readClusterIPs(
-  spec: NonNullable<RawService['spec']>,
+  spec: RawSpec,
   type: Service['spec']['type'],
   report: Report,
 ): Pick<Service['spec'], 'clusterIP' | 'clusterIPs'> {
   const given = spec.clusterIPs ?? [];
   const clusterIP = spec.clusterIP || (given[0] ?? '');
   const clusterIPs = given.length > 0 || clusterIP === '' ? given : [clusterIP];
-  if (type === 'ExternalName') return { clusterIP, clusterIPs };
-  if (spec.clusterIP && spec.clusterIP !== 'None') checkAddress(spec.clusterIP, ['spec', 'clusterIP'], report);
-  if (given.length > 2) {
-    report.error(['spec', 'clusterIPs'], 'bad-cluster-ips', `clusterIPs has ${given.length} addresses: two at most`);
-  }
-  const families = new Set<string>();
-  for (const [i, text] of given.entries()) {
-    const path = ['spec', 'clusterIPs', i];
-    if (text === 'None' && i === 0 && given.length === 1) continue;
-    const address = checkAddress(text, path, report);
-    if (!address) continue;
-    if (families.has(address.family)) {
-      report.error(path, 'bad-cluster-ips', 'clusterIPs has two addresses of one family: one of each at most');
-    }
-    families.add(address.family);
-    const family = spec.ipFamilies?.[i];
-    if (family && family.toLowerCase() !== address.family) {
-      report.error(path, 'bad-cluster-ips', `clusterIPs[${i}] is ${quote(text)}, but ipFamilies[${i}] is ${family}`);
-    }
-  }
-  if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
-    report.error(
-      ['spec', 'clusterIPs', 0],
-      'bad-cluster-ips',
-      `clusterIPs must begin with clusterIP, ${quote(spec.clusterIP)}`,
-    );
+  if (type !== 'ExternalName') {
+    if (spec.clusterIP && given.length === 0) checkClusterIP(spec.clusterIP, 0, ['spec', 'clusterIP'], spec, report);
+    checkClusterIPList(given, spec, report);
   }
   return { clusterIP, clusterIPs };
 }
 
-function readPorts(raw: readonly RawServicePort[], report: Report): ServicePortSpec[] {
-  const names = new Set<string>();
-  const numbers = new Set<string>();
-  return raw.map((port, i) => {
-    const path = ['spec', 'ports', i];
-    const name = port.name ?? '';
-    const protocol = port.protocol || 'TCP';
-    if (name !== '') checkName(name, 'label', [...path, 'name'], report);
-    if (name !== '' && names.has(name)) {
-      report.error([...path, 'name'], 'duplicate-port', `another port of this Service is named ${quote(name)} too`);
-    }
-    names.add(name);
-    const number = port.port ?? 0;
-    if (number === 0) {
-      report.error([...path, 'port'], 'missing-field', `ports[${i}] has no port: a port is a number from 1 to 65535`);
-    } else if (numbers.has(`${number}/${protocol}`)) {
-      report.error([...path, 'port'], 'duplicate-port', `another port of this Service is ${number}/${protocol} too`);
-    }
-    numbers.add(`${number}/${protocol}`);
-    return { name, protocol, port: number, targetPort: port.targetPort || number, nodePort: port.nodePort ?? 0 };
-  });
+function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Report): void {
+  const families = given.map((text, i) => checkClusterIP(text, i, ['spec', 'clusterIPs', i], spec, report));
+  if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
+    report.error(['spec', 'clusterIPs'], 'bad-cluster-ips', 'clusterIPs holds one address, or one of each family');
+  }
+  if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
+    const text = `clusterIPs begins with ${quote(given[0])}, and clusterIP is ${quote(spec.clusterIP)}: write the same`;
+    report.error(['spec', 'clusterIPs', 0], 'bad-cluster-ips', text);
+  }
+  if (given.length === 2 && !spec.ipFamilies?.length) {
+    const text = 'kube-proxy takes the first of clusterIPs only, for there are no ipFamilies to go with them';
+    report.warn(['spec', 'clusterIPs', 1], 'missing-ip-families', text);
+  }
+}
+
+/** The address's family; undefined for 'None' and for what is wrong. */
+function checkClusterIP(
+  text: string,
+  index: number,
+  path: FieldPath,
+  spec: RawSpec,
+  report: Report,
+): string | undefined {
+  if (text === 'None' && index === 0) return undefined;
+  if (text.toLowerCase() === 'none') {
+    const hint = index === 0 ? 'write None' : 'None stands alone';
+    report.error(path, 'bad-cluster-ips', `clusterIP is ${quote(text)}: ${hint}`);
+    return undefined;
+  }
+  const address = checkAddress(text, path, report);
+  const wanted = spec.ipFamilies?.[index];
+  if (address && wanted && wanted.toLowerCase() !== address.family) {
+    report.error(path, 'bad-cluster-ips', `${quote(text)} is no ${wanted} address, as ipFamilies[${index}] says`);
+  }
+  return address?.family;
+}
+
+function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report): ServicePortSpec[] {
+  const raw = spec.ports ?? [];
+  if (raw.length === 0 && type !== 'ExternalName' && spec.clusterIP !== 'None') {
+    report.warn(['spec'], 'no-ports', 'kube-proxy programs nothing for this Service: it has no ports');
+  }
+  const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
+  checkDistinct(ports, 'name', ({ name }) => name, report);
+  checkDistinct(ports, 'port', ({ port, protocol }) => (port === 0 ? '' : `${port}/${protocol}`), report);
+  checkDistinct(
+    ports,
+    'nodePort',
+    ({ nodePort, protocol }) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
+    report,
+  );
+  const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
+  if (external >= 0 && type === 'ClusterIP') {
+    const text = 'a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out';
+    report.error(['spec', 'ports', external, 'nodePort'], 'bad-type', text);
+  }
+  return ports;
+}
+
+function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
+  const path: FieldPath = ['spec', 'ports', index];
+  const name = raw.name ?? '';
+  if (name !== '') checkName(name, 'label', [...path, 'name'], report);
+  else if (count > 1)
+    report.warn(path, 'unnamed-port', 'a port without a name: each needs one where there are several');
+  const port = raw.port ?? 0;
+  if (port === 0) {
+    report.error([...path, 'port'], 'missing-field', `ports[${index}] has no port: a port is a number from 1 to 65535`);
+  }
+  checkTargetPort(raw.targetPort ?? 0, [...path, 'targetPort'], report);
+  return {
+    name,
+    protocol: raw.protocol || 'TCP',
+    port,
+    targetPort: raw.targetPort || port,
+    nodePort: raw.nodePort ?? 0,
+  };
+}
+
+function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
+  if (typeof targetPort === 'number') {
+    if (targetPort >= 0 && targetPort <= 65535) return;
+    report.error(path, 'bad-port', `targetPort ${targetPort}: a port is a number from 1 to 65535`);
+  } else if (/^\d+$/.test(targetPort)) {
+    report.error(path, 'bad-port', `targetPort is a text, ${quote(targetPort)}: write ${targetPort} without quotes`);
+  }
+}
+
+/** Reports ports of one Service that have the same value in a field; '' stands for none. */
+function checkDistinct(
+  ports: readonly ServicePortSpec[],
+  field: 'name' | 'port' | 'nodePort',
+  keyOf: (port: ServicePortSpec) => string,
+  report: Report,
+): void {
+  const seen = new Map<string, number>();
+  for (const [i, port] of ports.entries()) {
+    const key = keyOf(port);
+    const first = seen.get(key);
+    if (key === '') continue;
+    if (first === undefined) seen.set(key, i);
+    else report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is that of ports[${first}] too`);
+  }
 }
 
 function readIngress(raw: readonly RawIngress[], report: Report): LoadBalancerIngress[] {
