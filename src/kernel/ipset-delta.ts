@@ -1,6 +1,6 @@
 import { parseAddress, parseNetwork } from './address.ts';
 import { formatAdd, formatCreate, sortEntries, type IpSet, type SetEntry } from './ipset.ts';
-import type { Split } from './split.ts';
+import { partition, type Split } from './split.ts';
 
 /** One step from some sets to others. */
 export type SetChange =
@@ -87,8 +87,11 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'destroy-set') removals.push(change);
     else if (change.kind !== 'change-entries') additions.push(change);
     else {
-      if (change.added.length > 0) additions.push({ ...change, removed: [] });
-      if (change.removed.length > 0) removals.push({ ...change, added: [] });
+      // An entry that only changes its options must go before it comes back.
+      const remade = new Set(change.added.map((entry) => entryMeaning({ value: entry.value })));
+      const removed = partition(change.removed, (entry) => !remade.has(entryMeaning({ value: entry.value })));
+      if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
+      if (removed.removals.length > 0) removals.push({ ...change, added: [], removed: removed.removals });
     }
   }
   return { additions, removals };

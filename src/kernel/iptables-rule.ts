@@ -85,11 +85,18 @@ const options: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
+/** Options whose value is free text, which may look like an option and is none. */
+const textOptions: ReadonlySet<string> = new Set(
+  '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
+);
+
 /** The index at or after `from` of the next option that belongs to no match, or the end. */
 function findOption(words: readonly string[], from: number): number {
+  let value = -1;
   for (let at = from; at < words.length; at++) {
     const word = words[at] ?? '';
-    if (options.has(word)) return at > from && words[at - 1] === '!' ? at - 1 : at;
+    if (textOptions.has(word)) value = ++at;
+    else if (options.has(word)) return at > from && words[at - 1] === '!' && at - 1 !== value ? at - 1 : at;
   }
   return words.length;
 }

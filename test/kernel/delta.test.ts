@@ -1,0 +1,230 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  applyDelta,
+  diffStates,
+  equalStates,
+  isEmptyDelta,
+  splitDelta,
+  type KernelDelta,
+} from '../../src/kernel/delta.ts';
+import { families } from '../../src/kernel/family.ts';
+import type { Rule, Tables } from '../../src/kernel/iptables.ts';
+import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.ts';
+import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
+import { parseRule } from '../../src/kernel/iptables-rule.ts';
+import { diffSets, formatSetsDelta } from '../../src/kernel/ipset-delta.ts';
+import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs-delta.ts';
+import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
+import { diffLinks, formatLinksDelta } from '../../src/kernel/link-delta.ts';
+import { restrictState } from '../../src/kernel/restrict.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import {
+  loadTables,
+  runIp,
+  runIpset,
+  runIptablesRestore,
+  runIpvsadm,
+  withoutEmpty,
+  type Kernel,
+} from './fake-tools.ts';
+import { links, rules, sets, states, tables, virtualServers } from './arbitrary-state.ts';
+
+describe('a delta', () => {
+  test('of a state with itself is empty, also where it was parsed anew', () => {
+    fc.assert(
+      fc.property(states, (a) => {
+        expect(isEmptyDelta(diffStates(a, structuredClone(a)))).toBe(true);
+      }),
+    );
+  });
+
+  test('applied to the one state gives the other', () => {
+    fc.assert(
+      fc.property(states, states, (a, b) => {
+        expect(equalStates(applyDelta(a, diffStates(a, b)), b)).toBe(true);
+      }),
+    );
+  });
+
+  test('is the same whether applied as a whole or additions first', () => {
+    fc.assert(
+      fc.property(states, states, (a, b) => {
+        const { additions, removals } = splitDelta(diffStates(a, b));
+        expect(equalStates(applyDelta(applyDelta(a, additions), removals), b)).toBe(true);
+        expect(kindsOf(removals).filter((kind) => /^(add|create|load|set|edit|replace)-/.test(kind))).toEqual([]);
+      }),
+    );
+  });
+
+  test('has nothing about what takes no part: origins, order of chains, sets and entries, sizes of hashes', () => {
+    fc.assert(
+      fc.property(states, (a) => {
+        const shuffled: KernelState = {
+          ...a,
+          iptables: Object.fromEntries(Object.entries(a.iptables).map(([family, all]) => [family, reverseChains(all)])),
+          sets: a.sets.toReversed().map((set) => ({ ...set, hashSize: 4096, entries: set.entries.toReversed() })),
+          virtualServers: a.virtualServers.toReversed(),
+          links: a.links.toReversed().map(({ name, addresses }) => ({ name, addresses: addresses.toReversed() })),
+          modules: a.modules.toReversed(),
+        };
+        expect(diffStates(a, shuffled)).toEqual(diffStates(a, a));
+      }),
+    );
+  });
+});
+
+function kindsOf(delta: KernelDelta): string[] {
+  const changes = [...delta.sets, ...delta.virtualServers, ...delta.links, ...delta.sysctls, ...delta.modules];
+  return changes.map(({ kind }) => kind);
+}
+
+function reverseChains(all: Tables): Tables {
+  return Object.fromEntries(Object.entries(all).map(([table, chains]) => [table, new Map([...chains].reverse())]));
+}
+
+describe("a delta's text does in the tool what the delta says", () => {
+  test.each(families)('iptables-restore --noflush, %s', (family) => {
+    fc.assert(
+      fc.property(tables(family), tables(family), (a, b) => {
+        const kernel = loadTables(a);
+        runIptablesRestore(kernel, formatTablesDelta(diffTables(a, b)));
+        expect(withoutEmpty(kernel)).toEqual(withoutEmpty(loadTables(b)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('iptables-restore leaves the rules of other people in the chains of the kernel', () => {
+    fc.assert(
+      fc.property(fc.array(rules('ipv4'), { maxLength: 4 }), states, states, (foreign, a, b) => {
+        const owned = (state: KernelState): Tables => restrictState(state, kubeOwner).iptables.ipv4 ?? {};
+        const other = foreign.filter((rule) => !/-[jg] KUBE-/.test(ruleMeaning(rule))).map(ruleMeaning);
+        const kernel = loadTables(owned(a));
+        const input = kernel.get('filter INPUT') ?? [];
+        kernel.set('filter INPUT', [...other, ...input]);
+        runIptablesRestore(kernel, formatTablesDelta(diffTables(owned(a), owned(b))));
+        const left = kernel.get('filter INPUT') ?? [];
+        expect(left.filter((rule) => !/-[jg] KUBE-/.test(rule))).toEqual(other);
+        expect(left.filter((rule) => /-[jg] KUBE-/.test(rule))).toEqual(loadTables(owned(b)).get('filter INPUT') ?? []);
+      }),
+    );
+  });
+
+  test('ipset restore', () => {
+    fc.assert(
+      fc.property(sets, sets, (a, b) => {
+        const kernel: Kernel = new Map();
+        runIpset(kernel, formatSetsDelta(diffSets([], a)));
+        runIpset(kernel, formatSetsDelta(diffSets(a, b)));
+        const wanted: Kernel = new Map();
+        runIpset(wanted, formatSetsDelta(diffSets([], b)));
+        expect(kernel).toEqual(wanted);
+      }),
+    );
+  });
+
+  test('ipvsadm -R', () => {
+    fc.assert(
+      fc.property(virtualServers, virtualServers, (a, b) => {
+        const kernel = new Map<string, { options: string; reals: Map<string, string> }>();
+        runIpvsadm(kernel, formatVirtualServersDelta(diffVirtualServers([], a)));
+        runIpvsadm(kernel, formatVirtualServersDelta(diffVirtualServers(a, b)));
+        expect(kernel).toEqual(
+          new Map(
+            b.map((service) => [
+              formatServiceName(service),
+              {
+                options: formatServiceOptions(service).trim(),
+                reals: new Map(
+                  service.realServers.map((server) => {
+                    const [, , name = '', ...rest] = formatRealServer(server).split(' ');
+                    return [name, rest.join(' ')];
+                  }),
+                ),
+              },
+            ]),
+          ),
+        );
+      }),
+    );
+  });
+
+  test('ip -batch', () => {
+    fc.assert(
+      fc.property(links, links, (a, b) => {
+        const kernel: Kernel = new Map();
+        runIp(kernel, formatLinksDelta(diffLinks([], a)));
+        runIp(kernel, formatLinksDelta(diffLinks(a, b)));
+        const wanted: Kernel = new Map();
+        runIp(wanted, formatLinksDelta(diffLinks([], b)));
+        expect(kernel).toEqual(wanted);
+      }),
+    );
+  });
+
+  test('an unchanged chain is not written, a changed one as a whole, a gone one emptied before it goes', () => {
+    const from = chains({ A: ['-j ACCEPT'], B: ['-j B2'], B2: [], GONE: ['-j A'], INPUT: ['-j GONE', '-j B'] });
+    const to = chains({
+      A: ['-j ACCEPT'],
+      B: ['-d 10.0.0.1 -j DROP'],
+      B2: [],
+      NEW: ['-j A'],
+      INPUT: ['-j NEW', '-j B'],
+    });
+    expect(formatTablesDelta(diffTables(from, to))).toBe(
+      [
+        ...['*filter', ':B - [0:0]', ':NEW - [0:0]', ':GONE - [0:0]', '-A B -d 10.0.0.1 -j DROP', '-A NEW -j A'],
+        ...['-D INPUT -j GONE', '-I INPUT 1 -j NEW', '-X GONE', 'COMMIT', ''],
+      ].join('\n'),
+    );
+  });
+
+  test('a set that can be swapped is, one of another type is made anew, and deleting comes before adding', () => {
+    const set = {
+      name: 'S',
+      type: 'hash:ip',
+      family: 'inet',
+      maxElements: 65536,
+      entries: [{ value: '10.0.0.1' }],
+    } as const;
+    expect(formatSetsDelta(diffSets([set], [{ ...set, maxElements: 9 }]))).toBe(
+      'create KPC-SWAP hash:ip family inet maxelem 9\nadd KPC-SWAP 10.0.0.1\nswap KPC-SWAP S\ndestroy KPC-SWAP\n',
+    );
+    expect(formatSetsDelta(diffSets([set], [{ ...set, type: 'hash:net' }]))).toBe(
+      'destroy S\ncreate S hash:net family inet maxelem 65536\nadd S 10.0.0.1\n',
+    );
+    expect(formatSetsDelta(diffSets([set], [{ ...set, entries: [{ value: '10.0.0.2' }] }]))).toBe(
+      'del S 10.0.0.1\nadd S 10.0.0.2\n',
+    );
+  });
+
+  test('entries that ipset prints in another form are the same', () => {
+    const set = (value: string) => ({ name: 'S', type: 'hash:ip,port,net', entries: [{ value }] });
+    expect(diffSets([set('10.0.0.1,tcp:80,10.0.0.5')], [set('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
+    expect(diffSets([set('fd00::1,tcp:80,fd00::5')], [set('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
+  });
+
+  test('timeouts that are 0 stay as they are', () => {
+    const of = (tcp: number): KernelState => ({ ...emptyState, ipvsTimeouts: { tcp, tcpFin: 0, udp: 300 } });
+    expect(diffStates(of(900), of(0)).ipvsTimeouts).toBeUndefined();
+    expect(applyDelta(of(900), diffStates(of(900), of(600))).ipvsTimeouts).toEqual({ tcp: 600, tcpFin: 0, udp: 300 });
+  });
+});
+
+function chains(all: Readonly<Record<string, readonly string[]>>): Tables {
+  const read = (text: string): Rule => parseRule(text) ?? { args: [] };
+  return {
+    filter: new Map(Object.entries(all).map(([name, list]) => [name, { name, rules: list.map(read) }])),
+  };
+}
+
+const isKube = (name: string): boolean => name.startsWith('KUBE-');
+const kubeOwner = {
+  chain: isKube,
+  set: isKube,
+  virtualServer: () => true,
+  link: () => true,
+  address: () => true,
+  sysctl: () => true,
+};
