@@ -1,3 +1,4 @@
+import type { Span } from './split-documents.ts';
 import { resolvePlainScalar } from './yaml-scalars.ts';
 
 const lineFeed = 0x0a;
@@ -91,12 +92,11 @@ export class KnownKeys {
  */
 export function readYamlFast(
   text: string,
-  start = 0,
-  end = text.length,
+  span: Span = { start: 0, end: text.length },
   known = new KnownKeys(),
 ): { readonly value: unknown } | undefined {
   try {
-    return { value: new FastReader(text, start, end).readDocument(known) };
+    return { value: new FastReader(text, span).readDocument(known) };
   } catch (error) {
     if (error === unsure) return undefined;
     throw error;
@@ -119,10 +119,10 @@ class FastReader {
   /** Where the plain scalar that was scanned last ends. */
   #plainEnd = 0;
 
-  constructor(text: string, start: number, end: number) {
+  constructor(text: string, span: Span) {
     this.#text = text;
-    this.#pos = start;
-    this.#end = end;
+    this.#pos = span.start;
+    this.#end = span.end;
   }
 
   readDocument(known: KnownKeys): unknown {
@@ -170,11 +170,10 @@ class FastReader {
 
   #readSequence(known: KnownKeys): unknown[] {
     const column = this.#column;
-    const items: unknown[] = [];
     this.#enter();
-    do {
-      items.push(this.#readItem(column, known));
-    } while (this.#column === column && this.#atSequence());
+    // An array that grows from empty reserves room for sixteen; most hold one item.
+    const items = [this.#readItem(column, known)];
+    while (this.#column === column && this.#atSequence()) items.push(this.#readItem(column, known));
     this.#leave(column);
     return items;
   }
@@ -244,16 +243,16 @@ class FastReader {
     }
     this.#column = column + this.#pos - start;
     if (this.#atSequence()) return this.#readSequence(known);
-    return this.#atKey() ? this.#readMapping(known) : this.#readInline(column);
+    return this.#atKey(column) ? this.#readMapping(known) : this.#readInline(column);
   }
 
-  /** Whether a key with its colon stands at `pos`, and not some other value. */
-  #atKey(): boolean {
+  /** Whether a key with its colon stands at `pos`, and not some other value of an item whose dash is in `column`. */
+  #atKey(column: number): boolean {
     const start = this.#pos;
     switch (this.#charAt(start)) {
       case doubleQuote:
       case singleQuote:
-        this.#scanQuoted(-1);
+        this.#scanQuoted(column);
         break;
       case openBrace:
       case openBracket:
@@ -678,9 +677,17 @@ function joinFolded(lines: readonly string[]): string {
   return value;
 }
 
+/** Blanks, and the line feeds among them: what folds where it holds any, and stays as it is where not. */
+const blanks = / +(?:\n[ \n]*)?|\n[ \n]*/g;
+
 /** Folds the lines of a single-quoted scalar. */
 function foldLines(raw: string): string {
-  return raw.replaceAll(/ *\n[ \n]*/g, (breaks) => foldBreaks(countLineFeeds(breaks, 0, breaks.length)));
+  return raw.replaceAll(blanks, foldBlanks);
+}
+
+function foldBlanks(text: string): string {
+  const lineFeeds = countLineFeeds(text, 0, text.length);
+  return lineFeeds === 0 ? text : foldBreaks(lineFeeds);
 }
 
 const escapes: ReadonlyMap<string, string> = new Map([
@@ -698,12 +705,12 @@ const escapes: ReadonlyMap<string, string> = new Map([
   [' ', ' '],
 ]);
 
-/** Line folds, escaped line breaks, escapes of code points, and escapes of one character. */
-const doubleQuotedSpecial = / *\n[ \n]*|\\\n *|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\[^]/g;
+/** Blanks as above, escaped line breaks, escapes of code points, and escapes of one character. */
+const doubleQuotedSpecial = / +(?:\n[ \n]*)?|\n[ \n]*|\\\n *|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\[^]/g;
 
 function unescapeDouble(raw: string): string {
   return raw.replaceAll(doubleQuotedSpecial, (special) => {
-    if (!special.startsWith('\\')) return foldBreaks(countLineFeeds(special, 0, special.length));
+    if (!special.startsWith('\\')) return foldBlanks(special);
     const code = special.charAt(1);
     if (code === '\n') return '';
     if (special.length > 2) return codePointText(Number.parseInt(special.slice(2), 16));

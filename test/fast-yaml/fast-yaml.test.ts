@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import { KnownKeys, readYamlFast } from '../../src/input/fast-yaml.ts';
+
+function read(...lines: string[]): unknown {
+  return readYamlFast(lines.join('\n'))?.value;
+}
+
+describe('block collections', () => {
+  it('reads mappings in mappings', () => {
+    expect(read('metadata:', '  name: web', '  namespace: shop', 'kind: Service')).toEqual({
+      metadata: { name: 'web', namespace: 'shop' },
+      kind: 'Service',
+    });
+  });
+
+  it('reads sequences at the column of their key, and deeper', () => {
+    expect(read('a:', '- 1', '- 2', 'b:', '    - 3', 'c: 4')).toEqual({ a: [1, 2], b: [3], c: 4 });
+  });
+
+  it('reads mappings in sequences, from the line of the dash or the next', () => {
+    expect(read('- a: 1', '  b: 2', '-', '  c: 3', '-   d: 4')).toEqual([{ a: 1, b: 2 }, { c: 3 }, { d: 4 }]);
+  });
+
+  it('reads sequences in sequences', () => {
+    expect(read('- - 1', '  - 2', '- - - 3')).toEqual([[1, 2], [[3]]]);
+  });
+
+  it('takes nothing for null', () => {
+    expect(read('a:', 'b:', '- ', '-', 'c: # nothing')).toEqual({ a: null, b: [null, null], c: null });
+  });
+
+  it('passes blank lines and comments', () => {
+    expect(read('# first', '', 'a: 1 # one', '  # deeper', '', 'b: # two', '  - x#y', '# last', '')).toEqual({
+      a: 1,
+      b: ['x#y'],
+    });
+  });
+
+  it('reads a document with its start marker, and an empty one as null', () => {
+    expect(read('---', 'a: 1')).toEqual({ a: 1 });
+    expect(read('--- # comment', 'a: 1')).toEqual({ a: 1 });
+    expect(readYamlFast('# only a comment\n')).toEqual({ value: null });
+    expect(readYamlFast('---\n')).toEqual({ value: null });
+    expect(readYamlFast('')).toEqual({ value: null });
+  });
+});
+
+describe('scalars', () => {
+  it('reads plain ones as Kubernetes does', () => {
+    expect(read('- TCP', '- true', '- no', '- ~', '- null', '- 80', '- -1', '- 1.5', '- 010', '- 10.96.0.1')).toEqual([
+      'TCP',
+      true,
+      false,
+      null,
+      null,
+      80,
+      -1,
+      1.5,
+      8,
+      '10.96.0.1',
+    ]);
+  });
+
+  it('keeps text that only looks like a number', () => {
+    const texts = [
+      '1e',
+      '30s',
+      '8Gi',
+      '10.0.0.0/8',
+      '2001:db8::1',
+      '2024-05-01',
+      '12345678-9e10-4abc-8def-0123456789ab',
+    ];
+    expect(read(...texts.map((text) => `- ${text}`))).toEqual(texts);
+  });
+
+  it('keeps blanks, colons and signs inside of plain text', () => {
+    expect(read('a: x  y z:1 "q" [b] - ?   ')).toEqual({ a: 'x  y z:1 "q" [b] - ?' });
+  });
+
+  it('folds plain text over lines', () => {
+    expect(read('a: one', '  two', '', '    three', 'b: 1')).toEqual({ a: 'one two\nthree', b: 1 });
+  });
+
+  it('reads quoted text', () => {
+    expect(read(`a: 'it''s # "x": y'`, String.raw`b: "tab\t\"q\" \\ \x41é\U0001F600"`, `c: ''`)).toEqual({
+      a: `it's # "x": y`,
+      b: 'tab\t"q" \\ A\u00e9\u{1f600}',
+      c: '',
+    });
+  });
+
+  it('folds quoted text over lines', () => {
+    expect(read(`a: 'one  `, `  two`, ``, `  three'`, 'b: "one', '  two\\', '  \\ three', '', '  four"')).toEqual({
+      a: 'one two\nthree',
+      b: 'one two three\nfour',
+    });
+  });
+
+  it('reads literal blocks with each chomping', () => {
+    expect(read('a: |', '  one', '', '    two', '', 'b: |-', '  one', 'c: |+', '  one', '', 'd: 1')).toEqual({
+      a: 'one\n\n  two\n',
+      b: 'one',
+      c: 'one\n\n',
+      d: 1,
+    });
+  });
+
+  it('reads folded blocks', () => {
+    expect(read('a: >', '  one', '  two', '', '  three', 'b: >-', '  x', '  y')).toEqual({
+      a: 'one two\nthree\n',
+      b: 'x y',
+    });
+  });
+});
+
+describe('flow collections on one line', () => {
+  it('reads them nested, with quoted and plain words', () => {
+    expect(read('a: {b: [1, x, "y, z"], "c": {}, d: []}  # comment')).toEqual({
+      a: { b: [1, 'x', 'y, z'], c: {}, d: [] },
+    });
+  });
+
+  it('reads JSON in a field', () => {
+    expect(read('a: {"b":"c","d":[1,2]}')).toEqual({ a: { b: 'c', d: [1, 2] } });
+  });
+});
+
+describe('keys', () => {
+  it('reads quoted keys and those of managedFields', () => {
+    expect(read('"a b": 1', "'80': 2", 'k:{"port":80,"protocol":"TCP"}:', '  .: {}', '  f:port: {}')).toEqual({
+      'a b': 1,
+      80: 2,
+      'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:port': {} },
+    });
+  });
+
+  it('gives the same with keys it has seen, and with more keys than it remembers', () => {
+    const known = new KnownKeys();
+    const text = Array.from({ length: 40 }, (_, i) => `- key${i}: ${i}\n  name: n${i}\n`).join('');
+    const first = readYamlFast(text, undefined, known);
+    expect(first).toEqual({ value: Array.from({ length: 40 }, (_, i) => ({ [`key${i}`]: i, name: `n${i}` })) });
+    expect(readYamlFast(text, undefined, known)).toEqual(first);
+  });
+
+  it('does not take a key for a longer or shorter one it has seen', () => {
+    expect(read('- port: 1', '- ports: 2', '- por: 3', '- port:x: 4')).toEqual([
+      { port: 1 },
+      { ports: 2 },
+      { por: 3 },
+      { 'port:x': 4 },
+    ]);
+  });
+});
+
+describe('a stretch of a text', () => {
+  it('reads nothing beyond it', () => {
+    const text = 'a: 1\n---\nb: x\n---\n  c: 3\n';
+    expect(readYamlFast(text, { start: 5, end: 14 })).toEqual({ value: { b: 'x' } });
+    expect(readYamlFast('a: 1234', { start: 0, end: 5 })).toEqual({ value: { a: 12 } });
+  });
+});
+
+describe('what is left to the full parser', () => {
+  it.each([
+    ['duplicate keys', 'a: 1\nb: 2\na: 3'],
+    ['duplicate keys in flow style', 'x: {a: 1, a: 2}'],
+    ['a duplicate among quoted keys', 'a: 1\n"a": 2'],
+    ['a duplicate of a key seen before', '- a: 1\n  b: 2\n- a: 1\n  b: 2\n  a: 3'],
+    ['__proto__', '__proto__: {a: 1}'],
+    ['"__proto__"', 'x: {"__proto__": 1}'],
+    ['anchors', 'a: &x 1'],
+    ['aliases', 'a: *x'],
+    ['tags', 'a: !!str 1'],
+    ['merge keys', '<<: {a: 1}'],
+    ['explicit keys', '? a\n: 1'],
+    ['directives', '%YAML 1.1\n---\na: 1'],
+    ['the end marker', 'a: 1\n...\n'],
+    ['a second document', 'a: 1\n---\nb: 2'],
+    ['tabs', 'a:\tb'],
+    ['carriage returns', 'a: 1\r\nb: 2'],
+    ['control characters', 'a: \u0007'],
+    ['a byte order mark', '\ufeffa: 1'],
+    ['other line ends', 'a: b\u2028c'],
+    ['keys that are no text', '80: a'],
+    ['keys that are words for true and false', 'on: a'],
+    ['a mapping on the line of its key', 'a: b: c'],
+    ['a sequence on the line of its key', 'a: - b'],
+    ['an item that is out of line', 'a:\n  - 1\n - 2'],
+    ['a key that is out of line', 'a:\n    b: 1\n  c: 2'],
+    ['a comment inside of folded text', 'a: one\n  # two\n  three'],
+    ['an unknown escape', String.raw`a: "\z"`],
+    ['half a surrogate pair', String.raw`a: "\ud83d"`],
+    ['an open quote', "a: 'b\nc: d"],
+    ['text after a quote', 'a: "b" c'],
+    ['a comment without a blank before it', 'a: "b"# c'],
+    ['an open bracket', 'a: [1, 2'],
+    ['flow collections over lines', 'a: [1,\n  2]'],
+    ['flow keys without values', 'a: {b, c: 1}'],
+    ['pairs in flow sequences', 'a: [b: 1]'],
+    ['indentation indicators', 'a: |2\n    b'],
+    ['a block without lines', 'a: |\nb: 1'],
+    ['wide blank lines before a block', 'a: |\n     \n  b\n'],
+    ['a document that is one word', 'word'],
+    ['nesting without end', '- '.repeat(1000)],
+    ['flow nesting without end', `a: ${'['.repeat(100_000)}`],
+  ])('%s', (_, text) => {
+    expect(readYamlFast(text)).toBeUndefined();
+  });
+});
+
+it('reads into plain objects, whatever the keys', () => {
+  const value = read('constructor: 1', 'toString: 2', 'hasOwnProperty: 3');
+  expect(value).toEqual({ constructor: 1, toString: 2, hasOwnProperty: 3 });
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+});
