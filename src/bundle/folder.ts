@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
@@ -25,6 +25,8 @@ export async function replaceFolder(folder: string, files: BundleFiles): Promise
     const fresh = await mkdtemp(join(dirname(target), `.${basename(target)}.`));
     try {
       await writeFiles(fresh, files);
+      // mkdtemp lets only its owner in; a bundle is no secret.
+      await chmod(fresh, 0o777 & ~process.umask());
       await swapIn(fresh, target);
     } finally {
       await rm(fresh, { recursive: true, force: true });

@@ -42,10 +42,10 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const loaded = await loadInputs(options, terminal);
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const diagnostics = [
-    ...loaded.diagnostics,
     ...describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined),
+    ...loaded.diagnostics,
   ];
-  await reportDiagnostics(diagnostics, terminal);
+  await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(({ severity }) => severity === 'error')) return exitStatus.badInput;
   const { hostAddresses } = loaded;
   const content = compileNode(loaded.prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
@@ -57,9 +57,10 @@ function describeMissing(nodeName: string, { nodes }: Prepared, hostAddresses: b
   if (nodes.has(nodeName)) return [];
   const note = (code: string, text: string): readonly Diagnostic[] => [{ severity: 'note', code, text }];
   if (nodeName === '') {
+    const which = nodes.size === 0 ? 'no node' : `none of the ${nodes.size} nodes is named by --node`;
     return note(
       'no-node',
-      'no node: no endpoint counts as local, the hairpin set stays empty and NodePorts have no address to listen on; ' +
+      `${which}: no endpoint counts as local, the hairpin set stays empty and NodePorts have no address to listen on; ` +
         'give the Node object (kubectl get nodes -o yaml) by -f and its name by --node',
     );
   }

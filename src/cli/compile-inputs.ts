@@ -1,8 +1,11 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
+import { assignAddresses } from '../cluster/assign-addresses.ts';
 import { buildCluster } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
@@ -30,16 +33,19 @@ export interface Prepared {
 }
 
 /** Builds the cluster, once for all nodes. */
-export function prepare(inputs: Inputs, settings: ProxySettings): Prepared {
-  const cluster = buildCluster(inputs.services, inputs.slices);
+export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
+  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
+  const cluster = buildCluster(services, slices);
   return {
     cluster,
     settings,
     nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
-    assigned: [],
+    assigned,
     diagnostics: [
+      ...diagnostics,
       ...findConflicts(cluster),
-      ...(settings.mode === 'ipvs' ? checkAnnotations(inputs.services, cluster) : []),
+      ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
     ],
   };
 }

@@ -2,10 +2,14 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { RangeFlags } from '../input/assignment-ranges.ts';
+import { readAssignmentRanges } from '../input/assignment-ranges.ts';
+import { readConfigFile } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { readInputs } from '../input/read-inputs.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { resolveSettings } from '../input/settings.ts';
+import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
@@ -15,7 +19,7 @@ import { ipFamilyChoices, prepare } from './compile-inputs.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of all commands that compile manifests. */
-export interface InputOptions extends ProxyFlags {
+export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly file?: readonly string[];
   readonly config?: string;
   readonly hostAddresses?: string;
@@ -27,6 +31,8 @@ export function addInputOptions(command: Command): Command {
   return command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
     .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
+    .option('--service-cluster-ip-range <cidrs>', 'choose cluster IPs from here for Services that have none yet')
+    .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
@@ -56,35 +62,57 @@ export function append(value: string, before: readonly string[] | undefined): re
   return [...(before ?? []), value];
 }
 
+const nothingNamed: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: name manifests by -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+};
+
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
 export interface LoadedInputs {
-  readonly inputs: Inputs;
   readonly prepared: Prepared;
   readonly hostAddresses: readonly Address[] | undefined;
+  /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
+  /** The files read, by the names that diagnostics give them. */
+  readonly files: Inputs['files'];
 }
 
 /** Reads all files that the options name, and says all that is wrong with them. */
 export async function loadInputs(options: InputOptions, terminal: Terminal): Promise<LoadedInputs> {
-  const files = options.file ?? [];
-  const stdin = [...files, options.config].includes('-') ? await terminal.readStdin() : undefined;
-  const inputs = readInputs(files, { stdin });
-  const config = options.config === undefined ? undefined : readInputs([options.config], { stdin });
-  const { settings, diagnostics: wrongSettings } = resolveSettings(config?.configs[0] ?? inputs.configs[0], options);
+  const sources = options.file ?? [];
+  const stdin = [...sources, options.config].includes('-') ? await terminal.readStdin() : undefined;
+  const inputs = readInputs(sources, { stdin });
+  const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
+  const { settings, diagnostics: wrongSettings } = resolveSettings(config?.config ?? inputs.configs[0], options);
+  const { ranges, diagnostics: wrongRanges } = readAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
-  const prepared = prepare(inputs, settings);
+  const prepared = prepare(inputs, settings, ranges);
+  const files = new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]);
   return {
-    inputs,
     prepared,
     hostAddresses: host?.addresses,
-    diagnostics: [
+    files,
+    diagnostics: sortDiagnostics([
+      ...(files.size === 0 && inputs.diagnostics.length === 0 ? [nothingNamed] : []),
+      ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),
       ...wrongSettings,
+      ...wrongRanges,
       ...(host?.diagnostics ?? []),
       ...prepared.diagnostics,
-    ],
+    ]),
   };
+}
+
+/** Objects of other kinds are no fault, but a user may wonder where they went. */
+function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
+  if (skipped.size === 0) return [];
+  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} (${count})`);
+  return [
+    { severity: 'note', code: 'skipped-kinds', text: `skipped, as kube-proxy has no use for it: ${kinds.join(', ')}` },
+  ];
 }
 
 interface HostAddresses {
