@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { compileSchemas } from './compile-schemas.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -34,6 +35,7 @@ for (const program of ['kpc', 'kpc-apply']) {
     target: 'node20',
     format: 'esm',
     minify: true,
+    plugins: [compileSchemas],
     // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
     mainFields: ['module', 'main'],
     define: { KPC_VERSION: JSON.stringify(version) },

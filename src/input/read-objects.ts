@@ -7,7 +7,8 @@ import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readService } from './read-service.ts';
 import { Report } from './report.ts';
-import type { RawObjects, Validator } from './validate.ts';
+import type { RawObjects } from './schemas/all.ts';
+import type { Validator } from './validate.ts';
 import { describeValue } from './wording.ts';
 
 /** The objects read so far, each kind in the order of the input. */

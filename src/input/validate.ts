@@ -1,47 +1,20 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { FieldPath } from '../cluster/objects.ts';
+import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
-import { endpointSliceSchema, type RawEndpointSlice } from './schemas/endpoint-slice.ts';
-import { endpointsSchema, type RawEndpoints } from './schemas/endpoints.ts';
-import { kubeProxyConfigurationSchema, type KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { nodeSchema, type RawNode } from './schemas/node.ts';
-import { type RawService, serviceSchema } from './schemas/service.ts';
+import type { RawObjects } from './schemas/all.ts';
 import type { Schema } from './schemas/shared.ts';
 import { describeValue, fieldName, findNearest, quote } from './wording.ts';
 
-/** The kinds that kpc reads, and what each is when its schema takes it. */
-export interface RawObjects {
-  Service: RawService;
-  EndpointSlice: RawEndpointSlice;
-  Endpoints: RawEndpoints;
-  Node: RawNode;
-  KubeProxyConfiguration: KubeProxyConfig;
-}
-
-const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
-  Service: serviceSchema,
-  EndpointSlice: endpointSliceSchema,
-  Endpoints: endpointsSchema,
-  Node: nodeSchema,
-  KubeProxyConfiguration: kubeProxyConfigurationSchema,
-};
-
 /** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
 export class Validator {
-  readonly #ajv = new Ajv({
-    allErrors: true,
-    verbose: true,
-    allowUnionTypes: true,
-    ownProperties: true,
-    keywords: ['code', 'expected'],
-  });
   readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
 
   /** The value as its kind's schema has it; undefined with errors in the report where it is not. */
   validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
     let check = this.#compiled.get(kind);
     if (!check) {
-      check = this.#ajv.compile(schemas[kind]);
+      check = compileSchema(kind);
       this.#compiled.set(kind, check);
     }
     if (check(value)) return value as RawObjects[Kind];

@@ -1,0 +1,29 @@
+// An esbuild plugin that compiles the JSON schemas at build time: the program then neither holds ajv nor waits for it.
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import standalone from 'ajv/dist/standalone/index.js';
+import { build } from 'esbuild';
+
+/** Puts a module with the compiled checks in the place of src/input/compile-schema.ts. */
+export const compileSchemas = {
+  name: 'compile-schemas',
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\]src[/\\]input[/\\]compile-schema\.ts$/ }, async ({ path }) => {
+      const { schemas, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'all.ts'));
+      const kinds = Object.keys(schemas);
+      const ajv = new Ajv({ ...ajvOptions, code: { source: true, esm: true } });
+      for (const kind of kinds) ajv.addSchema(schemas[kind], kind);
+      const code = standalone.default(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])));
+      return {
+        contents: `${code}\nexport function compileSchema(kind) { return { ${kinds.join(', ')} }[kind]; }\n`,
+        loader: 'js',
+      };
+    });
+  },
+};
+
+async function loadSchemas(entry) {
+  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false });
+  const [{ text }] = outputFiles;
+  return import(`data:text/javascript,${encodeURIComponent(text)}`);
+}

@@ -1,0 +1,10 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import { ajvOptions, type RawObjects, schemas } from './schemas/all.ts';
+
+/**
+ * The check that a kind's schema stands for. Compiling takes longer than all else that a small run does, so the build
+ * puts the compiled checks in this file's place (scripts/compile-schemas.mjs).
+ */
+export function compileSchema(kind: keyof RawObjects): ValidateFunction {
+  return new Ajv(ajvOptions).compile(schemas[kind]);
+}

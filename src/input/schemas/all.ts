@@ -1,0 +1,32 @@
+import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts';
+import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
+import { type KubeProxyConfig, kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
+import { nodeSchema, type RawNode } from './node.ts';
+import { type RawService, serviceSchema } from './service.ts';
+import type { Schema } from './shared.ts';
+
+/** The kinds that kpc reads, and what each is when its schema takes it. */
+export interface RawObjects {
+  Service: RawService;
+  EndpointSlice: RawEndpointSlice;
+  Endpoints: RawEndpoints;
+  Node: RawNode;
+  KubeProxyConfiguration: KubeProxyConfig;
+}
+
+export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
+  Service: serviceSchema,
+  EndpointSlice: endpointSliceSchema,
+  Endpoints: endpointsSchema,
+  Node: nodeSchema,
+  KubeProxyConfiguration: kubeProxyConfigurationSchema,
+};
+
+/** How ajv compiles the schemas, at run time and at build time alike. */
+export const ajvOptions = {
+  allErrors: true,
+  verbose: true,
+  allowUnionTypes: true,
+  ownProperties: true,
+  keywords: ['code', 'expected'],
+};
