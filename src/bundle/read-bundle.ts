@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import type { Cluster } from '../cluster/model.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import { parseIpsetSave } from '../kernel/ipset.ts';
+import { parseIpvsadm } from '../kernel/ipvs.ts';
+import { parseIpBatch } from '../kernel/link.ts';
+import { parseModules } from '../kernel/modules.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { parseSysctls } from '../kernel/sysctl.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
+import type { BundleFiles } from './make-bundle.ts';
+import type { BundleFileName, Manifest } from './manifest.ts';
+import { bundleFileNames, formatVersion } from './manifest.ts';
+import { readServices } from './services-file.ts';
+
+/** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
+export interface StoredBundle {
+  readonly manifest: Manifest;
+  readonly state: KernelState;
+  readonly cluster: Cluster;
+}
+
+/** Why a folder's files are no bundle to be trusted. */
+export type BundleProblem =
+  | { readonly kind: 'no-manifest' }
+  | { readonly kind: 'bad-manifest'; readonly reason: string }
+  | { readonly kind: 'format-version'; readonly found: unknown; readonly known: number }
+  | { readonly kind: 'missing-file'; readonly file: string }
+  | { readonly kind: 'extra-file'; readonly file: string }
+  | { readonly kind: 'checksum'; readonly file: string; readonly expected: string; readonly found: string }
+  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
+  | { readonly kind: 'bad-services'; readonly reason: string };
+
+/** A bundle, or all that is wrong with it: nothing of a broken one is to be used. */
+export type BundleReading =
+  | { readonly kind: 'bundle'; readonly bundle: StoredBundle }
+  | { readonly kind: 'broken'; readonly problems: readonly BundleProblem[] };
+
+/** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
+export function readBundle(files: BundleFiles): BundleReading {
+  const manifest = readManifest(files.get('manifest.json'));
+  if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
+  const wrongFiles = checkFiles(manifest, files);
+  if (wrongFiles.length > 0) return { kind: 'broken', problems: wrongFiles };
+  const { state, problems } = readState(manifest, files);
+  const cluster = readCluster(files.get('services.json') ?? '');
+  if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
+  return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'bundle', bundle: { manifest, state, cluster } };
+}
+
+function readManifest(text: string | undefined): Manifest | BundleProblem {
+  if (text === undefined) return { kind: 'no-manifest' };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { kind: 'bad-manifest', reason: error instanceof Error ? error.message : String(error) };
+  }
+  if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
+  const found = 'formatVersion' in value ? value.formatVersion : undefined;
+  if (found !== formatVersion) return { kind: 'format-version', found, known: formatVersion };
+  const missing = ['mode', 'node', 'families', 'settings', 'healthChecks', 'files'].find((key) => !(key in value));
+  if (missing !== undefined) return { kind: 'bad-manifest', reason: `it has no ${missing}` };
+  return value as Manifest;
+}
+
+function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProblem[] {
+  return bundleFileNames.flatMap((file): readonly BundleProblem[] => {
+    const expected = manifest.files[file];
+    const text = files.get(file);
+    if (expected === undefined) return text === undefined ? [] : [{ kind: 'extra-file', file }];
+    if (text === undefined) return [{ kind: 'missing-file', file }];
+    const found = createHash('sha256').update(text).digest('hex');
+    return found === expected ? [] : [{ kind: 'checksum', file, expected, found }];
+  });
+}
+
+function readState(
+  manifest: Manifest,
+  files: BundleFiles,
+): { readonly state: KernelState; readonly problems: readonly BundleProblem[] } {
+  const problems: BundleProblem[] = [];
+  const read = <T extends { readonly unread: readonly UnreadLine[] }>(
+    file: BundleFileName,
+    parse: (text: string) => T,
+  ): T => {
+    const result = parse(files.get(file) ?? '');
+    for (const line of result.unread) problems.push({ kind: 'unread-line', file, line });
+    return result;
+  };
+  const iptables: { ipv4?: Tables; ipv6?: Tables } = {};
+  if (files.has('iptables.restore')) iptables.ipv4 = read('iptables.restore', parseIptablesSave).tables;
+  if (files.has('ip6tables.restore')) iptables.ipv6 = read('ip6tables.restore', parseIptablesSave).tables;
+  const state: KernelState = {
+    iptables,
+    sets: read('ipset.restore', parseIpsetSave).sets,
+    virtualServers: read('ipvsadm.restore', parseIpvsadm).virtualServers,
+    links: read('ip.batch', parseIpBatch).links,
+    sysctls: read('sysctl.conf', parseSysctls).sysctls,
+    ipvsTimeouts: manifest.ipvsTimeouts ?? undefined,
+    modules: read('modules.conf', parseModules).modules,
+  };
+  return { state, problems };
+}
+
+function readCluster(text: string): Cluster | BundleProblem {
+  try {
+    return readServices(text);
+  } catch (error) {
+    return { kind: 'bad-services', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** What is wrong with a bundle, in one line for people. */
+export function describeBundleProblem(problem: BundleProblem): string {
+  switch (problem.kind) {
+    case 'no-manifest':
+      return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
+    case 'bad-manifest':
+      return `manifest.json cannot be read: ${problem.reason}; compile the bundle again`;
+    case 'format-version':
+      return `the bundle has format version ${String(problem.found)}, and this program knows ${problem.known}: use the same version of both`;
+    case 'missing-file':
+      return `${problem.file} is missing, which manifest.json lists; compile the bundle again`;
+    case 'extra-file':
+      return `${problem.file} is not listed in manifest.json; compile the bundle again`;
+    case 'checksum':
+      return `${problem.file} is not what was compiled: its SHA-256 is ${problem.found}, manifest.json says ${problem.expected}`;
+    case 'unread-line':
+      return `${problem.file}:${problem.line.line}: ${problem.line.reason}`;
+    case 'bad-services':
+      return `services.json cannot be read: ${problem.reason}; compile the bundle again`;
+  }
+}
