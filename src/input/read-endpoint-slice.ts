@@ -1,5 +1,6 @@
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
 import { checkName, isLabelValue, isName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
@@ -10,6 +11,8 @@ import { fieldName, quote } from './wording.ts';
 export const serviceNameLabel = 'kubernetes.io/service-name';
 
 const none: readonly never[] = [];
+
+const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
 /** Checks an EndpointSlice as the API server would and fills in its defaults. */
 export function readEndpointSlice(raw: RawEndpointSlice, report: Report): EndpointSlice {
@@ -24,10 +27,10 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report): Endpoi
   if (!raw.addressType) {
     report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
   }
-  const addressType = raw.addressType || 'IPv4';
+  const addressType = raw.addressType || undefined;
   return {
     metadata,
-    addressType,
+    addressType: addressType ?? 'IPv4',
     ports: readEndpointPorts(raw.ports ?? none, ['ports'], report),
     endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report)),
   };
@@ -44,7 +47,7 @@ export function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPa
 
 function readEndpoint(
   raw: RawSliceEndpoint,
-  addressType: EndpointSlice['addressType'],
+  addressType: EndpointSlice['addressType'] | undefined,
   index: number,
   report: Report,
 ): SliceEndpoint {
@@ -74,18 +77,18 @@ function readEndpoint(
 
 function checkEndpointAddresses(
   addresses: readonly string[],
-  addressType: 'IPv4' | 'IPv6',
+  addressType: 'IPv4' | 'IPv6' | undefined,
   index: number,
   report: Report,
 ): void {
-  const family = addressType === 'IPv4' ? 'ipv4' : 'ipv6';
   for (let i = 0; i < addresses.length; i++) {
     const text = addresses[i] ?? '';
     const address = parseAddress(text);
-    if (address?.family === family && address.text === text && describeUnusable(address) === undefined) continue;
+    const fits = address && (!addressType || address.family === familyOf[addressType]);
+    if (fits && address.text === text && describeUnusable(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
     const usable = checkUsableAddress(text, path, report);
-    if (usable && usable.family !== family) {
+    if (usable && !fits && addressType) {
       report.error(
         path,
         'bad-address',

@@ -6,6 +6,7 @@ import type { InputSource } from './document.ts';
 export class Report {
   readonly source: InputSource;
   readonly diagnostics: Diagnostic[] = [];
+  readonly #settled = new Set<string>();
 
   constructor(source: InputSource) {
     this.source = source;
@@ -13,6 +14,11 @@ export class Report {
 
   get hasErrors(): boolean {
     return this.diagnostics.some(({ severity }) => severity === 'error');
+  }
+
+  /** Says that enough was said about a field and all below it: no more errors or warnings are taken about them. */
+  settle(path: FieldPath): void {
+    this.#settled.add(path.join('/'));
   }
 
   error(path: FieldPath, code: string, text: string): void {
@@ -24,11 +30,17 @@ export class Report {
   }
 
   #add(severity: Severity, path: FieldPath, code: string, text: string): void {
+    if (this.#isSettled(path)) return;
     this.diagnostics.push({ severity, code, text, place: this.source.place(path) });
   }
 
   /** Like error or warn, but at the name of the field. */
   atKey(severity: Severity, path: FieldPath, code: string, text: string): void {
     this.diagnostics.push({ severity, code, text, place: this.source.keyPlace(path) });
+  }
+
+  #isSettled(path: FieldPath): boolean {
+    if (this.#settled.size === 0) return false;
+    return path.some((_, i) => this.#settled.has(path.slice(0, i + 1).join('/')));
   }
 }

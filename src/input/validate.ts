@@ -10,7 +10,10 @@ import { describeValue, fieldName, findNearest, quote } from './wording.ts';
 export class Validator {
   readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
 
-  /** The value as its kind's schema has it; undefined with errors in the report where it is not. */
+  /**
+   * The value as its kind's schema has it. Where it is not, there are errors in the report, and the fields that are
+   * wrong are taken out of the value, so that the other checks can go on; undefined where nothing is left.
+   */
   validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
     let check = this.#compiled.get(kind);
     if (!check) {
@@ -18,9 +21,36 @@ export class Validator {
       this.#compiled.set(kind, check);
     }
     if (check(value)) return value as RawObjects[Kind];
-    for (const error of check.errors ?? []) reportFault(error, report);
-    return report.hasErrors ? undefined : (value as RawObjects[Kind]);
+    const errors = check.errors ?? [];
+    for (const error of errors) reportFault(error, report);
+    return removeFaults(value, errors, report) as RawObjects[Kind] | undefined;
   }
+}
+
+/** A copy of the value without the fields that are wrong, about which the report takes no more errors. */
+function removeFaults(value: unknown, errors: readonly ErrorObject[], report: Report): unknown {
+  const copy: unknown = structuredClone(value);
+  for (const error of errors) {
+    // A field that should not be there does no harm.
+    if (error.keyword === 'additionalProperties') continue;
+    const path = parsePointer(error.instancePath);
+    const last = path.at(-1);
+    if (last === undefined) return undefined;
+    const parent = path.slice(0, -1).reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), copy);
+    if (isRecord(parent)) parent[last] = neutralValue((error.parentSchema ?? {}) as Schema);
+    report.settle(path);
+  }
+  return copy;
+}
+
+/** What stands for nothing: null, but for the items of lists, which may not be null. */
+function neutralValue({ type }: Schema): unknown {
+  if (type === 'object') return {};
+  return type === 'string' ? '' : null;
+}
+
+function isRecord(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function reportFault(error: ErrorObject, report: Report): void {
@@ -62,9 +92,11 @@ function nearestWord(data: string, schema: Schema): string {
 
 function describeWrongType(name: string, data: unknown, schema: Schema): string {
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
-  if (types.includes('string') && (typeof data === 'number' || typeof data === 'boolean')) {
-    const origin = typeof data === 'boolean' ? 'true or false (yes, no, on and off are too)' : 'a number';
-    return `${name} is ${String(data)}, which is ${origin} without quotes: write it in quotes`;
+  if (types.includes('string') && typeof data === 'number') {
+    return `${name} is the number ${data}, not a text: put it in quotes`;
+  }
+  if (types.includes('string') && typeof data === 'boolean') {
+    return `${name} is ${data}, not a text: put it in quotes (to YAML, yes and on are true, no and off are false)`;
   }
   if (types.includes('integer')) {
     if (typeof data === 'string' && /^\d+$/.test(data))

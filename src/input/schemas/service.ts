@@ -22,7 +22,7 @@ export const serviceSchema: Schema = object({
     type: word(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'], 'bad-type'),
     clusterIP: text,
     clusterIPs: texts,
-    ipFamilies: list({ ...word(['IPv4', 'IPv6'], 'bad-ip-family'), enum: ['IPv4', 'IPv6'] }),
+    ipFamilies: list({ ...word(['IPv4', 'IPv6'], 'bad-ip-family'), type: 'string', enum: ['IPv4', 'IPv6'] }),
     ipFamilyPolicy: word(['SingleStack', 'PreferDualStack', 'RequireDualStack'], 'bad-ip-family'),
     externalName: text,
     externalIPs: texts,
