@@ -1,0 +1,128 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readFolder, replaceFolder } from '../../src/bundle/folder.ts';
+import type { BundleContent } from '../../src/bundle/make-bundle.ts';
+import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import type { BundleProblem } from '../../src/bundle/read-bundle.ts';
+import { describeBundleProblem, readBundle } from '../../src/bundle/read-bundle.ts';
+import type { ProxySettings } from '../../src/cluster/objects.ts';
+import { compileIptables } from '../../src/iptables/compile-iptables.ts';
+import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
+import { equalStates } from '../../src/kernel/delta.ts';
+import { families } from '../../src/kernel/family.ts';
+import {
+  address,
+  clusterOf,
+  defaults,
+  endpoint,
+  goingAway,
+  network,
+  remote,
+  servicePort,
+  worker,
+} from '../iptables/compile.ts';
+
+const cluster = clusterOf(
+  servicePort({
+    portName: 'http',
+    nodePort: 30080,
+    externalIPs: [address('198.51.100.9')],
+    loadBalancerIPs: [address('198.51.100.7')],
+    sourceRanges: [network('203.0.113.0/24')],
+    affinitySeconds: 600,
+    externalPolicyLocal: true,
+    endpoints: [endpoint('10.244.1.5', { zoneHints: ['zone-a'] }), remote('10.244.2.5', goingAway)],
+  }),
+  servicePort({ service: 'web6', family: 'ipv6', clusterIP: address('fd00:10::a'), endpoints: [] }),
+);
+
+function contentOf(mode: ProxySettings['mode']): BundleContent {
+  const settings = { ...defaults, mode };
+  const compile = mode === 'ipvs' ? compileIpvs : compileIptables;
+  const state = compile(cluster, worker, settings, families);
+  return { state, cluster, node: worker, settings, families, assigned: [], kpcVersion: '1.2.3' };
+}
+
+function problemsOf(files: ReadonlyMap<string, string>): readonly BundleProblem[] {
+  const reading = readBundle(files);
+  return reading.kind === 'broken' ? reading.problems : [];
+}
+
+describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
+  const content = contentOf(mode);
+  const { files } = makeBundle(content);
+
+  it('reads back as the state and the cluster that it was made of', () => {
+    const reading = readBundle(files);
+    if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
+    expect(equalStates(reading.bundle.state, content.state)).toBe(true);
+    expect(reading.bundle.cluster).toEqual(cluster);
+    expect(reading.bundle.manifest.node.name).toBe('worker-1');
+  });
+
+  it('has the files of its mode', () => {
+    const ofIpvs = ['ipset.restore', 'ipvsadm.restore', 'ip.batch'];
+    expect(ofIpvs.every((name) => files.has(name) === (mode === 'ipvs'))).toBe(true);
+  });
+
+  it('is refused when any byte of any file has changed', () => {
+    for (const [name, text] of files) {
+      if (name === 'manifest.json') continue;
+      expect(problemsOf(new Map([...files, [name, `${text} `]])).map(({ kind }) => kind)).toEqual(['checksum']);
+    }
+  });
+
+  it('is refused when a file is missing', () => {
+    const missing = new Map([...files].filter(([name]) => name !== 'sysctl.conf'));
+    expect(problemsOf(missing).map(describeBundleProblem)).toEqual([
+      'sysctl.conf is missing, which manifest.json lists; compile the bundle again',
+    ]);
+  });
+});
+
+it('a bundle of a format to come is refused', () => {
+  const { files } = makeBundle(contentOf('ipvs'));
+  const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
+  expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([
+    'the bundle has format version 2, and this program knows 1: use the same version of both',
+  ]);
+});
+
+describe('replacing a folder', () => {
+  let parent: string;
+  beforeEach(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'kpc-folder-'));
+  });
+  afterEach(() => rm(parent, { recursive: true }));
+
+  const files = new Map([
+    ['manifest.json', '{}'],
+    ['ip.batch', 'one\n'],
+  ]);
+
+  it('leaves just the new files, and nothing beside the folder', async () => {
+    const folder = join(parent, 'deep', 'bundle');
+    expect(await replaceFolder(folder, new Map([['sysctl.conf', 'old\n']]))).toBeUndefined();
+    expect(await replaceFolder(folder, files)).toBeUndefined();
+    expect(await readFolder(folder)).toEqual(files);
+    expect(await readdir(join(parent, 'deep'))).toEqual(['bundle']);
+  });
+
+  it('does not touch a folder that holds something else', async () => {
+    await writeFile(join(parent, 'thesis.tex'), 'years of work');
+    expect(await replaceFolder(parent, files)).toEqual({
+      kind: 'not-a-bundle',
+      folder: parent,
+      strangers: ['thesis.tex'],
+    });
+    expect(await readdir(parent)).toEqual(['thesis.tex']);
+  });
+
+  it('says why where it cannot write', async () => {
+    const file = join(parent, 'file');
+    await writeFile(file, '');
+    expect(await replaceFolder(join(file, 'bundle'), files)).toMatchObject({ kind: 'io' });
+  });
+});
