@@ -41,12 +41,11 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   const loaded = await loadInputs(options, terminal);
   const nodeName = chooseNodeName(options.node, loaded.prepared);
-  const diagnostics = [
-    ...describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined),
-    ...loaded.diagnostics,
-  ];
-  await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (diagnostics.some(({ severity }) => severity === 'error')) return exitStatus.badInput;
+  const failed = loaded.diagnostics.some(({ severity }) => severity === 'error');
+  // What nothing is compiled for needs no word on what its bundle would lack.
+  const missing = failed ? [] : describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined);
+  await reportDiagnostics([...missing, ...loaded.diagnostics], loaded.files, terminal);
+  if (failed) return exitStatus.badInput;
   const { hostAddresses } = loaded;
   const content = compileNode(loaded.prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
   return output(content, options, terminal);
