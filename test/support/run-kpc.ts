@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Terminal } from '../../src/cli/terminal.ts';
 
 /** The project's folder. */
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,6 +24,32 @@ export interface RunOptions {
 /** Runs the built kpc as a process of its own. */
 export function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return runProgram(process.execPath, [kpcProgram, ...args], options);
+}
+
+/**
+ * Calls the built kpc in this process, for the many runs whose process would cost more than their work. The working
+ * folder belongs to the process, so two of these must not run at once.
+ */
+export async function callKpc(args: readonly string[], cwd: string): Promise<Run> {
+  const { main } = (await import(kpcProgram)) as {
+    readonly main: (argv: readonly string[], terminal: Terminal) => Promise<number>;
+  };
+  let stdout = '';
+  let stderr = '';
+  const terminal: Terminal = {
+    out: async (text) => void (stdout += text),
+    err: async (text) => void (stderr += text),
+    readStdin: async () => '',
+    colour: { out: false, err: false },
+    interactive: false,
+  };
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    return { status: await main(args, terminal), stdout, stderr };
+  } finally {
+    process.chdir(before);
+  }
 }
 
 /** Runs any program, without a terminal and with nothing of the caller's colour settings. */
