@@ -1,7 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { Family } from './family.ts';
 
-const plainIpv4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/;
 const paddedIpv4 = /^\d{1,10}\.\d{1,10}\.\d{1,10}\.\d{1,10}$/;
 
 /** An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4. */
@@ -25,12 +24,12 @@ export interface Network {
  * zone is not allowed, and an IPv4-mapped IPv6 address is an IPv4 address. Undefined for anything else.
  */
 export function parseAddress(text: string): Address | undefined {
-  const plain = plainIpv4.exec(text);
-  if (plain) return ipv4(plain);
+  const plain = readIpv4(text);
+  if (plain !== undefined) return { family: 'ipv4', text, parts: [plain] };
   if (paddedIpv4.test(text)) {
     const stripped = text.replace(/(^|\.)0+(?=\d)/g, '$1');
-    const match = plainIpv4.exec(stripped);
-    return match ? ipv4(match) : undefined;
+    const value = readIpv4(stripped);
+    return value === undefined ? undefined : { family: 'ipv4', text: stripped, parts: [value] };
   }
   if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
   // A dotted tail must be canonical IPv4 too.
@@ -39,11 +38,34 @@ export function parseAddress(text: string): Address | undefined {
   return { family: 'ipv6', text: address.toRFC5952String(), parts: address.parts };
 }
 
-function ipv4(match: RegExpExecArray): Address | undefined {
-  const [, a, b, c, d] = match.map(Number) as [number, number, number, number, number];
-  if (a > 255 || b > 255 || c > 255 || d > 255) return undefined;
-  return { family: 'ipv4', text: match[0], parts: [((a * 256 + b) * 256 + c) * 256 + d] };
+/**
+ * A canonical dotted quad as one number; undefined for anything else. Digit by digit, because states have addresses by
+ * the million.
+ */
+function readIpv4(text: string): number | undefined {
+  if (text.length > 15) return undefined;
+  let value = 0;
+  let part = -1;
+  let parts = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === dot) {
+      if (part < 0 || ++parts > 3) return undefined;
+      value = value * 256 + part;
+      part = -1;
+    } else {
+      const digit = code - zero;
+      // No number may begin with 0 but 0 itself.
+      if (digit < 0 || digit > 9 || part === 0) return undefined;
+      part = part < 0 ? digit : part * 10 + digit;
+      if (part > 255) return undefined;
+    }
+  }
+  return part < 0 || parts !== 3 ? undefined : value * 256 + part;
 }
+
+const dot = 46;
+const zero = 48;
 
 /** Reads "address/length" as kube-proxy does (ParseCIDRSloppy); host bits are cleared. */
 export function parseNetwork(text: string): Network | undefined {

@@ -28,7 +28,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
       at = pushMatch(args, words, at, end);
     } else if (!negated && value !== undefined && isJump(option)) {
       const end = findOption(words, at + 2);
-      args.push(parseJump(words.slice(at + 1, end), option === '-g' || option === '--goto'));
+      args.push(parseJump(words, at + 1, end, option === '-g' || option === '--goto'));
       at = end;
     } else {
       const end = findOption(words, negated ? at + 2 : at + 1);
@@ -109,46 +109,63 @@ function pushMatch(args: RuleArg[], words: readonly string[], at: number, end: n
     args.push({ kind: 'module', name });
     return at + 2;
   }
-  const rest = words.slice(at + 2, end);
-  args.push(parseMatch(name, rest) ?? { kind: 'other', words: words.slice(at, end) });
+  const negated = words[at + 2] === '!';
+  const first = negated ? at + 3 : at + 2;
+  const match =
+    parseShortMatch(name, words[first], words[first + 1], words[first + 2], end - first, negated) ??
+    (negated ? undefined : parseLongMatch(name, words, first, end));
+  args.push(match ?? { kind: 'other', words: words.slice(at, end) });
   return end;
 }
 
-function parseMatch(name: string, words: readonly string[]): RuleArg | undefined {
-  const negated = words[0] === '!';
-  const [option, first, second, ...rest] = negated ? words.slice(1) : words;
-  if (rest.length > 0 && name !== 'ipvs' && name !== 'statistic' && name !== 'recent') return undefined;
+/** A match with one option of at most two values; `count` is how many words there are. */
+function parseShortMatch(
+  name: string,
+  option: string | undefined,
+  value: string | undefined,
+  second: string | undefined,
+  count: number,
+  negated: boolean,
+): RuleArg | undefined {
   switch (name) {
     case 'comment':
-      if (negated || option !== '--comment' || first === undefined || second !== undefined) return undefined;
-      return { kind: 'comment', text: first };
+      if (option !== '--comment' || value === undefined || count !== 2 || negated) return undefined;
+      return { kind: 'comment', text: value };
     case 'mark': {
-      const mark = option === '--mark' && second === undefined ? parseMark(first) : undefined;
+      const mark = option === '--mark' && count === 2 ? parseMark(value) : undefined;
       return mark && withNegation({ kind: 'mark', value: mark.value, mask: mark.mask ?? 0xffffffff }, negated);
     }
     case 'conntrack':
-      if (option !== '--ctstate' || first === undefined || second !== undefined) return undefined;
-      return withNegation({ kind: 'conntrack-state', states: first.split(',') }, negated);
+      if (option !== '--ctstate' || value === undefined || count !== 2) return undefined;
+      return withNegation({ kind: 'conntrack-state', states: value.split(',') }, negated);
     case 'addrtype':
-      if (first === undefined || second !== undefined) return undefined;
-      if (option === '--src-type') return withNegation({ kind: 'address-type', which: 'source', type: first }, negated);
-      if (option === '--dst-type')
-        return withNegation({ kind: 'address-type', which: 'destination', type: first }, negated);
-      return undefined;
+      if ((option !== '--src-type' && option !== '--dst-type') || value === undefined || count !== 2) return undefined;
+      return withNegation(
+        { kind: 'address-type', which: option === '--src-type' ? 'source' : 'destination', type: value },
+        negated,
+      );
     case 'set': {
-      const directions = option === '--match-set' ? parseDirections(second) : undefined;
-      if (first === undefined || !directions) return undefined;
-      return withNegation({ kind: 'match-set', set: first, directions }, negated);
+      const directions = option === '--match-set' && count === 3 ? parseDirections(second) : undefined;
+      if (value === undefined || !directions) return undefined;
+      return withNegation({ kind: 'match-set', set: value, directions }, negated);
     }
     case 'physdev':
-      if (option !== '--physdev-is-in' || first !== undefined) return undefined;
+      if (option !== '--physdev-is-in' || count !== 1) return undefined;
       return withNegation({ kind: 'physdev-is-in' }, negated);
+    default:
+      return undefined;
+  }
+}
+
+/** A match with several options, which stand in words[from..end) in any order. */
+function parseLongMatch(name: string, words: readonly string[], from: number, end: number): RuleArg | undefined {
+  switch (name) {
     case 'ipvs':
-      return parseIpvsMatch(words);
+      return parseIpvsMatch(words.slice(from, end));
     case 'statistic':
-      return parseStatistic(words);
+      return parseStatistic(words, from, end);
     case 'recent':
-      return parseRecent(words);
+      return parseRecent(words.slice(from, end));
     default:
       return undefined;
   }
@@ -190,11 +207,12 @@ function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
   return { kind: 'ipvs', address, protocol, port };
 }
 
-function parseStatistic(words: readonly string[]): RuleArg | undefined {
-  const values = readPairs(words, ['--mode', '--probability']);
-  const probability = values?.get('--probability');
-  if (values?.get('--mode') !== 'random' || probability === undefined) return undefined;
-  return { kind: 'statistic', probability };
+function parseStatistic(words: readonly string[], from: number, end: number): RuleArg | undefined {
+  const probability = words[from + 3];
+  if (end !== from + 4 || words[from] !== '--mode' || words[from + 1] !== 'random') return undefined;
+  return words[from + 2] === '--probability' && probability !== undefined
+    ? { kind: 'statistic', probability }
+    : undefined;
 }
 
 /** Reads `--option value` pairs of the options given, each at most once; undefined where anything else is there. */
@@ -260,54 +278,51 @@ function recentAction(
   return undefined;
 }
 
-function parseJump(words: readonly string[], goto: boolean): RuleArg {
-  const target = parseTarget(words);
+/** Reads the target in words[from..end). */
+function parseJump(words: readonly string[], from: number, end: number, goto: boolean): RuleArg {
+  const target =
+    (end === from + 1 ? parseBareTarget(words[from] ?? '') : parseTarget(words, from, end)) ??
+    ({ kind: 'other', words: words.slice(from, end) } as const);
   return goto ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
 /** Targets that work without options of their own, so that nothing but the name tells them from a chain. */
 const otherTargets: ReadonlySet<string> = new Set(
   (
-    'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG NETMAP NFLOG ' +
+    'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNAT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG MARK NETMAP NFLOG ' +
     'NFQUEUE NOTRACK QUEUE RATEEST REDIRECT SECMARK SET SNAT SNPT SYNPROXY TCPMSS TCPOPTSTRIP TEE TOS TPROXY TRACE ' +
     'TTL ULOG'
   ).split(' '),
 );
 
-function parseTarget(words: readonly string[]): Target {
-  const [name = '', option, value, ...rest] = words;
-  const alone = option === undefined;
-  const one = value !== undefined && rest.length === 0;
+function parseBareTarget(name: string): Target | undefined {
   switch (name) {
     case 'ACCEPT':
-      if (alone) return { kind: 'accept' };
-      break;
+      return { kind: 'accept' };
     case 'DROP':
-      if (alone) return { kind: 'drop' };
-      break;
+      return { kind: 'drop' };
     case 'RETURN':
-      if (alone) return { kind: 'return' };
-      break;
+      return { kind: 'return' };
     case 'REJECT':
-      if (alone) return { kind: 'reject' };
-      if (one && option === '--reject-with') return { kind: 'reject', with: value };
-      break;
+      return { kind: 'reject' };
     case 'MASQUERADE':
-      if (alone) return { kind: 'masquerade', randomFully: false };
-      if (option === '--random-fully' && value === undefined) return { kind: 'masquerade', randomFully: true };
-      break;
-    case 'DNAT':
-      if (one && option === '--to-destination') return { kind: 'dnat', to: value };
-      break;
-    case 'MARK': {
-      const target = one ? parseMarkTarget(option ?? '', value) : undefined;
-      if (target) return target;
-      break;
-    }
+      return { kind: 'masquerade', randomFully: false };
     default:
-      if (alone && !otherTargets.has(name)) return { kind: 'chain', chain: name };
+      return otherTargets.has(name) ? undefined : { kind: 'chain', chain: name };
   }
-  return { kind: 'other', words };
+}
+
+function parseTarget(words: readonly string[], from: number, end: number): Target | undefined {
+  const name = words[from];
+  const option = words[from + 1];
+  const value = words[from + 2];
+  if (name === 'MASQUERADE' && option === '--random-fully' && end === from + 2) {
+    return { kind: 'masquerade', randomFully: true };
+  }
+  if (end !== from + 3 || value === undefined) return undefined;
+  if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
+  if (name === 'DNAT' && option === '--to-destination') return { kind: 'dnat', to: value };
+  return name === 'MARK' ? parseMarkTarget(option ?? '', value) : undefined;
 }
 
 function parseMarkTarget(option: string, text: string): Target | undefined {
