@@ -22,7 +22,7 @@ const closeBrace = 0x7d;
 const greater = 0x3e;
 const endOfText = -1;
 
-/** Signs other than letters and digits that a plain scalar starts with here: $ ( ) + - . / ; \ ^ _ ~ */
+/** Signs other than letters and digits that a plain scalar starts with here: $ ( ) + - . / : ; \ ^ _ ~ */
 const plainStarts: ReadonlySet<number> = new Set([
   0x24,
   0x28,
@@ -31,6 +31,7 @@ const plainStarts: ReadonlySet<number> = new Set([
   dash,
   dot,
   0x2f,
+  colon,
   0x3b,
   backslash,
   0x5e,
@@ -322,7 +323,8 @@ class FastReader {
   /** Moves over a plain scalar as far as it stands on this line: to the line's end, a comment, or the colon of a key. */
   #scanPlain(): void {
     const first = this.#charAt(this.#pos);
-    if (!startsPlain(first) || (first === dash && isBlank(this.#charAt(this.#pos + 1)))) throw unsure;
+    const isIndicator = (first === dash || first === colon) && isBlank(this.#charAt(this.#pos + 1));
+    if (isIndicator || !startsPlain(first)) throw unsure;
     this.#scanPlainRest();
   }
 
@@ -359,9 +361,8 @@ class FastReader {
     if (first >= zero && first <= nine) {
       let at = start + 1;
       while (at < end && isDigit(text.charCodeAt(at))) at++;
-      // No number has a leading zero here, nor more digits than a double holds.
-      if (at === end && end - start <= 15 && (first !== zero || end - start === 1))
-        return Number(text.slice(start, end));
+      // A leading zero means octal.
+      if (at === end && (first !== zero || end - start === 1)) return Number(text.slice(start, end));
       if (at < end && text.charCodeAt(at) === dot) {
         at++;
         while (at < end && isDigit(text.charCodeAt(at))) at++;

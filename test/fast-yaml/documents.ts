@@ -80,6 +80,7 @@ spec:
         - 10.0.0.0/8
 
         - 2001:db8::/32
+        - ::/0
     publishNotReadyAddresses: false
 `,
   `---
