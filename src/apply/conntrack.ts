@@ -1,7 +1,9 @@
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
-import type { ServicePort } from '../cluster/model.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
 import type { Command, Host } from './host.ts';
+
+type ServicePorts = StoredBundle['cluster']['servicePorts'];
 
 /** One UDP flow that connection tracking remembers, as far as it matters here. */
 interface UdpFlow {
@@ -19,7 +21,7 @@ interface UdpFlow {
  * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Services
  * without any serving endpoint are left alone. Gives how many flows went; undefined where there is no conntrack tool.
  */
-export async function cleanStaleFlows(host: Host, servicePorts: readonly ServicePort[]): Promise<number | undefined> {
+export async function cleanStaleFlows(host: Host, servicePorts: ServicePorts): Promise<number | undefined> {
   let cleaned = 0;
   for (const family of families) {
     const serving = indexServingEndpoints(servicePorts, family);
@@ -41,7 +43,7 @@ interface ServingEndpoints {
   readonly byNodePort: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
-function indexServingEndpoints(servicePorts: readonly ServicePort[], family: Family): ServingEndpoints {
+function indexServingEndpoints(servicePorts: ServicePorts, family: Family): ServingEndpoints {
   const byAddress = new Map<string, ReadonlySet<string>>();
   const byNodePort = new Map<number, ReadonlySet<string>>();
   for (const port of servicePorts) {

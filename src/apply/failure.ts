@@ -16,6 +16,7 @@ export class Failure extends Error {
 export type FailureCode =
   | 'bad-bundle'
   | 'bad-state-folder'
+  | 'bad-usage'
   | 'busy'
   | 'conflict'
   | 'interrupted'

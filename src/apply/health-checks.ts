@@ -1,8 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Manifest } from '../bundle/manifest.ts';
-import { parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { describeError } from './failure.ts';
 
 /** What a load balancer is told about one Service on this node. */
@@ -12,10 +10,13 @@ interface HealthAnswer {
   readonly localEndpoints: number;
 }
 
+/** Where to answer, of each family: those of --nodeport-addresses; "0.0.0.0" and "::" are all addresses. */
+export type ListenAddresses = { readonly [F in Family]: readonly string[] };
+
 /** The health check ports of a bundle, open for as long as a watch runs. */
 export interface HealthServers {
   /** Opens what is new, closes what has gone, and answers for the rest from this bundle on. Gives what would not open. */
-  update(manifest: Manifest, hostAddresses: readonly string[]): Promise<readonly string[]>;
+  update(manifest: Manifest, listenOn: ListenAddresses): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -32,7 +33,7 @@ export function createHealthServers(isHealthy: () => boolean): HealthServers {
   const open = new Map<string, OpenPort>();
 
   return {
-    async update(manifest, hostAddresses) {
+    async update(manifest, listenOn) {
       const failures: string[] = [];
       const wanted = indexPorts(manifest);
       for (const [key, port] of open) {
@@ -49,7 +50,7 @@ export function createHealthServers(isHealthy: () => boolean): HealthServers {
         const servers: Server[] = [];
         const opened: OpenPort = { servers, answer: port.answer };
         try {
-          for (const address of listenAddresses(manifest, hostAddresses, port.family)) {
+          for (const address of listenOn[port.family]) {
             servers.push(await listen(address, port.port, (response) => respond(response, opened.answer, isHealthy())));
           }
           open.set(key, opened);
@@ -88,28 +89,6 @@ function indexPorts(manifest: Manifest): ReadonlyMap<string, WantedPort> {
     }
   }
   return wanted;
-}
-
-/** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
-export function listenAddresses(
-  manifest: Manifest,
-  hostAddresses: readonly string[],
-  family: Family,
-): readonly string[] {
-  const node = {
-    hostAddresses: hostAddresses.flatMap((text) => parseAddress(text) ?? []),
-    nodeIPs: { ipv4: readNodeIP(manifest, 'ipv4'), ipv6: readNodeIP(manifest, 'ipv6') },
-  };
-  const networks = nodePortNetworks(manifest.settings, node, family);
-  if (networks.matchesAll) return [family === 'ipv4' ? '0.0.0.0' : '::'];
-  return addressesIn(networks, node).map((address) => address.text);
-}
-
-function readNodeIP(manifest: Manifest, family: Family): Address {
-  const loopback = family === 'ipv4' ? '127.0.0.1' : '::1';
-  const address = parseAddress(manifest.node.nodeIPs[family]) ?? parseAddress(loopback);
-  if (!address) throw new Error(`${loopback} is no address`);
-  return address;
 }
 
 function listen(address: string, port: number, answer: (response: ServerResponse) => void): Promise<Server> {

@@ -1,6 +1,8 @@
-import type { ProxySettings } from '../cluster/objects.ts';
+import type { Manifest } from '../bundle/manifest.ts';
 import type { Host } from './host.ts';
 import { compareVersions, parseVersion, type Version } from './version.ts';
+
+type ProxySettings = Manifest['settings'];
 
 /** What kube-proxy looks at on the node before it decides what no bundle can know. */
 export interface NodeFacts {
@@ -12,14 +14,16 @@ export interface NodeFacts {
   readonly conntrackBuckets: number | undefined;
 }
 
-/** Something set on the node because of what the node is. */
-export interface NodeDecision {
+/** A value in /proc/sys or /sys that is to be so. */
+export interface Setting {
   /** The file that holds it. */
   readonly path: string;
   readonly name: string;
   readonly value: string;
-  /** Why this value: "32768 × 4 cores". */
-  readonly reason: string;
+  /** Why this value, where the node decided it: "32768 × 4 cores". */
+  readonly reason?: string | undefined;
+  /** Whether the rules need it. The rest a container's network may refuse. */
+  readonly required: boolean;
 }
 
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
@@ -47,26 +51,32 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
  * What kube-proxy decides when it starts on a node: net.ipv4.vs.conn_reuse_mode by the kernel's version (NewProxier in
  * ipvs/proxier.go), and the connection tracking settings (setSysctls in conntrack/sysctls.go).
  */
-export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly NodeDecision[] {
+export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts)];
 }
 
-function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly NodeDecision[] {
+function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
   if (settings.mode !== 'ipvs') return [];
   if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
   if (compareVersions(facts.kernel, connReuseModeFixed) >= 0) return [];
   return [decideSysctl('net.ipv4.vs.conn_reuse_mode', 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
 }
 
-function decideConntrack(conntrack: ProxySettings['conntrack'], facts: NodeFacts): readonly NodeDecision[] {
-  const decisions: NodeDecision[] = [];
+function decideConntrack(conntrack: ProxySettings['conntrack'], facts: NodeFacts): readonly Setting[] {
+  const decisions: Setting[] = [];
   const max = decideConntrackMax(conntrack, facts.cores);
   if (max) {
     decisions.push(decideSysctl('net.netfilter.nf_conntrack_max', max.value, max.reason));
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
       const reason = 'a quarter of nf_conntrack_max';
-      decisions.push({ path: conntrackBucketsPath, name: 'nf_conntrack hashsize', value: `${buckets}`, reason });
+      decisions.push({
+        path: conntrackBucketsPath,
+        name: 'nf_conntrack hashsize',
+        value: `${buckets}`,
+        reason,
+        required: false,
+      });
     }
   }
   for (const [name, seconds] of [
@@ -96,8 +106,13 @@ function decideConntrackMax(
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
 }
 
-function decideSysctl(name: string, value: number, reason: string): NodeDecision {
-  return { path: sysctlPath(name), name, value: `${value}`, reason };
+function decideSysctl(name: string, value: number, reason: string): Setting {
+  return { path: sysctlPath(name), name, value: `${value}`, reason, required: false };
+}
+
+/** A sysctl of the bundle. */
+export function requireSysctl(name: string, value: string): Setting {
+  return { path: sysctlPath(name), name, value, required: true };
 }
 
 /** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */

@@ -1,0 +1,110 @@
+import { families, type Family } from '../kernel/family.ts';
+import { parseIpsetSave } from '../kernel/ipset.ts';
+import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { parseIpvsadm, type IpvsTimeouts } from '../kernel/ipvs.ts';
+import { parseIpAddrJson } from '../kernel/link.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { Failure } from './failure.ts';
+import { formatCommand, type Command, type Host } from './host.ts';
+
+/**
+ * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
+ */
+export interface NodeReading {
+  readonly iptables: { readonly [F in Family]: string };
+  readonly ipset: string;
+  readonly ipvsadm: string;
+  readonly ipvsTimeouts: string;
+  readonly addresses: string;
+  /** Files of /proc/sys and /sys that were asked for, and are there. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** What to read. */
+export interface ReadingScope {
+  /** Families that must be readable; of the others, what cannot be read is taken to be empty. */
+  readonly families: readonly Family[];
+  /** Whether the timeouts of IPVS matter. */
+  readonly timeouts: boolean;
+  /** Files of settings. */
+  readonly settings: readonly string[];
+}
+
+/** Reads the node: all tools at once. Throws a Failure where one of them does not do its part. */
+export async function readNode(host: Host, scope: ReadingScope): Promise<NodeReading> {
+  const [hasIpvs, hasSets] = await Promise.all([
+    host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
+    host.list('/sys/module/ip_set').then((names) => names.length > 0),
+  ]);
+  const [ipv4, ipv6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
+    readTables(host, 'ipv4', scope),
+    readTables(host, 'ipv6', scope),
+    hasSets ? readTool(host, { tool: 'ipset', args: ['save'] }) : '',
+    hasIpvs ? readTool(host, { tool: 'ipvsadm', args: ['-Sn'] }) : '',
+    hasIpvs && scope.timeouts ? readTool(host, { tool: 'ipvsadm', args: ['-L', '--timeout'] }) : '',
+    readTool(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }),
+    readSettings(host, scope.settings),
+  ]);
+  return { iptables: { ipv4, ipv6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
+}
+
+const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
+
+async function readTables(host: Host, family: Family, scope: ReadingScope): Promise<string> {
+  try {
+    return await readTool(host, { tool: saveTools[family], args: [] });
+  } catch (error) {
+    if (error instanceof Failure && !scope.families.includes(family)) return '';
+    throw error;
+  }
+}
+
+async function readTool(host: Host, command: Command): Promise<string> {
+  const result = await host.run(command);
+  if (result.kind === 'missing') {
+    throw new Failure(
+      'tool-missing',
+      `${command.tool} is missing, so this node cannot be read`,
+      `install it; "kpc-apply doctor" says in which package it is`,
+    );
+  }
+  if (result.status === 0) return result.stdout;
+  const ending = result.status === undefined ? `was ended by ${result.signal}` : `ended with status ${result.status}`;
+  throw new Failure(
+    'unreadable-node',
+    [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),
+    'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
+  );
+}
+
+async function readSettings(host: Host, paths: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const values = await Promise.all(paths.map((path) => host.readFile(path)));
+  const settings: Record<string, string> = {};
+  paths.forEach((path, i) => {
+    const value = values[i];
+    if (value !== undefined) settings[path] = value.trim();
+  });
+  return settings;
+}
+
+/** The kernel's state as the tools told it, all of it: other people's too. Settings and modules are not in it. */
+export function parseReading(reading: NodeReading): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) iptables[family] = parseIptablesSave(reading.iptables[family]).tables;
+  return {
+    iptables,
+    sets: parseIpsetSave(reading.ipset).sets,
+    virtualServers: parseIpvsadm(reading.ipvsadm).virtualServers,
+    links: parseIpAddrJson(reading.addresses).links,
+    sysctls: new Map(),
+    ipvsTimeouts: parseTimeouts(reading.ipvsTimeouts),
+    modules: [],
+  };
+}
+
+/** "Timeout (tcp tcpfin udp): 900 120 300". */
+function parseTimeouts(text: string): IpvsTimeouts | undefined {
+  const match = /:\s*(\d+)\s+(\d+)\s+(\d+)/.exec(text);
+  return match ? { tcp: Number(match[1]), tcpFin: Number(match[2]), udp: Number(match[3]) } : undefined;
+}

@@ -1,7 +1,7 @@
-import type { VirtualServer } from '../kernel/ipvs.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
+import type { Belongings } from './ownership.ts';
 
 /** Where the state folder is unless somebody says otherwise. */
 export const defaultStateFolder = '/var/lib/kpc';
@@ -9,17 +9,15 @@ export const defaultStateFolder = '/var/lib/kpc';
 /** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
 export interface OwnershipRecord {
   readonly bootId: string;
-  /** Keys of virtual servers: virtualServerKey. */
-  readonly virtualServers: readonly string[];
-  readonly sets: readonly string[];
+  readonly owned: Belongings;
   /** Real servers at weight 0 that wait for their connections to end. */
   readonly draining: readonly DrainingServer[];
 }
 
 /** A TCP real server that has left the bundle but not the kernel. */
 export interface DrainingServer {
+  /** virtualServerKey and realServerKey of src/kernel. */
   readonly virtualServer: string;
-  /** realServerKey. */
   readonly realServer: string;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -34,9 +32,9 @@ export interface Snapshot {
   /** Milliseconds since 1970. */
   readonly takenAt: number;
   readonly reading: NodeReading;
-  readonly owned: OwnershipRecord;
-  /** What the apply was about to own besides: of these, what the snapshot has not got was made since. */
-  readonly intended: { readonly virtualServers: readonly string[]; readonly sets: readonly string[] };
+  readonly record: OwnershipRecord;
+  /** What has been changed or made since, at most: it is put back or taken away. */
+  readonly touched: Belongings;
 }
 
 /** The files that kpc-apply keeps. A journal is there from before the first change until the last check. */
@@ -45,6 +43,7 @@ export interface StateFolder {
   readonly record: string;
   readonly journal: string;
   readonly previous: string;
+  readonly awaiting: string;
   readonly confirmed: string;
 }
 
@@ -54,22 +53,15 @@ export function stateFolder(path: string): StateFolder {
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
     previous: `${path}/previous.json`,
-    confirmed: `${path}/confirmed`,
+    awaiting: `${path}/awaiting.json`,
+    confirmed: `${path}/confirmed.json`,
   };
 }
 
-/** "TCP 10.96.0.1:80": what names a virtual server in records. IPv6 addresses have colons, so the port comes last. */
-export function virtualServerKey(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
-  return `${server.protocol} ${server.address}:${server.port}`;
-}
-
-/** "10.1.1.1:8080". */
-export function realServerKey(server: { readonly address: string; readonly port: number }): string {
-  return `${server.address}:${server.port}`;
-}
+const nothing: Belongings = { virtualServers: [], sets: [], chains: [] };
 
 export function emptyRecord(bootId: string): OwnershipRecord {
-  return { bootId, virtualServers: [], sets: [], draining: [] };
+  return { bootId, owned: nothing, draining: [] };
 }
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
@@ -81,7 +73,7 @@ export async function readRecord(host: Host, folder: StateFolder, bootId: string
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
   const snapshot = await readJson<Snapshot>(host, path);
-  return snapshot?.owned.bootId === bootId ? snapshot : undefined;
+  return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
 async function readJson<T extends object>(host: Host, path: string): Promise<T | undefined> {

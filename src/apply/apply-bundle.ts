@@ -1,0 +1,81 @@
+import type { Network } from '../kernel/address.ts';
+import { parseNetwork } from '../kernel/address.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
+import { cleanStaleFlows } from './conntrack.ts';
+import { examineBeforeApply, type Needs } from './doctor.ts';
+import { Failure } from './failure.ts';
+import type { Host } from './host.ts';
+import { decideOnNode, readNodeFacts, requireSysctl } from './node-decisions.ts';
+
+/** What somebody may choose besides the bundle. */
+export interface ApplyChoices {
+  readonly adopt: boolean;
+  /** CIDRs besides those of the bundle's configuration. */
+  readonly excludeCIDRs: readonly string[];
+  /** Milliseconds; undefined waits for the end of all connections. */
+  readonly drainTimeout: number | undefined;
+  readonly confirmTimeout?: number | undefined;
+  /** Go on although doctor finds something that must be so. */
+  readonly force: boolean;
+}
+
+/** The wish to have a node as a bundle says, with what only the node can decide. */
+export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
+  const { manifest, state } = bundle;
+  return {
+    target: async () => ({
+      state,
+      modules: state.modules,
+      settings: [
+        ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
+        ...decideOnNode(manifest.settings, await readNodeFacts(host)),
+      ],
+    }),
+    families: manifest.families,
+    adopt: choices.adopt,
+    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
+    drainTimeout: choices.drainTimeout,
+    confirmTimeout: choices.confirmTimeout,
+  };
+}
+
+/** CIDRs of a command line or configuration. Throws a Failure for what is none. */
+export function readNetworks(cidrs: readonly string[]): readonly Network[] {
+  return cidrs.map((cidr) => {
+    const network = parseNetwork(cidr);
+    if (network) return network;
+    throw new Failure('bad-usage', `"${cidr}" is no CIDR`, 'write one like 10.1.0.0/16');
+  });
+}
+
+/** What a bundle needs of a node. */
+export function needsOf({ manifest, state }: StoredBundle): Needs {
+  return {
+    mode: manifest.mode,
+    modules: state.modules,
+    sysctls: [...state.sysctls.keys()],
+    schedulers: [...new Set(state.virtualServers.map((server) => server.scheduler))].sort(),
+    leastVersions: manifest.tools,
+    manifest,
+  };
+}
+
+/** Applies a bundle. Call it with the lock held. Throws a Failure where nothing was changed. */
+export async function applyBundle(
+  session: Session,
+  bundle: StoredBundle,
+  choices: ApplyChoices,
+): Promise<ChangeOutcome> {
+  if (!choices.force) await assertReady(session.host, bundle);
+  const outcome = await changeNode(session, requestBundle(session.host, bundle, choices));
+  if (outcome.kind === 'changed') await cleanStaleFlows(session.host, bundle.cluster.servicePorts);
+  return outcome;
+}
+
+async function assertReady(host: Host, bundle: StoredBundle): Promise<void> {
+  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle));
+  if (!first) return;
+  const more = others.map((finding) => `; ${finding.text}`).join('');
+  throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');
+}

@@ -1,0 +1,295 @@
+import type { Family } from '../kernel/family.ts';
+import { readConnections } from './connections.ts';
+import { awaitConfirmation } from './confirmation.ts';
+import { Failure, describeError } from './failure.ts';
+import type { Host } from './host.ts';
+import { readBootId } from './process-identity.ts';
+import { readModuleIndex } from './modules.ts';
+import { parseReading, readNode, type NodeReading } from './node-reading.ts';
+import { joinBelongings, ownershipOf, type Belongings, type Claims } from './ownership.ts';
+import { isEmptyPlan, makePlan, type NodeState, type Plan, type Target } from './plan.ts';
+import {
+  readRecord,
+  readSnapshot,
+  writeJson,
+  type DrainingServer,
+  type OwnershipRecord,
+  type Snapshot,
+  type StateFolder,
+} from './record.ts';
+import { runStep } from './run-steps.ts';
+import { describeStep, listSteps, type Step } from './steps.ts';
+import { restrictState } from '../kernel/restrict.ts';
+
+/** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
+export interface Session {
+  readonly host: Host;
+  readonly folder: StateFolder;
+  readonly onEvent: (event: ChangeEvent) => void;
+  /** Aborted when somebody asks to stop: what has been changed is then put back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a change goes on, for whoever watches. */
+export type ChangeEvent =
+  | { readonly kind: 'recovering' }
+  | { readonly kind: 'reading' }
+  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
+  | { readonly kind: 'checking' }
+  | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
+  | { readonly kind: 'putting-back'; readonly because: Failure };
+
+/** What somebody wants of the node. */
+export interface ChangeRequest {
+  /** Made anew for each look at the node, since some of it depends on what the node is like. */
+  readonly target: () => Promise<Target>;
+  /** Families that the node must have. */
+  readonly families: readonly Family[];
+  readonly adopt: boolean;
+  readonly excluded: Claims['excluded'];
+  /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
+  readonly drainTimeout: number | undefined;
+  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
+  readonly confirmTimeout?: number | undefined;
+  /** What will be ours, where that is not simply what the target has. */
+  readonly belongings?: Belongings | undefined;
+}
+
+/** A look at a node, and what would have to change. */
+export interface Observation {
+  readonly reading: NodeReading;
+  readonly plan: Plan;
+}
+
+export type ChangeOutcome =
+  | { readonly kind: 'unchanged'; readonly plan: Plan }
+  | { readonly kind: 'changed'; readonly plan: Plan; readonly draining: readonly DrainingServer[] }
+  /** It failed, and the node is as it was. */
+  | { readonly kind: 'put-back'; readonly failure: Failure }
+  /** It failed, and not everything could be put back. */
+  | { readonly kind: 'stuck'; readonly failure: Failure; readonly left: Plan | undefined };
+
+/** Looks at the node and says what would have to change. Changes nothing. */
+export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
+  const { owned, draining } = await readHoldings(session);
+  return look(session.host, request, owned, draining);
+}
+
+/** What is ours by the record, and by the journal of an apply that did not come to its end. */
+async function readHoldings({ host, folder }: Session): Promise<{
+  readonly record: OwnershipRecord;
+  readonly unfinished: Snapshot | undefined;
+  readonly owned: Belongings;
+  readonly draining: readonly DrainingServer[];
+}> {
+  const bootId = await readBootId(host);
+  const record = await readRecord(host, folder, bootId);
+  const unfinished = await readSnapshot(host, folder.journal, bootId);
+  const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
+  return { record, unfinished, owned, draining: record.draining };
+}
+
+async function look(
+  host: Host,
+  request: ChangeRequest,
+  owned: Belongings,
+  draining: readonly DrainingServer[],
+): Promise<Observation> {
+  const target = await request.target();
+  const scope = {
+    families: request.families,
+    timeouts: target.state.ipvsTimeouts !== undefined,
+    settings: target.settings.map((setting) => setting.path),
+  };
+  const [reading, modules, connections] = await Promise.all([
+    readNode(host, scope),
+    readModuleIndex(host, target.modules),
+    draining.length > 0 ? readConnections(host) : new Map<string, number>(),
+  ]);
+  const node: NodeState = { state: parseReading(reading), settings: reading.settings, modules, connections };
+  const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
+  const drain = { timeout: request.drainTimeout, now: host.now(), known: draining };
+  return { reading, plan: makePlan(node, target, claims, drain) };
+}
+
+/**
+ * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
+ * disk as the journal; it stays there until everything has been read back and is right. So whenever this process dies,
+ * the next one knows what was touched, and what to go back to.
+ *
+ * Throws a Failure where it did not even begin. Call it with the lock held.
+ */
+export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
+  const { host } = session;
+  const { record, unfinished, owned, draining } = await readHoldings(session);
+  session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
+  const { reading, plan } = await look(host, request, owned, draining);
+  assertNoConflicts(plan);
+  if (isEmptyPlan(plan) && !unfinished) return { kind: 'unchanged', plan };
+
+  const snapshot: Snapshot = unfinished
+    ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.ours) }
+    : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.ours };
+  await writeJournal(session, snapshot);
+  try {
+    await runPlan(session, plan);
+    const settled = await settle(session, request, joinBelongings(owned, plan.share.ours), plan);
+    if (request.confirmTimeout !== undefined) {
+      session.onEvent({ kind: 'awaiting-confirmation', milliseconds: request.confirmTimeout });
+      await awaitConfirmation(session, request.confirmTimeout);
+    }
+    await commit(session, {
+      bootId: record.bootId,
+      owned: request.belongings ?? plan.share.belongings,
+      draining: settled,
+    });
+    return { kind: 'changed', plan, draining: settled };
+  } catch (error) {
+    const failure = asFailure(error);
+    session.onEvent({ kind: 'putting-back', because: failure });
+    const left = await putBack(session, snapshot);
+    return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
+  }
+}
+
+function assertNoConflicts(plan: Plan): void {
+  const { conflicts } = plan.share;
+  if (conflicts.length === 0) return;
+  const names = conflicts.map(({ kind, name }) => `${kind === 'set' ? 'set' : 'virtual server'} ${name}`);
+  const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
+  throw new Failure(
+    'conflict',
+    `in the way, and not made by kpc-apply: ${shown.join(', ')}`,
+    conflicts.every((conflict) => conflict.adoptable)
+      ? 'if a kube-proxy left it, apply with --adopt to take it over'
+      : 'remove it, or take what collides with it out of the bundle',
+  );
+}
+
+async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
+  try {
+    await writeJson(host, folder.journal, snapshot);
+  } catch (error) {
+    await host.remove(`${folder.journal}.new`);
+    throw new Failure(
+      'write-failed',
+      `cannot save a snapshot in ${folder.path}: ${describeError(error)}`,
+      'make room there, or name another folder with --state-dir; nothing has been changed',
+    );
+  }
+}
+
+async function runPlan(session: Session, plan: Plan): Promise<void> {
+  const steps = listSteps(plan);
+  for (const [i, step] of steps.entries()) {
+    assertNotInterrupted(session);
+    session.onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
+    await runStep(session.host, step);
+  }
+}
+
+function assertNotInterrupted({ signal }: Session): void {
+  if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
+}
+
+/**
+ * Reads everything back: a plan made from scratch must find nothing left to do but to delete real servers that have
+ * drained in the meantime, which it does. Gives those that still drain. Tools' exit statuses prove too little.
+ */
+async function settle(
+  session: Session,
+  request: ChangeRequest,
+  owned: Belongings,
+  done: Plan,
+): Promise<readonly DrainingServer[]> {
+  session.onEvent({ kind: 'checking' });
+  let after = await look(session.host, request, owned, done.draining);
+  if (!isEmptyPlan(after.plan) && onlyDrains(after.plan)) {
+    await runPlan(session, after.plan);
+    after = await look(session.host, request, owned, after.plan.draining);
+  }
+  if (isEmptyPlan(after.plan) || onlyDrains(after.plan)) return after.plan.draining;
+  const steps = listSteps(after.plan).map(describeStep);
+  throw new Failure(
+    'wrong-result',
+    `the tools reported no failure, but the node is not as it should be; still to do: ${steps.join('; ')}`,
+    'see whether another program (a kube-proxy, a firewall manager) changes the same rules, and apply again',
+  );
+}
+
+/** Whether all that is left is to delete real servers whose connections have ended. */
+function onlyDrains(plan: Plan): boolean {
+  const { virtualServers, ...rest } = plan.delta;
+  const others = [rest.sets, rest.links, ...Object.values(rest.iptables), plan.settings, plan.modules];
+  return (
+    virtualServers.every((change) => change.kind === 'delete-real-server') &&
+    others.every((changes) => changes.length === 0) &&
+    rest.ipvsTimeouts === undefined
+  );
+}
+
+/** The record first: if the journal is still there afterwards, the next apply finds that nothing is left to do. */
+async function commit({ host, folder }: Session, record: OwnershipRecord): Promise<void> {
+  await writeJson(host, folder.record, record);
+  await host.renameFile(folder.journal, folder.previous);
+}
+
+/** How often putting back is tried: what failed once may have been a passing trouble. */
+const attempts = 3;
+
+/**
+ * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed. Gives
+ * what is left undone.
+ */
+export async function putBack(session: Session, snapshot: Snapshot): Promise<Plan | 'nothing' | undefined> {
+  const { host } = session;
+  const request = requestSnapshot(snapshot);
+  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
+  let left: Plan | undefined;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    try {
+      left = (await look(host, request, owned, [])).plan;
+    } catch {
+      // The node cannot be read just now. The next attempt may fare better.
+      continue;
+    }
+    if (isEmptyPlan(left)) {
+      await endJournal(session, snapshot.record);
+      return 'nothing';
+    }
+    for (const step of listSteps(left)) await runStep(host, step).catch(() => undefined);
+  }
+  return left;
+}
+
+/** The record is written only where it differs: this must work on a full disk too. */
+async function endJournal({ host, folder }: Session, record: OwnershipRecord): Promise<void> {
+  const present = await readRecord(host, folder, record.bootId);
+  if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
+  await host.remove(folder.journal);
+}
+
+/** The wish to have everything as it was in a snapshot. */
+export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
+  const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
+  const state = restrictState(parseReading(snapshot.reading), ownershipOf(owned));
+  const settings = Object.entries(snapshot.reading.settings).map(([path, value]) => ({
+    path,
+    name: path,
+    value,
+    required: false,
+  }));
+  return {
+    target: async () => ({ state, settings, modules: [] }),
+    families: [],
+    adopt: false,
+    excluded: [],
+    drainTimeout: 0,
+    belongings: snapshot.record.owned,
+  };
+}
+
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  return new Failure('write-failed', describeError(error), 'fix what it says and apply again');
+}

@@ -1,0 +1,49 @@
+import { parseAddress } from '../kernel/address.ts';
+import type { Host } from './host.ts';
+import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
+
+/** How many connections, of those that count as active or not, each real server has: key of both → number. */
+export type Connections = ReadonlyMap<string, number>;
+
+/** Names a real server of a virtual server, by their keys. */
+export function placeKey(virtualServer: string, realServer: string): string {
+  return `${virtualServer} ${realServer}`;
+}
+
+export async function readConnections(host: Host): Promise<Connections> {
+  return parseConnections((await host.readFile('/proc/net/ip_vs')) ?? '');
+}
+
+/**
+ * Reads /proc/net/ip_vs, which lists what `ipvsadm -Ln` does without a process of its own:
+ *
+ *     TCP  0A600001:0050 rr
+ *       -> 0A010102:1F90      Masq    1      0          2
+ */
+export function parseConnections(text: string): Connections {
+  const connections = new Map<string, number>();
+  let virtualServer: string | undefined;
+  for (const line of text.split('\n')) {
+    const words = line.trim().split(/\s+/);
+    const [first, second = ''] = words;
+    if (first === 'TCP' || first === 'UDP' || first === 'SCTP') {
+      const socket = parseSocket(second);
+      virtualServer = socket && virtualServerKey({ protocol: first, ...socket });
+    } else if (first === '->' && virtualServer !== undefined) {
+      const socket = parseSocket(second);
+      const [active, inactive] = [Number(words[4]), Number(words[5])];
+      if (socket) connections.set(placeKey(virtualServer, realServerKey(socket)), active + inactive);
+    }
+  }
+  return connections;
+}
+
+/** "0A600001:0050", "[fd00:0000:…:0001]:0050". */
+function parseSocket(text: string): { readonly address: string; readonly port: number } | undefined {
+  const colon = text.lastIndexOf(':');
+  const [host, port] = [text.slice(0, colon), Number.parseInt(text.slice(colon + 1), 16)];
+  const bytes = /^[0-9A-F]{8}$/i.test(host) ? host.match(/../g) : undefined;
+  const plain = bytes ? bytes.map((byte) => Number.parseInt(byte, 16)).join('.') : host.slice(1, -1);
+  const address = parseAddress(plain);
+  return address && { address: address.text, port };
+}

@@ -1,0 +1,56 @@
+import { compareRealServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
+import { placeKey, type Connections } from './connections.ts';
+import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { DrainingServer } from './record.ts';
+
+/** How real servers that go are let go. */
+export interface DrainPolicy {
+  /** Milliseconds after which a real server goes even with connections; undefined waits for their end. */
+  readonly timeout: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** The virtual servers to have for now, and which of their real servers are on their way out. */
+export interface DrainPlan {
+  readonly virtualServers: readonly VirtualServer[];
+  readonly draining: readonly DrainingServer[];
+}
+
+/**
+ * What is wanted, and besides it, at weight 0, the TCP real servers that are there and not wanted any more: they take
+ * no new connections and keep those they have. One goes for good when it stands at weight 0 already and has no
+ * connection left, or has had its time. UDP and SCTP real servers go at once (IsRsGracefulTerminationNeeded in
+ * ipvs/util/ipvs.go), and so do all of a virtual server that goes itself.
+ */
+export function planDrain(
+  current: readonly VirtualServer[],
+  wanted: readonly VirtualServer[],
+  connections: Connections,
+  known: readonly DrainingServer[],
+  policy: DrainPolicy,
+): DrainPlan {
+  const present = new Map(current.map((server) => [virtualServerKey(server), server]));
+  const since = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server.since]));
+  const draining: DrainingServer[] = [];
+  const virtualServers = wanted.map((server): VirtualServer => {
+    if (server.protocol !== 'TCP') return server;
+    const key = virtualServerKey(server);
+    const staying = new Set(server.realServers.map(realServerKey));
+    const leaving: RealServer[] = [];
+    for (const real of present.get(key)?.realServers ?? []) {
+      const realKey = realServerKey(real);
+      if (staying.has(realKey)) continue;
+      const place = placeKey(key, realKey);
+      const started = since.get(place) ?? policy.now;
+      const ended = real.weight === 0 && connections.get(place) === 0;
+      const expired = policy.timeout !== undefined && policy.now - started >= policy.timeout;
+      if (ended || expired) continue;
+      leaving.push({ ...real, weight: 0 });
+      draining.push({ virtualServer: key, realServer: realKey, since: started });
+    }
+    if (leaving.length === 0) return server;
+    return { ...server, realServers: [...server.realServers, ...leaving].sort(compareRealServers) };
+  });
+  return { virtualServers, draining };
+}

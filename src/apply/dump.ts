@@ -1,0 +1,99 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
+import { restrictState } from '../kernel/restrict.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
+import type { Session } from './change-node.ts';
+import { readModuleIndex } from './modules.ts';
+import { sysctlPath } from './node-decisions.ts';
+import { parseReading, readNode, type NodeReading } from './node-reading.ts';
+import { ownershipOf, serviceLink, takeShare } from './ownership.ts';
+import { readBootId } from './process-identity.ts';
+import { readRecord } from './record.ts';
+
+/** Sysctls that kube-proxy sets in IPVS mode (NewProxier in ipvs/proxier.go), and in iptables mode. */
+const ipvsSysctls = [
+  'net.ipv4.vs.conntrack',
+  'net.ipv4.vs.expire_nodest_conn',
+  'net.ipv4.vs.expire_quiescent_template',
+  'net.ipv4.ip_forward',
+];
+const iptablesSysctls = ['net.ipv4.conf.all.route_localnet'];
+
+/** What a kernel module must be called to have a part in the rules. */
+const moduleOfRules = /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/;
+
+/**
+ * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
+ * configuration is of a kind that asks nothing of a node beyond the state itself.
+ */
+export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
+  const { host, folder } = session;
+  const record = await readRecord(host, folder, await readBootId(host));
+  const names = [...ipvsSysctls, ...iptablesSysctls];
+  const reading = await readNode(host, { families: [], timeouts: true, settings: names.map(sysctlPath) });
+  const present = parseReading(reading);
+  const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
+  const ours = restrictState(present, ownershipOf(share.ours));
+  const mode = ours.links.length > 0 || ours.virtualServers.length > 0 ? 'ipvs' : 'iptables';
+  const { loaded } = await readModuleIndex(host, []);
+  const state: KernelState = {
+    ...ours,
+    sysctls: pickSysctls(reading, mode === 'ipvs' ? ipvsSysctls : iptablesSysctls),
+    modules: [...loaded].filter((module) => moduleOfRules.test(module)).sort(),
+  };
+  return {
+    state,
+    cluster: { services: [], servicePorts: [], healthChecks: [] },
+    node: describeDumpedNode(present, nodeName),
+    settings: settingsOfDump(mode),
+    families: families.filter((family) =>
+      Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0),
+    ),
+    assigned: [],
+  };
+}
+
+function pickSysctls(reading: NodeReading, names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    names.flatMap((name) => {
+      const value = reading.settings[sysctlPath(name)];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function describeDumpedNode(present: KernelState, name: string): BundleContent['node'] {
+  const hostAddresses = present.links
+    .filter((link) => link.name !== serviceLink)
+    .flatMap((link) => link.addresses)
+    .flatMap(({ address }) => parseAddress(address) ?? []);
+  const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
+  const { ipv4, ipv6 } = loopback;
+  if (!ipv4 || !ipv6) throw new Error('no loopback addresses');
+  return { name, zone: '', podCIDRs: [], nodeIPs: { ipv4, ipv6 }, hostAddresses };
+}
+
+function settingsOfDump(mode: 'ipvs' | 'iptables'): BundleContent['settings'] {
+  return {
+    mode,
+    hostnameOverride: '',
+    bindAddress: '',
+    clusterCIDRs: [],
+    detectLocal: { mode: 'ClusterCIDR' },
+    nodePortAddresses: [],
+    masqueradeAll: false,
+    masqueradeBit: 14,
+    localhostNodePorts: true,
+    ipvs: { scheduler: 'rr', strictARP: false, excludeCIDRs: [], tcpTimeout: 0, tcpFinTimeout: 0, udpTimeout: 0 },
+    conntrack: {
+      maxPerCore: 0,
+      min: 0,
+      tcpEstablishedTimeout: 0,
+      tcpCloseWaitTimeout: 0,
+      tcpBeLiberal: false,
+      udpTimeout: 0,
+      udpStreamTimeout: 0,
+    },
+  };
+}

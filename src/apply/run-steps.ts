@@ -1,0 +1,47 @@
+import { Failure, describeError } from './failure.ts';
+import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
+import { describeStep, stepCommand, type Step } from './steps.ts';
+
+/** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
+export async function runStep(host: Host, step: Step): Promise<void> {
+  const command = stepCommand(step);
+  if (command) return assertDone(command, await host.run(command));
+  if (step.kind !== 'change-setting') return;
+  const { setting } = step.change;
+  try {
+    await host.writeFile(setting.path, setting.value);
+  } catch (error) {
+    if (!setting.required) return;
+    throw new Failure(
+      'write-failed',
+      `cannot ${describeStep(step)}: ${describeError(error)}`,
+      'see whether the module that has it is loaded, and whether /proc/sys can be written here',
+    );
+  }
+}
+
+function assertDone(command: Command, result: CommandResult): void {
+  if (result.kind === 'missing') {
+    throw new Failure('tool-missing', `${command.tool} is missing`, '"kpc-apply doctor" says in which package it is');
+  }
+  const said = result.stderr.trim();
+  // ipvsadm -R goes on after a line that failed, and ends with status 0.
+  if (result.status === 0 && (command.tool !== 'ipvsadm' || said === '')) return;
+  const ending =
+    result.status === undefined ? `was ended by ${result.signal ?? 'a signal'}` : `ended with status ${result.status}`;
+  throw new Failure(
+    'tool-failed',
+    [`"${formatCommand(command)}" ${ending}`, said, quoteLine(command, said)].filter(Boolean).join('\n'),
+    'fix what it says and apply again; --dry-run prints what each tool is given',
+  );
+}
+
+/** The line of the input that a tool complains of; ipvsadm names none. */
+function quoteLine(command: Command, said: string): string {
+  const number =
+    /line:? (\d+)/.exec(said)?.[1] ?? // iptables-restore, ipset
+    /Command failed -:(\d+)/.exec(said)?.[1]; // ip -batch
+  if (number === undefined || command.stdin === undefined) return '';
+  const line = command.stdin.split('\n')[Number(number) - 1];
+  return line === undefined ? '' : `line ${number}: ${line}`;
+}

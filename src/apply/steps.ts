@@ -1,0 +1,110 @@
+import { splitDelta, type KernelDelta, type TimeoutsChange } from '../kernel/delta.ts';
+import type { Family } from '../kernel/family.ts';
+import { formatSetsDelta } from '../kernel/ipset-delta.ts';
+import { formatTablesDelta } from '../kernel/iptables-delta.ts';
+import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
+import { formatLinksDelta } from '../kernel/link-delta.ts';
+import type { Command } from './host.ts';
+import type { Plan, SettingChange } from './plan.ts';
+
+/** One thing to do on the node. */
+export type Step =
+  | { readonly kind: 'load-modules'; readonly modules: readonly string[] }
+  | { readonly kind: 'change-setting'; readonly change: SettingChange }
+  | { readonly kind: 'set-ipvs-timeouts'; readonly change: TimeoutsChange }
+  | {
+      readonly kind: 'restore';
+      readonly tool: RestoreTool;
+      /** Whether it makes what is new, or takes away what goes. */
+      readonly phase: 'add' | 'remove';
+      /** What the tool reads on its standard input. */
+      readonly input: string;
+    };
+
+export type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
+
+/**
+ * A plan in the order in which it is carried out. New things come before what uses them: modules, sysctls, sets, rules
+ * (the masquerade rules stand before anything can be routed), virtual servers, addresses. What goes takes the other
+ * way. Rules change in one piece with what is new; where there are to be none at all, they go after the virtual
+ * servers.
+ */
+export function listSteps(plan: Plan): readonly Step[] {
+  const { additions, removals } = splitDelta(plan.delta);
+  const rules = [...restoreTables(plan.delta, 'ipv4'), ...restoreTables(plan.delta, 'ipv6')];
+  const rulesGo = Object.values(plan.state.iptables).every((tables) =>
+    Object.values(tables).every((chains) => chains.size === 0),
+  );
+  return [
+    ...(plan.modules.length > 0 ? [{ kind: 'load-modules' as const, modules: plan.modules }] : []),
+    ...plan.settings.map((change): Step => ({ kind: 'change-setting', change })),
+    ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts' as const, change: additions.ipvsTimeouts }] : []),
+    ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
+    ...(rulesGo ? [] : rules),
+    ...restore('ipvsadm', 'add', formatVirtualServersDelta(additions.virtualServers)),
+    ...restore('ip', 'add', formatLinksDelta(additions.links)),
+    ...restore('ip', 'remove', formatLinksDelta(removals.links)),
+    ...restore('ipvsadm', 'remove', formatVirtualServersDelta(removals.virtualServers)),
+    ...(rulesGo ? rules : []),
+    ...restore('ipset', 'remove', formatSetsDelta(removals.sets)),
+  ];
+}
+
+const tableTools: { readonly [F in Family]: RestoreTool } = { ipv4: 'iptables', ipv6: 'ip6tables' };
+
+function restoreTables(delta: KernelDelta, family: Family): readonly Step[] {
+  return restore(tableTools[family], 'add', formatTablesDelta(delta.iptables[family] ?? []));
+}
+
+function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {
+  return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
+}
+
+/** The command that carries out a step; undefined for one that is a write to a file. */
+export function stepCommand(step: Step): Command | undefined {
+  switch (step.kind) {
+    case 'load-modules':
+      return { tool: 'modprobe', args: ['-a', '--', ...step.modules] };
+    case 'change-setting':
+      return undefined;
+    case 'set-ipvs-timeouts': {
+      const { tcp, tcpFin, udp } = step.change.to;
+      return { tool: 'ipvsadm', args: ['--set', `${tcp}`, `${tcpFin}`, `${udp}`] };
+    }
+    case 'restore':
+      return { ...restoreCommands[step.tool], stdin: step.input };
+    default:
+      return step satisfies never;
+  }
+}
+
+const restoreCommands: { readonly [T in RestoreTool]: Command } = {
+  ipset: { tool: 'ipset', args: ['restore'] },
+  // --wait: another program may hold the lock of the tables for a moment.
+  iptables: { tool: 'iptables-restore', args: ['--noflush', '--wait', '10'] },
+  ip6tables: { tool: 'ip6tables-restore', args: ['--noflush', '--wait', '10'] },
+  ipvsadm: { tool: 'ipvsadm', args: ['-R'] },
+  ip: { tool: 'ip', args: ['-batch', '-'] },
+};
+
+/** A step in a few words: "ipset restore: 12 lines". */
+export function describeStep(step: Step): string {
+  switch (step.kind) {
+    case 'load-modules':
+      return `load ${step.modules.join(', ')}`;
+    case 'change-setting':
+      return `set ${step.change.setting.name} to ${step.change.setting.value}`;
+    case 'set-ipvs-timeouts':
+      return 'set the timeouts of IPVS';
+    case 'restore':
+      return `${restoreCommands[step.tool].tool}: ${describeLines(step)}`;
+    default:
+      return step satisfies never;
+  }
+}
+
+function describeLines(step: Step & { readonly kind: 'restore' }): string {
+  const lines = step.input.split('\n').length - 1;
+  const count = `${lines} ${lines === 1 ? 'line' : 'lines'}`;
+  return step.phase === 'remove' ? `${count}, of what goes` : count;
+}

@@ -1,0 +1,76 @@
+import type { Host } from './host.ts';
+import { compareVersions, parseVersion } from './version.ts';
+
+/** A program that kpc-apply runs, and what tells its version. */
+export interface Tool {
+  readonly name: string;
+  /** Undefined where it does not matter. */
+  readonly versionArgs: readonly string[] | undefined;
+  /** The name it has in a manifest's list of least versions. */
+  readonly family: string;
+  /** Debian's package, which most distributions name alike. */
+  readonly package: string;
+  readonly neededBy: 'both' | 'ipvs' | 'nobody';
+  /** What is lost without it, where it is not needed. */
+  readonly purpose?: string | undefined;
+}
+
+export const tools: readonly Tool[] = [
+  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'both' },
+  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'both' },
+  {
+    name: 'iptables-restore',
+    versionArgs: ['--version'],
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'both',
+  },
+  { name: 'ip6tables-restore', versionArgs: ['--version'], family: 'iptables', package: 'iptables', neededBy: 'both' },
+  { name: 'ipset', versionArgs: ['--version'], family: 'ipset', package: 'ipset', neededBy: 'ipvs' },
+  { name: 'ipvsadm', versionArgs: ['--version'], family: 'ipvsadm', package: 'ipvsadm', neededBy: 'ipvs' },
+  {
+    name: 'conntrack',
+    versionArgs: ['--version'],
+    family: 'conntrack',
+    package: 'conntrack',
+    neededBy: 'nobody',
+    purpose: 'UDP clients of an endpoint that has gone keep sending to it until they pause',
+  },
+  {
+    name: 'modprobe',
+    versionArgs: ['--version'],
+    family: 'kmod',
+    package: 'kmod',
+    neededBy: 'nobody',
+    purpose: 'kernel modules that are not loaded stay so',
+  },
+];
+
+export type ToolState =
+  | { readonly kind: 'missing'; readonly tool: Tool }
+  | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }
+  | { readonly kind: 'too-old'; readonly tool: Tool; readonly version: string; readonly least: string }
+  | { readonly kind: 'fine'; readonly tool: Tool; readonly version: string; readonly details: string };
+
+/** Runs each of the tools for its version, all at once. `least` is a manifest's list: tool family → version. */
+export function inspectTools(
+  host: Host,
+  wanted: readonly Tool[],
+  least: Readonly<Record<string, string>>,
+): Promise<readonly ToolState[]> {
+  return Promise.all(wanted.map((tool) => inspectTool(host, tool, least[tool.family])));
+}
+
+async function inspectTool(host: Host, tool: Tool, least: string | undefined): Promise<ToolState> {
+  if (tool.versionArgs === undefined) return { kind: 'fine', tool, version: '', details: '' };
+  const result = await host.run({ tool: tool.name, args: tool.versionArgs });
+  if (result.kind === 'missing') return { kind: 'missing', tool };
+  const details = (result.stdout || result.stderr).split('\n')[0]?.trim() ?? '';
+  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
+  if (result.status !== 0 || !version) return { kind: 'broken', tool, reason: details || 'it says nothing' };
+  const wanted = least === undefined ? undefined : parseVersion(least);
+  if (least !== undefined && wanted && compareVersions(version, wanted) < 0) {
+    return { kind: 'too-old', tool, version: version.join('.'), least };
+  }
+  return { kind: 'fine', tool, version: version.join('.'), details };
+}

@@ -1,0 +1,112 @@
+import { Option, type Command } from 'commander';
+import { applyBundle, requestBundle } from '../apply/apply-bundle.ts';
+import { observe, type ChangeOutcome } from '../apply/change-node.ts';
+import { withLock } from '../apply/lock.ts';
+import { isEmptyPlan, type Plan } from '../apply/plan.ts';
+import { formatCommand } from '../apply/host.ts';
+import { describeStep, listSteps, stepCommand, type Step } from '../apply/steps.ts';
+import { loadBundle, openSession, reportFailure, reportStuck, type ApplyEnvironment } from './apply-environment.ts';
+import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './apply-options.ts';
+import { summarizePlan } from './apply-plan-text.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { onInterrupt } from './interrupt.ts';
+import type { Terminal } from './terminal.ts';
+
+interface ApplyOptions extends ClaimOptions {
+  readonly stateDir: string;
+  readonly dryRun: boolean;
+  readonly force: boolean;
+  readonly drainTimeout?: number;
+  readonly confirmTimeout?: number;
+}
+
+export function addApplyCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('apply')
+    .description('Bring this node to what a bundle says; put everything back where that fails.')
+    .argument('<folder>', 'the bundle')
+    .option('--dry-run', 'print what each tool would be given, and change nothing', false)
+    .addOption(
+      new Option(
+        '--confirm-timeout <duration>',
+        'put everything back unless "kpc-apply confirm" is run within this time',
+      ).argParser(parseDuration),
+    )
+    .addOption(drainOption())
+    .option('--force', 'go on although doctor finds an error', false);
+  addStateOption(addClaimOptions(command)).action(async (folder: string, options: ApplyOptions) =>
+    done(await runApply(folder, options, environment)),
+  );
+}
+
+async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { terminal, host } = environment;
+  const bundle = await loadBundle(folder);
+  const choices = {
+    adopt: options.adopt,
+    excludeCIDRs: options.ipvsExcludeCidrs,
+    drainTimeout: options.drainTimeout,
+    confirmTimeout: options.confirmTimeout,
+    force: options.force,
+  };
+  if (options.dryRun) {
+    const session = openSession(environment, options);
+    const { plan } = await observe(session, requestBundle(host, bundle, choices));
+    await terminal.out(formatDryRun(plan));
+    return exitStatus.ok;
+  }
+  const { signal, release } = onInterrupt();
+  try {
+    const session = openSession(environment, options, signal);
+    const outcome = await withLock(host, options.stateDir, `apply ${folder}`, () =>
+      applyBundle(session, bundle, choices),
+    );
+    return await reportOutcome(outcome, terminal);
+  } finally {
+    release();
+  }
+}
+
+/** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
+function formatDryRun(plan: Plan): string {
+  if (isEmptyPlan(plan)) return 'nothing to do\n';
+  return listSteps(plan).map(formatStep).join('\n');
+}
+
+function formatStep(step: Step): string {
+  const command = stepCommand(step);
+  if (!command) return `# ${describeStep(step)}\n`;
+  return `# ${formatCommand(command)}\n${command.stdin ?? ''}`;
+}
+
+/** Says how a change of the node ended. */
+export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal): Promise<ExitStatus> {
+  switch (outcome.kind) {
+    case 'unchanged':
+      await terminal.err(
+        `nothing to do: the node is as it should be${describeDraining(outcome.plan.draining.length)}\n`,
+      );
+      return exitStatus.ok;
+    case 'changed':
+      await terminal.err(`done: ${summarizePlan(outcome.plan)}${describeDraining(outcome.draining.length)}\n`);
+      return exitStatus.ok;
+    case 'put-back': {
+      const status = await reportFailure(outcome.failure, terminal);
+      await terminal.err('The node is as it was before.\n');
+      return status;
+    }
+    case 'stuck':
+      return reportStuck(outcome.failure, outcome.left, terminal);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function describeDraining(count: number): string {
+  if (count === 0) return '';
+  return `; ${count} real ${count === 1 ? 'server waits' : 'servers wait'} for the end of connections`;
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { confirmApply } from '../apply/confirmation.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
+import { addStateOption } from './apply-options.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
+
+export function addConfirmCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('confirm')
+    .description('Keep what an apply with --confirm-timeout did, which goes back by itself otherwise.');
+  addStateOption(command).action(async (options: NodeOptions) => {
+    await confirmApply(openSession(environment, options));
+    await environment.terminal.err('confirmed\n');
+    done(exitStatus.ok);
+  });
+}

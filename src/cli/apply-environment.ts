@@ -1,0 +1,112 @@
+import { readFolder } from '../bundle/folder.ts';
+import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import type { ChangeEvent, Session } from '../apply/change-node.ts';
+import { describePlan } from '../apply/describe-plan.ts';
+import { Failure, describeError } from '../apply/failure.ts';
+import type { Host } from '../apply/host.ts';
+import type { Plan } from '../apply/plan.ts';
+import { stateFolder } from '../apply/record.ts';
+import { describeStep } from '../apply/steps.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What kpc-apply works with: handed in, so that tests hand in their own. */
+export interface ApplyEnvironment {
+  readonly terminal: Terminal;
+  readonly host: Host;
+}
+
+/** Options that all commands share which look at a node. */
+export interface NodeOptions {
+  readonly stateDir: string;
+}
+
+export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
+  return {
+    host: environment.host,
+    folder: stateFolder(options.stateDir),
+    onEvent: showProgress(environment.terminal),
+    signal,
+  };
+}
+
+/** Reads a bundle. Throws a Failure that names all that is wrong with it. */
+export async function loadBundle(folder: string): Promise<StoredBundle> {
+  let problems: readonly string[];
+  try {
+    const reading = readBundle(await readFolder(folder));
+    if (reading.kind === 'bundle') {
+      problems = refuseStrangeSysctls(reading.bundle);
+      if (problems.length === 0) return reading.bundle;
+    } else problems = reading.problems.map(describeBundleProblem);
+  } catch (error) {
+    problems = [describeError(error)];
+  }
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is no bundle to apply:\n  ${problems.join('\n  ')}`,
+    'compile it again with "kpc compile -o", and copy the folder whole',
+  );
+}
+
+/** A bundle is about the network: nobody should be able to slip anything else into it. */
+function refuseStrangeSysctls(bundle: StoredBundle): readonly string[] {
+  return [...bundle.state.sysctls.keys()]
+    .filter((name) => !/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
+    .map((name) => `sysctl.conf: ${name} is no sysctl of the network`);
+}
+
+/** One line that changes as the work goes on, on a terminal only. */
+function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
+  if (!terminal.interactive) {
+    return (event) => {
+      // Somebody may be waiting for it in a log.
+      if (event.kind === 'awaiting-confirmation') void terminal.err(`${describeEvent(event)}\n`);
+    };
+  }
+  return (event) => {
+    const end = event.kind === 'awaiting-confirmation' || event.kind === 'putting-back' ? '\n' : '';
+    void terminal.err(`\r\u001b[K${describeEvent(event)}${end}`);
+    if (event.kind === 'checking') void terminal.err('\r\u001b[K');
+  };
+}
+
+function describeEvent(event: ChangeEvent): string {
+  switch (event.kind) {
+    case 'reading':
+      return 'reading the node';
+    case 'recovering':
+      return 'an earlier apply did not come to its end: going on from there';
+    case 'step':
+      return `${event.number}/${event.of} ${describeStep(event.step)}`;
+    case 'checking':
+      return 'reading everything back';
+    case 'awaiting-confirmation':
+      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything goes back`;
+    case 'putting-back':
+      return `putting everything back: ${event.because.message}`;
+    default:
+      return event satisfies never;
+  }
+}
+
+/** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
+export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
+  await terminal.err(`kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}\n`);
+  return failure.code === 'bad-bundle' || failure.code === 'bad-usage' ? exitStatus.badInput : exitStatus.notApplied;
+}
+
+/** Says what could not be put back. */
+export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
+  await reportFailure(failure, terminal);
+  const changes = left === undefined ? [] : describePlan(left, []);
+  const lines = changes.slice(0, 50).map(({ action, object, text }) => `  ${action} ${object} ${text}\n`);
+  if (changes.length > lines.length) lines.push(`  and ${changes.length - lines.length} more\n`);
+  await terminal.err(
+    left === undefined
+      ? 'NOT everything could be put back, and the node cannot be read.\n'
+      : `NOT everything could be put back. Left to do:\n${lines.join('')}`,
+  );
+  await terminal.err('When the cause is gone, "kpc-apply rollback" puts back the rest.\n');
+  return exitStatus.notRestored;
+}

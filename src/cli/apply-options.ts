@@ -1,0 +1,49 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { defaultStateFolder } from '../apply/record.ts';
+
+/** What a command may choose about whose things it changes. */
+export interface ClaimOptions {
+  readonly adopt: boolean;
+  readonly ipvsExcludeCidrs: readonly string[];
+}
+
+export function addStateOption(command: Command): Command {
+  return command.option('--state-dir <folder>', 'where kpc-apply keeps its records', defaultStateFolder);
+}
+
+export function addClaimOptions(command: Command): Command {
+  return command
+    .option('--adopt', 'take over what a kube-proxy left on this node', false)
+    .option(
+      '--ipvs-exclude-cidrs <cidrs>',
+      'virtual servers in these CIDRs are never taken away (besides those of the bundle)',
+      (value: string) => value.split(',').filter(Boolean),
+      [],
+    );
+}
+
+export function drainOption(): Option {
+  return new Option(
+    '--drain-timeout <duration>',
+    'a TCP real server that goes waits this long for its connections to end (default: until they have)',
+  ).argParser(parseDuration);
+}
+
+export function outputOption(): Option {
+  return new Option('--output <format>', 'for people or for programs').choices(['text', 'json']).default('text');
+}
+
+const units: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
+export function parseDuration(text: string): number {
+  if (/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) {
+    let total = 0;
+    for (const [, number = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+      total += Number(number) * (units[unit] ?? 0);
+    }
+    return total;
+  }
+  if (text === '0') return 0;
+  throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
+}

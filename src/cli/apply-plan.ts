@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import { requestBundle } from '../apply/apply-bundle.ts';
+import { observe } from '../apply/change-node.ts';
+import { describePlan } from '../apply/describe-plan.ts';
+import { isEmptyPlan, type Plan } from '../apply/plan.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { loadBundle, openSession, type ApplyEnvironment } from './apply-environment.ts';
+import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './apply-options.ts';
+import { formatPlan, summarizePlan } from './apply-plan-text.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
+
+export interface PlanOptions extends ClaimOptions {
+  readonly stateDir: string;
+  readonly output: 'text' | 'json';
+  readonly drainTimeout?: number;
+}
+
+export function addPlanCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('plan')
+    .description('Show what apply would change on this node: exit status 1 where it would change anything.')
+    .argument('<folder>', 'the bundle')
+    .addOption(drainOption())
+    .addOption(outputOption());
+  addStateOption(addClaimOptions(command)).action(async (folder: string, options: PlanOptions) =>
+    done(await runPlan(folder, options, environment)),
+  );
+}
+
+async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const bundle = await loadBundle(folder);
+  const plan = await planBundle(bundle, options, environment);
+  await environment.terminal.out(
+    options.output === 'json' ? formatJson(plan, bundle) : formatText(plan, bundle, 'nothing would change'),
+  );
+  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+}
+
+/** Compares the node with a bundle. */
+export async function planBundle(
+  bundle: StoredBundle,
+  options: Omit<PlanOptions, 'output'>,
+  environment: ApplyEnvironment,
+): Promise<Plan> {
+  const session = openSession(environment, options);
+  const request = requestBundle(environment.host, bundle, {
+    adopt: options.adopt,
+    excludeCIDRs: options.ipvsExcludeCidrs,
+    drainTimeout: options.drainTimeout,
+    force: true,
+  });
+  return (await observe(session, request)).plan;
+}
+
+/** A plan for people; `nothing` is what to say of an empty one. */
+export function formatText(plan: Plan, bundle: StoredBundle, nothing: string): string {
+  const { conflicts, foreign } = plan.share;
+  const notes = [
+    ...conflicts.map(
+      ({ kind, name, adoptable }) =>
+        `! ${kind === 'set' ? 'set' : 'virtual server'} ${name} is there, and not kpc-apply's` +
+        `${adoptable ? ': --adopt takes it over' : ''}\n`,
+    ),
+    ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
+    ...plan.draining.map(({ virtualServer, realServer }) => `${virtualServer} → ${realServer} drains\n`),
+  ];
+  if (isEmptyPlan(plan)) return `${nothing}\n${notes.join('')}`;
+  return `${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`;
+}
+
+/** A plan for programs: `changes` is empty where nothing would change. */
+export function formatJson(plan: Plan, bundle: StoredBundle): string {
+  const result = {
+    changes: describePlan(plan, bundle.cluster.servicePorts),
+    conflicts: plan.share.conflicts,
+    foreignVirtualServers: plan.share.foreign,
+    draining: plan.draining,
+  };
+  return `${JSON.stringify(result, undefined, 2)}\n`;
+}

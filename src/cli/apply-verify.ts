@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { isEmptyPlan } from '../apply/plan.ts';
+import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
+import { addStateOption, outputOption } from './apply-options.ts';
+import { formatJson, formatText, planBundle, type PlanOptions } from './apply-plan.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
+
+export function addVerifyCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('verify')
+    .description('Check that this node is as a bundle says: exit status 1 and the drift where it is not.')
+    .argument('<folder>', 'the bundle')
+    .addOption(outputOption());
+  addStateOption(command).action(async (folder: string, options: Pick<PlanOptions, 'stateDir' | 'output'>) =>
+    done(await runVerify(folder, options, environment)),
+  );
+}
+
+async function runVerify(
+  folder: string,
+  options: Pick<PlanOptions, 'stateDir' | 'output'>,
+  environment: ApplyEnvironment,
+): Promise<ExitStatus> {
+  const bundle = await loadBundle(folder);
+  const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
+  await environment.terminal.out(
+    options.output === 'json' ? formatJson(plan, bundle) : formatText(plan, bundle, 'the node is as the bundle says'),
+  );
+  return isEmptyPlan(plan) ? exitStatus.ok : exitStatus.differs;
+}

@@ -1,0 +1,16 @@
+/**
+ * Turns the first SIGINT or SIGTERM into an abort, so that what has been begun can be put back. SIGHUP does nothing: a
+ * change that cuts off the operator's own connection must live to undo itself.
+ */
+export function onInterrupt(): { readonly signal: AbortSignal; readonly release: () => void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const ignore = () => undefined;
+  process.on('SIGINT', abort).on('SIGTERM', abort).on('SIGHUP', ignore);
+  return {
+    signal: controller.signal,
+    release: () => {
+      process.off('SIGINT', abort).off('SIGTERM', abort).off('SIGHUP', ignore);
+    },
+  };
+}
