@@ -1,0 +1,237 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { applyPatch, parsePatch } from 'diff';
+import { afterAll, describe, expect, test } from 'vitest';
+import { fixturesFolder } from '../support/fixtures.ts';
+import { kpcProgram, runKpc, runProgram } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-compile-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const quickstart = join(fixturesFolder, 'quickstart');
+const svc = join(quickstart, 'svc.yaml');
+const expected = readFolder(join(quickstart, 'expected-ipvs'));
+
+/** A new folder's path: nothing is there yet. */
+let folders = 0;
+const freshPath = () => join(scratch, String(++folders));
+
+function readFolder(folder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
+
+/** Writes quickstart's manifest with something changed in it. */
+function writeChanged(from: string | RegExp, to: string): string {
+  const before = readFileSync(svc, 'utf8');
+  const after = before.replace(from, to);
+  expect(after).not.toBe(before);
+  const file = `${freshPath()}.yaml`;
+  writeFileSync(file, after);
+  return file;
+}
+
+describe('where the result goes', () => {
+  test('to stdout, each file under a heading, when nothing else is asked for', async () => {
+    const { status, stdout } = await runKpc(['compile', '-f', svc]);
+    expect(status).toBe(0);
+    const files = stdout.split(/^==> (\S+): .* <==\n/m).slice(1);
+    const shown = Object.fromEntries(
+      files.flatMap((name, i) => (i % 2 === 0 ? [[name, (files[i + 1] ?? '').replace(/\n\n$/, '\n')]] : [])),
+    );
+    expect(shown).toEqual(expected);
+  });
+
+  test('one file to stdout with --print', async () => {
+    const names = { ipvsadm: 'ipvsadm.restore', ip: 'ip.batch', manifest: 'manifest.json', modules: 'modules.conf' };
+    for (const [name, file] of Object.entries(names)) {
+      expect(await runKpc(['compile', '-f', svc, '--print', name])).toEqual({
+        status: 0,
+        stdout: expected[file],
+        stderr: '',
+      });
+    }
+  });
+
+  test('--print of a file that the mode does not have is an error', async () => {
+    const run = await runKpc(['compile', '-f', svc, '--proxy-mode', 'iptables', '--print', 'ipvsadm']);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toBe('kpc: error: there is no ipvsadm.restore in mode iptables for ipv4\n');
+  });
+
+  test('to a folder with -o, whose parents are made', async () => {
+    const out = join(freshPath(), 'nodes', 'worker-1');
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', svc, '-o', out]);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    expect(stderr).toMatch(/^1 Service \(1 port\) on node worker-1, mode ipvs, ipv4: .*\nWritten to .*\n$/);
+    expect(readFolder(out)).toEqual(expected);
+  });
+
+  test('-o, --print and --check exclude each other', async () => {
+    for (const pair of [
+      ['-o', 'x', '--print', 'ip'],
+      ['-o', 'x', '--check', 'x'],
+      ['--print', 'ip', '--check', 'x'],
+    ]) {
+      const run = await runKpc(['compile', '-f', svc, ...pair], { cwd: scratch });
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr).toContain('cannot be used with');
+    }
+  });
+
+  test('all of a large result passes through a pipe', async () => {
+    const many = Array.from({ length: 1500 }, (_, i) => {
+      const spec = { clusterIP: `10.97.${i >> 8}.${i & 255}`, ports: [{ port: 80 }] };
+      return JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata: { name: `s-${i}` }, spec });
+    });
+    const { status, stdout } = await runKpc(['compile', '-f', '-', '--print', 'services'], {
+      stdin: many.join('\n---\n'),
+    });
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout).services).toHaveLength(1500);
+  });
+
+  test('a reader that leaves early is no error', async () => {
+    const run = await runProgram('sh', [
+      '-c',
+      '"$0" "$1" compile -f "$2" | head -n 1',
+      process.execPath,
+      kpcProgram,
+      svc,
+    ]);
+    expect(run.stdout).toMatch(/^==> ipvsadm\.restore/);
+    expect(run.stderr).not.toMatch(/EPIPE|at /);
+  });
+});
+
+describe('-o replaces a folder as a whole or not at all', () => {
+  test('files of the bundle before are gone', async () => {
+    const out = freshPath();
+    await runKpc(['compile', '-f', svc, '-o', out]);
+    const { status } = await runKpc(['compile', '-f', svc, '--proxy-mode', 'iptables', '-o', out]);
+    expect(status).toBe(0);
+    expect(readFolder(out)).toEqual(readFolder(join(quickstart, 'expected-iptables')));
+  });
+
+  test('bad input leaves it as it was', async () => {
+    const out = freshPath();
+    await runKpc(['compile', '-f', svc, '-o', out]);
+    const run = await runKpc(['compile', '-f', writeChanged('port: 80', 'port: 80000'), '-o', out]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(readFolder(out)).toEqual(expected);
+  });
+
+  test("a folder with somebody else's files is left alone", async () => {
+    const out = freshPath();
+    mkdirSync(out);
+    writeFileSync(join(out, 'thesis.txt'), 'ten years of work\n');
+    const run = await runKpc(['compile', '-f', svc, '-o', out]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('thesis.txt');
+    expect(readFolder(out)).toEqual({ 'thesis.txt': 'ten years of work\n' });
+  });
+
+  test('what cannot be written says why, and leaves nothing behind', async () => {
+    const parent = freshPath();
+    mkdirSync(parent);
+    writeFileSync(join(parent, 'file'), '');
+    const run = await runKpc(['compile', '-f', svc, '-o', join(parent, 'file', 'bundle')]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^kpc: error: cannot write .*\n$/);
+    expect(readFolder(parent)).toEqual({ file: '' });
+  });
+
+  test('nothing but the folder is left beside it', async () => {
+    const parent = freshPath();
+    await runKpc(['compile', '-f', svc, '-o', join(parent, 'bundle')]);
+    await runKpc(['compile', '-f', svc, '-o', join(parent, 'bundle')]);
+    expect(readdirSync(parent)).toEqual(['bundle']);
+  });
+});
+
+describe('--check', () => {
+  test('says nothing and exits 0 where nothing differs', async () => {
+    const run = await runKpc(['compile', '-f', svc, '--check', join(quickstart, 'expected-ipvs')]);
+    expect(run).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  test('prints a unified diff from the folder to the fresh bundle and exits 1', async () => {
+    const out = freshPath();
+    await runKpc(['compile', '-f', svc, '-o', out]);
+    const before = readFolder(out);
+    const changed = writeChanged('targetPort: 8080', 'targetPort: 8080\n      protocol: UDP');
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', changed, '--check', out]);
+    expect(status).toBe(1);
+    expect(stderr).toContain('differs in');
+    expect(readFolder(out)).toEqual(before);
+    const fresh = freshPath();
+    await runKpc(['compile', '-f', changed, '-o', fresh]);
+    expect(applyAll(before, stdout, out)).toEqual(readFolder(fresh));
+  });
+
+  test('shows files that one side does not have', async () => {
+    const { status, stdout } = await runKpc(
+      ['compile', '-f', 'svc.yaml', '--proxy-mode', 'iptables', '--check', 'expected-ipvs'],
+      { cwd: quickstart },
+    );
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^--- a\/expected-ipvs\/ipvsadm\.restore\n\+\+\+ \/dev\/null$/m);
+  });
+
+  test('a folder that is not there is an error, not a difference', async () => {
+    const run = await runKpc(['compile', '-f', svc, '--check', join(scratch, 'nowhere')]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^kpc: error: cannot read /);
+  });
+});
+
+/** Applies the patches of a unified diff, as patch(1) would, to the files of a folder. */
+function applyAll(
+  files: Readonly<Record<string, string>>,
+  patches: string,
+  folder: string,
+): Readonly<Record<string, string | false>> {
+  const patched = parsePatch(patches).map((patch): [string, string | false] => {
+    const name = (patch.newFileName ?? '').replace(`b/${folder}/`, '');
+    return [name, applyPatch(files[name] ?? '', patch)];
+  });
+  return { ...files, ...Object.fromEntries(patched) };
+}
+
+describe('input', () => {
+  test('from stdin', async () => {
+    const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: readFileSync(svc, 'utf8') });
+    expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
+  });
+
+  test('from files, folders and stdin together', async () => {
+    const [service = '', slice = '', node = ''] = readFileSync(svc, 'utf8').split(/^---$/m);
+    const folder = freshPath();
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'slice.yaml'), slice);
+    const file = `${freshPath()}.yml`;
+    writeFileSync(file, node);
+    const run = await runKpc(['compile', '-f', folder, '-f', '-', '-f', file, '--print', 'ipvsadm'], {
+      stdin: service,
+    });
+    expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
+  });
+
+  test('is asked for where there is none', async () => {
+    const run = await runKpc(['compile']);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('-f');
+  });
+
+  test.each([['-o', 'out'], ['--print', 'ipvsadm'], ['--check', '.'], []])(
+    'that is bad gives status 2 and no output with %s',
+    async (...flags) => {
+      const run = await runKpc(['compile', '-f', 'manifests', ...flags], {
+        cwd: join(fixturesFolder, 'bad-several-files'),
+      });
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr.match(/^manifests\/[abc]\.yaml:\d+:\d+: error: /gm)).toHaveLength(3);
+      expect(run.stderr).not.toContain('\u001B');
+    },
+  );
+});

@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { kpcProgram, projectFolder, runKpc, runProgram } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-program-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const { version } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
+
+describe('the program', () => {
+  test.each(['--version', '-V'])('prints its version with %s', async (flag) => {
+    expect(await runKpc([flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  test('prints help', async () => {
+    const { status, stdout, stderr } = await runKpc(['--help']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: kpc /);
+    expect(stdout).toMatch(/^ {2}compile /m);
+    expect((await runKpc(['compile', '--help'])).stdout).toMatch(/^Usage: kpc compile /);
+  });
+
+  test('shows the help on stderr where no command is given', async () => {
+    const run = await runKpc([]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^Usage: kpc /);
+  });
+
+  test.each([
+    [['complie'], "unknown command 'complie'", 'Did you mean compile?'],
+    [['compile', '--ipvs-schedular', 'rr'], "unknown option '--ipvs-schedular'", 'Did you mean --ipvs-scheduler?'],
+    [['compile', '--print', 'ipvs'], "argument 'ipvs' is invalid", 'ipvsadm'],
+    [['compile', '-f'], 'argument missing', ''],
+  ])('%j is answered with what would be right', async (args, wrong, right) => {
+    const run = await runKpc(args);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(wrong);
+    expect(run.stderr).toContain(right);
+    expect(run.stderr).not.toMatch(/^ +at /m);
+  });
+
+  test('runs from bin/, and through the links that package managers make', async () => {
+    const bin = join(projectFolder, 'bin', 'kpc.js');
+    const linkToBin = join(scratch, 'kpc');
+    const linkToDist = join(scratch, 'kpc-dist');
+    symlinkSync(bin, linkToBin);
+    symlinkSync(kpcProgram, linkToDist);
+    for (const path of [bin, linkToBin, linkToDist]) {
+      const run = await runProgram(process.execPath, [path, '--version'], { cwd: scratch });
+      expect(run, path).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    }
+    const bad = await runProgram(process.execPath, [bin, 'compile', '-f', 'nothing.yaml'], { cwd: scratch });
+    expect(bad).toMatchObject({ status: 2, stdout: '' });
+  });
+
+  test('says its version in at most twice the time that Node takes to start', () => {
+    // The least of several runs, in turn, is what the work takes on a machine that does other things too.
+    const rounds = Array.from({ length: 10 }, () => [timeNode('-e', '0'), timeNode(kpcProgram, '--version')] as const);
+    const node = Math.min(...rounds.map(([time]) => time));
+    const kpc = Math.min(...rounds.map(([, time]) => time));
+    expect(kpc / node).toBeLessThan(2);
+  });
+});
+
+/** Milliseconds that one run of node takes. */
+function timeNode(...args: readonly string[]): number {
+  const start = performance.now();
+  spawnSync(process.execPath, args);
+  return performance.now() - start;
+}
