@@ -1,0 +1,291 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
+import { readInputs } from '../../src/input/read-inputs.ts';
+import { describe, diagnose, service } from './diagnose.ts';
+
+const nameShape =
+  'a name is lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends';
+
+suite('what is not YAML', () => {
+  test('prose with a colon too many', () => {
+    expect(diagnose('kind: Service: yes\n')).toEqual([
+      '1:7 error: not valid YAML: nested mappings are not allowed in compact mappings [bad-yaml]',
+    ]);
+  });
+
+  test('a tab for indentation', () => {
+    expect(diagnose('kind: Service\nmetadata:\n\tname: web\n')).toEqual([
+      '3:1 error: a tab is used for indentation: YAML takes spaces only [yaml-tab]',
+    ]);
+  });
+
+  test('a key twice in one mapping', () => {
+    expect(diagnose(`${service('type: NodePort', 'ports: []', 'type: ClusterIP')}`)).toEqual([
+      '7:3 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+    ]);
+  });
+
+  test('aliases that multiply without bound', () => {
+    const levels = ['a: &a [x, x, x, x, x, x, x, x, x]'];
+    for (const [from, to] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg', 'gh', 'hi']) {
+      levels.push(`${to}: &${to} [${Array(9).fill(`*${from}`).join(', ')}]`);
+    }
+    expect(diagnose(`${levels.join('\n')}\n`)).toEqual([
+      '2:8 error: aliases multiply to more than 1000 copies: write the values out [alias-bomb]',
+    ]);
+  });
+
+  test('an alias without its anchor', () => {
+    expect(diagnose('kind: *nothing\n')).toEqual([
+      '1:7 error: not valid YAML: unresolved alias (the anchor must be set before the alias): nothing [bad-yaml]',
+    ]);
+  });
+
+  test('one bad document does not hide the others', () => {
+    const text = `a: [\n---\n${service('clusterIP: 10.96.0.1', 'ports: [{port: 0}]')}`;
+    expect(diagnose(text).map((line) => line.replace(/:.*\[/, ' ['))).toEqual(['2 [bad-yaml]', '8 [bad-port]']);
+  });
+
+  test('JSON without a comma', () => {
+    expect(diagnose('{\n  "kind": "Service"\n  "metadata": {}\n}\n', 'in.json')).toEqual([
+      '3:3 error: not valid JSON: comma expected [bad-json]',
+    ]);
+  });
+});
+
+suite('what is no Kubernetes object', () => {
+  test.each([
+    ['a: 1\n', '1:1 error: this is no Kubernetes object: it has no kind [not-an-object]'],
+    ['kind: Service\n', '1:1 error: this is no Kubernetes object: it has no apiVersion [not-an-object]'],
+    [
+      'just words\n',
+      '1:1 error: a Kubernetes object is a mapping with apiVersion and kind, not "just words" [not-an-object]',
+    ],
+    [
+      '- kind: Service\n',
+      '1:1 error: a Kubernetes object is a mapping with apiVersion and kind, not a list: put the objects under "items" of an object of kind List [not-an-object]',
+    ],
+  ])('%j', (text, message) => {
+    expect(diagnose(text)).toEqual([message]);
+  });
+});
+
+suite('Services', () => {
+  const bad = (lines: readonly string[], ...messages: string[]): void => {
+    expect(diagnose(service('clusterIP: 10.96.0.1', ...lines))).toEqual(messages);
+  };
+
+  test('port 70000', () => {
+    bad(['ports:', '- port: 70000'], '7:11 error: port 70000: a port is a number from 1 to 65535 [bad-port]');
+  });
+
+  test('a port in quotes', () => {
+    bad(['ports:', '- port: "80"'], '7:11 error: port is a text, "80": write 80 without quotes [bad-port]');
+  });
+
+  test('no port', () => {
+    bad(
+      ['ports:', '- name: http'],
+      '7:5 error: ports[0] has no port: a port is a number from 1 to 65535 [missing-field]',
+    );
+  });
+
+  test('protocol "tcp"', () => {
+    bad(['ports:', '- {port: 80, protocol: tcp}'], '7:26 error: protocol is "tcp": write TCP [bad-protocol]');
+  });
+
+  test('a protocol that is none', () => {
+    bad(
+      ['ports:', '- {port: 80, protocol: ICMP}'],
+      '7:26 error: protocol is "ICMP": write TCP, UDP or SCTP [bad-protocol]',
+    );
+  });
+
+  test('a nodePort where the type has none', () => {
+    bad(
+      ['ports: [{port: 80, nodePort: 30080}]'],
+      '6:32 error: a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out [bad-type]',
+    );
+  });
+
+  test('ports that are there twice', () => {
+    bad(
+      ['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'],
+      '8:12 error: name a is that of ports[0] too [duplicate-port]',
+      '9:21 error: port 80/TCP is that of ports[0] too [duplicate-port]',
+    );
+  });
+
+  test('an address that is none, and one with a prefix length', () => {
+    bad(
+      ['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'],
+      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address [bad-address]',
+      '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
+    );
+  });
+
+  test('a source range that is an address', () => {
+    bad(
+      ['ports: [{port: 80}]', 'loadBalancerSourceRanges: [" 10.0.0.0/8 ", 192.0.2.1]'],
+      '7:46 error: loadBalancerSourceRanges[1] "192.0.2.1" is not a network: write 192.0.2.1/32 for this one address [bad-cidr]',
+    );
+  });
+
+  test('texts that YAML takes for something else', () => {
+    bad(
+      ['ports:', '- name: on', '  port: 80'],
+      '7:11 error: name is true, not a text: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
+    );
+  });
+
+  test('cluster addresses that contradict each other', () => {
+    expect(
+      diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
+    ).toEqual([
+      '6:16 error: "fd00::1" is no IPv4 address, as ipFamilies[0] says [bad-cluster-ips]',
+      '6:16 error: clusterIPs begins with "fd00::1", and clusterIP is "10.96.0.1": write the same [bad-cluster-ips]',
+    ]);
+  });
+
+  test('wrong shapes and wrong values are told in one run', () => {
+    const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
+    expect(diagnose(text)).toEqual([
+      `3:18 error: name "We\\"b": ${nameShape} [bad-name]`,
+      '5:14 error: clusterIP "nowhere" is not an IP address [bad-address]',
+      '6:18 error: port 70000: a port is a number from 1 to 65535 [bad-port]',
+    ]);
+  });
+
+  test.each([
+    ['a quote', `'a"b'`, '"a\\"b"'],
+    ['a newline', '"a\\nb"', '"a\\nb"'],
+    ['a hash', '"a#b"', '"a#b"'],
+    ['a sign that turns text around', '"a\\u202eb"', '"a\\u202eb"'],
+  ])('a name with %s', (_, written, shown) => {
+    const text = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]').replace('web', written);
+    expect(diagnose(text)).toEqual([`3:18 error: name ${shown}: ${nameShape} [bad-name]`]);
+  });
+
+  test('no name', () => {
+    expect(
+      diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
+    ).toEqual([
+      '3:11 error: the object has no metadata.name: the name that the cluster made of generateName is not in this file [missing-name]',
+    ]);
+  });
+
+  test('the same Service twice', () => {
+    const one = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
+    expect(diagnose(`${one}---\n${one}`)).toEqual([
+      '10:18 error: Service default/web is there twice: also at in.yaml:3 [duplicate-object]',
+    ]);
+  });
+});
+
+suite('EndpointSlices', () => {
+  const slice = (labels: string, ...lines: string[]): string =>
+    `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata:\n  name: web-1\n${labels}${lines.join('\n')}\n`;
+  const labels = '  labels: {kubernetes.io/service-name: web}\n';
+
+  test('without the label of its Service: kube-proxy skips it', () => {
+    expect(diagnose(slice('', 'addressType: IPv4'))).toEqual([
+      '4:3 warning: kube-proxy skips this EndpointSlice: it has no label kubernetes.io/service-name with the name of its Service [slice-without-service]',
+    ]);
+  });
+
+  test('an address of another family, a loopback address, and none', () => {
+    const text = slice(
+      labels,
+      'addressType: IPv4',
+      'endpoints:',
+      '- addresses: [fd00::1]',
+      '- addresses: [127.0.0.1]',
+      '- addresses: []',
+    );
+    expect(diagnose(text)).toEqual([
+      '8:15 error: addresses[0] "fd00::1" is no IPv4 address, as addressType says [bad-address]',
+      '9:15 error: addresses[0] "127.0.0.1" is a loopback address: Kubernetes does not take it here [bad-address]',
+      '10:14 error: endpoints[2] has no addresses [missing-field]',
+    ]);
+  });
+
+  test('an address with leading zeros is read, with a warning', () => {
+    const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
+    expect(diagnose(text)).toEqual([
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it so, for others may take leading zeros as octal [odd-address]',
+    ]);
+  });
+
+  test('no addressType, and one that is none', () => {
+    expect(diagnose(slice(labels, 'ports: []'))).toEqual([
+      '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
+    ]);
+    expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
+      '6:14 error: addressType is "ipv4": write IPv4 [bad-address-type]',
+    ]);
+  });
+});
+
+suite('files', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'kpc-input-'));
+    mkdirSync(join(folder, 'sub', 'empty'), { recursive: true });
+    const good = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
+    writeFileSync(join(folder, 'sub', 'good.yml'), `\uFEFF${good.replaceAll('\n', '\r\n')}`);
+    writeFileSync(join(folder, 'readme.txt'), 'not a manifest');
+    writeFileSync(join(folder, 'empty.yaml'), '');
+    writeFileSync(join(folder, 'comments.yaml'), '# nothing here\n---\n# nor here\n');
+    writeFileSync(join(folder, 'binary.yaml'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0, 1]));
+    writeFileSync(join(folder, 'latin1.yaml'), Buffer.from('name: caf\xe9\n', 'latin1'));
+    writeFileSync(join(folder, 'utf16.json'), Buffer.from('\uFEFF{}', 'utf16le'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('a folder is read with all below it, and all that is wrong is said', () => {
+    const { services, diagnostics, files } = readInputs([folder]);
+    expect(services.map(({ object }) => object.metadata.name)).toEqual(['web']);
+    const shown = diagnostics.map(
+      ({ place, text, code }) => `${place?.file.slice(folder.length + 1)}: ${text} [${code}]`,
+    );
+    expect(shown).toEqual([
+      'binary.yaml: the file is binary: kpc reads YAML and JSON [unreadable-file]',
+      'comments.yaml: the file holds no objects [empty-file]',
+      'empty.yaml: the file holds no objects [empty-file]',
+      'latin1.yaml: the file is not UTF-8 text: kpc reads YAML and JSON [unreadable-file]',
+      'utf16.json: the file is UTF-16: save it as UTF-8 [unreadable-file]',
+    ]);
+    expect([...files.values()].map(({ name }) => name.slice(folder.length + 1))).toEqual([
+      'comments.yaml',
+      'empty.yaml',
+      'sub/good.yml',
+    ]);
+  });
+
+  test('a byte order mark and CRLF do not move positions', () => {
+    const { services } = readInputs([join(folder, 'sub', 'good.yml')]);
+    expect(services[0]?.source.place(['spec', 'clusterIP']).locate()).toMatchObject({ line: 5, column: 14 });
+  });
+
+  test('a file that does not exist, and a folder without manifests', () => {
+    const { diagnostics } = readInputs([join(folder, 'nowhere.yaml'), join(folder, 'sub', 'empty')]);
+    expect(describe(diagnostics)).toEqual([
+      '1:1 error: there is no such file or folder [unreadable-file]',
+      '1:1 warning: the folder holds no files named *.yaml, *.yml or *.json [empty-folder]',
+    ]);
+  });
+
+  test('a file that is named twice is read once', () => {
+    const { services, diagnostics } = readInputs([folder, join(folder, 'sub', '..', 'sub', 'good.yml')]);
+    expect(services).toHaveLength(1);
+    expect(diagnostics.filter(({ code }) => code === 'duplicate-object')).toEqual([]);
+  });
+
+  test('stdin', () => {
+    const { services, diagnostics } = readInputs(['-'], { stdin: service('ports: [{port: 99999}]') });
+    expect(services).toEqual([]);
+    expect(diagnostics[0]?.place?.locate()).toEqual({ file: '-', line: 5, column: 18 });
+  });
+});

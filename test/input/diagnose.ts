@@ -1,0 +1,23 @@
+import type { Diagnostic } from '../../src/cluster/diagnostic.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
+import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+
+/** What is wrong with a text, a line each: "7:11 error: text [code]". */
+export function diagnose(text: string, name = 'in.yaml'): string[] {
+  return describe(collectFiles([new TextFile(name, text)]).diagnostics);
+}
+
+/** Diagnostics in the order in which they are shown, without the file's name. */
+export function describe(diagnostics: readonly Diagnostic[]): string[] {
+  return sortDiagnostics(diagnostics).map(({ severity, code, text, place }) => {
+    const location = place?.locate();
+    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${text} [${code}]`;
+  });
+}
+
+/** A Service named web with these lines of spec, which start at line 4. */
+export function service(...spec: string[]): string {
+  const lines = spec.map((line) => `  ${line}\n`).join('');
+  return `apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n${lines}`;
+}

@@ -1,0 +1,227 @@
+import { describe as suite, expect, test } from 'vitest';
+import { readConfig } from '../../src/input/read-config.ts';
+import { resolveSettings } from '../../src/input/settings.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+import { describe } from './diagnose.ts';
+
+const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+
+function resolve(
+  config: string,
+  flags: Parameters<typeof resolveSettings>[1] = {},
+): ReturnType<typeof resolveSettings> {
+  const read = readConfig(new TextFile('config.yaml', `${head}${config}`));
+  const { settings, diagnostics } = resolveSettings(read.config, flags);
+  return { settings, diagnostics: [...read.diagnostics, ...diagnostics] };
+}
+
+test('without a config and flags: the defaults of kube-proxy, but for the mode', () => {
+  expect(resolveSettings(undefined, {})).toEqual({
+    settings: {
+      mode: 'ipvs',
+      hostnameOverride: '',
+      bindAddress: '',
+      clusterCIDRs: [],
+      detectLocal: { mode: 'ClusterCIDR' },
+      nodePortAddresses: [],
+      masqueradeAll: false,
+      masqueradeBit: 14,
+      localhostNodePorts: true,
+      ipvs: { scheduler: 'rr', strictARP: false, excludeCIDRs: [], tcpTimeout: 0, tcpFinTimeout: 0, udpTimeout: 0 },
+      conntrack: {
+        maxPerCore: 32768,
+        min: 131072,
+        tcpEstablishedTimeout: 86400,
+        tcpCloseWaitTimeout: 3600,
+        tcpBeLiberal: false,
+        udpTimeout: 0,
+        udpStreamTimeout: 0,
+      },
+    },
+    diagnostics: [],
+  });
+});
+
+test('a flag wins over the config', () => {
+  const config = [
+    'mode: iptables',
+    'clusterCIDR: 10.244.0.0/16,fd00::/56',
+    'hostnameOverride: Node-1',
+    'iptables: {masqueradeBit: 0, masqueradeAll: true}',
+    'ipvs: {scheduler: wrr, tcpTimeout: 15m0s, udpTimeout: 1h1.5s, excludeCIDRs: [192.0.2.0/24]}',
+    'nodePortAddresses: [192.168.0.0/16]',
+    'detectLocalMode: BridgeInterface',
+    'detectLocal: {bridgeInterface: cni0}',
+    'bindAddress: "::"',
+  ].join('\n');
+  expect(resolve(config)).toMatchObject({
+    settings: {
+      mode: 'iptables',
+      clusterCIDRs: ['10.244.0.0/16', 'fd00::/56'],
+      hostnameOverride: 'Node-1',
+      masqueradeBit: 0,
+      masqueradeAll: true,
+      ipvs: { scheduler: 'wrr', tcpTimeout: 900, udpTimeout: 3601.5, excludeCIDRs: ['192.0.2.0/24'] },
+      nodePortAddresses: ['192.168.0.0/16'],
+      detectLocal: { mode: 'BridgeInterface', bridgeInterface: 'cni0' },
+      bindAddress: '',
+    },
+    diagnostics: [],
+  });
+  const flags = {
+    proxyMode: 'ipvs',
+    clusterCidr: '10.0.0.0/8',
+    hostnameOverride: ' NODE-2 ',
+    iptablesMasqueradeBit: '31',
+    masqueradeAll: 'false',
+    ipvsScheduler: 'mh',
+    ipvsStrictArp: true,
+    ipvsTcpTimeout: '0',
+    nodeportAddresses: 'primary',
+    ipvsExcludeCidrs: ['192.0.2.0/25,fd00::/8', '203.0.113.0/24'],
+    podBridgeInterface: 'br0',
+  };
+  expect(resolve(config, flags)).toMatchObject({
+    settings: {
+      mode: 'ipvs',
+      clusterCIDRs: ['10.0.0.0/8'],
+      hostnameOverride: 'node-2',
+      masqueradeBit: 31,
+      masqueradeAll: false,
+      ipvs: {
+        scheduler: 'mh',
+        strictARP: true,
+        tcpTimeout: 0,
+        excludeCIDRs: ['192.0.2.0/25', 'fd00::/8', '203.0.113.0/24'],
+      },
+      nodePortAddresses: ['primary'],
+      detectLocal: { mode: 'BridgeInterface', bridgeInterface: 'br0' },
+    },
+    diagnostics: [],
+  });
+});
+
+suite('what is wrong with a config', () => {
+  const networkHint = 'is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]';
+  test.each([
+    ['mode: nftables', '3:7 error: mode nftables: kpc compiles the modes ipvs and iptables only [bad-mode]'],
+    ['mode: userspace', '3:7 error: mode is "userspace": write ipvs or iptables [bad-mode]'],
+    ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
+    [
+      'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
+      '3:14 error: clusterCIDR "10.0.0.0/8,10.1.0.0/16": write one network, or one of each family [bad-cidr]',
+    ],
+    ['nodePortAddresses: [10.0.0.1]', `3:21 error: nodePortAddresses "10.0.0.1" ${networkHint}`],
+    [
+      'nodePortAddresses: [primary, 10.0.0.0/8]',
+      '3:20 error: nodePortAddresses: write either the one word primary, or networks [bad-cidr]',
+    ],
+    ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs "x" ${networkHint}`],
+    ['ipvs: {tcpTimeout: 15}', '3:20 error: tcpTimeout is the number 15, not a text: put it in quotes [bad-type]'],
+    [
+      'ipvs: {tcpTimeout: 15x}',
+      '3:20 error: tcpTimeout is "15x": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    [
+      'ipvs: {udpTimeout: -5s}',
+      '3:20 error: udpTimeout is "-5s": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    [
+      'ipvs: {scheduler: fastest}',
+      '3:19 error: scheduler is "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf [bad-scheduler]',
+    ],
+    [
+      'iptables: {masqueradeBit: 32}',
+      '3:27 error: masqueradeBit 32: the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+    ],
+    [
+      'detectLocalMode: clusterCIDR',
+      '3:18 error: detectLocalMode is "clusterCIDR": write ClusterCIDR [bad-detect-local]',
+    ],
+    [
+      'detectLocalMode: BridgeInterface',
+      '3:18 error: detectLocalMode BridgeInterface needs detectLocal.bridgeInterface, or --pod-bridge-interface [bad-detect-local]',
+    ],
+    [
+      'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
+      '4:36 error: "a b" is no interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
+    ],
+    ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address [bad-address]'],
+    [
+      'ipvs:\n  stritARP: true',
+      '4:3 warning: kube-proxy ignores "stritARP", for its configuration has no such field: is it strictARP? [unknown-field]',
+    ],
+  ])('%s', (config, message) => {
+    expect(describe(resolve(config).diagnostics)).toEqual([message]);
+  });
+
+  test('cluster CIDRs that nobody looks at are not checked, as kube-proxy does not', () => {
+    expect(resolve('detectLocalMode: NodeCIDR\nclusterCIDR: nonsense').diagnostics).toEqual([]);
+  });
+
+  test('flags', () => {
+    const { diagnostics } = resolve('', {
+      proxyMode: 'nftables',
+      iptablesMasqueradeBit: '1e1',
+      masqueradeAll: 'maybe',
+      hostnameOverride: ' ',
+      ipvsUdpTimeout: '5',
+    });
+    expect(describe(diagnostics)).toEqual(
+      [
+        'error: --masquerade-all is "maybe": write true or false [bad-flag]',
+        'error: --ipvs-udp-timeout is "5": write a duration such as 15m0s or 30s [bad-duration]',
+        'error: --iptables-masquerade-bit "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+        'error: --proxy-mode nftables: kpc compiles the modes ipvs and iptables only [bad-mode]',
+        'error: --hostname-override is empty [bad-name]',
+      ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
+    );
+  });
+});
+
+function codeOf(line: string): string {
+  return line.slice(line.lastIndexOf('['));
+}
+
+suite("kube-proxy's ConfigMap", () => {
+  const configMap = (style: string, ...lines: string[]): string =>
+    `apiVersion: v1\ndata:\n  config.conf: ${style}\n${lines.map((line) => `    ${line}\n`).join('')}  kubeconfig.conf: ""\nkind: ConfigMap\nmetadata: {name: kube-proxy}\n`;
+  const read = (text: string): ReturnType<typeof readConfig> => readConfig(new TextFile('cm.yaml', text));
+
+  test('its configuration is read, and errors point into the file', () => {
+    const { config, diagnostics } = read(
+      configMap('|-', ...head.trim().split('\n'), 'ipvs:', '  scheduler: sh', '  stritARP: yes'),
+    );
+    expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
+    expect(describe(diagnostics)).toEqual([
+      '8:7 warning: kube-proxy ignores "stritARP", for its configuration has no such field: is it strictARP? [unknown-field]',
+    ]);
+    expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
+  });
+
+  test('bad YAML inside it', () => {
+    expect(describe(read(configMap('|', 'mode: ipvs', '\tx: 1')).diagnostics)).toEqual([
+      '5:5 error: a tab is used for indentation: YAML takes spaces only [yaml-tab]',
+    ]);
+  });
+
+  test('as JSON, errors point at the key that holds it', () => {
+    const text = JSON.stringify(
+      { apiVersion: 'v1', kind: 'ConfigMap', data: { 'config.conf': `${head}nope: 1\n` } },
+      null,
+      2,
+    );
+    expect(describe(read(text).diagnostics)).toEqual([
+      '5:20 warning: kube-proxy ignores "nope", for its configuration has no such field [unknown-field]',
+    ]);
+  });
+
+  test('a file that holds none, and one that holds two', () => {
+    expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
+      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one in config.conf [no-config]',
+    ]);
+    expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
+      '4:1 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',
+    ]);
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+
+// What sigs.k8s.io/yaml 1.6 (go.yaml.in/yaml/v2) makes of plain scalars.
+test.each([
+  ['yes', true],
+  ['Off', false],
+  ['y', true],
+  ['N', false],
+  ['yEs', 'yEs'],
+  ['~', null],
+  ['Null', null],
+  ['010', 8],
+  ['0o10', 8],
+  ['08', 8],
+  ['0x1F', 31],
+  ['0b11', 3],
+  ['-0b11', -3],
+  ['1_000', 1000],
+  ['+12', 12],
+  ['1e3', 1000],
+  ['.5', 0.5],
+  ['1.', 1],
+  ['1:20', '1:20'],
+  ['1:2:3:4:5:6:7:8', '1:2:3:4:5:6:7:8'],
+  ['10.96.0.1', '10.96.0.1'],
+  ['2001-12-14', '2001-12-14'],
+  ['1e', '1e'],
+  ['.', '.'],
+  ['"yes"', 'yes'],
+  ["'010'", '010'],
+  ['!!str yes', 'yes'],
+  ['!!str 010', '010'],
+  ['!!int 5', 5],
+])('%s', (text, value) => {
+  expect(parseYamlValue(`a: ${text}\n`)).toEqual({ kind: 'value', value: { a: value } });
+});
+
+test('keys are texts', () => {
+  expect(parseYamlValue('on: 1\n8080: 2\n')).toEqual({ kind: 'value', value: { true: 1, '8080': 2 } });
+});
+
+test('merge keys', () => {
+  expect(parseYamlValue('a: &a {x: 1, z: 2}\nb: {<<: *a, z: 3}\n')).toEqual({
+    kind: 'value',
+    value: { a: { x: 1, z: 2 }, b: { x: 1, z: 3 } },
+  });
+});
