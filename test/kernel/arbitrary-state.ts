@@ -41,7 +41,10 @@ const text = fc.oneof(
 
 /** With the key where it is true, without it where it is false: the parsers leave it out. */
 function negatable<T extends object>(arg: fc.Arbitrary<T>): fc.Arbitrary<T & { negated?: true }> {
-  return fc.tuple(arg, fc.boolean()).map(([value, negated]) => (negated ? { ...value, negated } : value));
+  return fc.oneof(
+    arg,
+    arg.map((value) => Object.assign({ negated: true as const }, value)),
+  );
 }
 
 function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {

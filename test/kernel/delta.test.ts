@@ -13,6 +13,7 @@ import type { Rule, Tables } from '../../src/kernel/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables-rule.ts';
+import type { IpSet } from '../../src/kernel/ipset.ts';
 import { diffSets, formatSetsDelta } from '../../src/kernel/ipset-delta.ts';
 import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs-delta.ts';
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
@@ -63,7 +64,7 @@ describe('a delta', () => {
         const shuffled: KernelState = {
           ...a,
           iptables: Object.fromEntries(Object.entries(a.iptables).map(([family, all]) => [family, reverseChains(all)])),
-          sets: a.sets.toReversed().map((set) => ({ ...set, hashSize: 4096, entries: set.entries.toReversed() })),
+          sets: a.sets.toReversed().map(reverseEntries),
           virtualServers: a.virtualServers.toReversed(),
           links: a.links.toReversed().map(({ name, addresses }) => ({ name, addresses: addresses.toReversed() })),
           modules: a.modules.toReversed(),
@@ -80,7 +81,7 @@ function kindsOf(delta: KernelDelta): string[] {
 }
 
 function reverseChains(all: Tables): Tables {
-  return Object.fromEntries(Object.entries(all).map(([table, chains]) => [table, new Map([...chains].reverse())]));
+  return Object.fromEntries(Object.entries(all).map(([table, ofTable]) => [table, new Map([...ofTable].reverse())]));
 }
 
 describe("a delta's text does in the tool what the delta says", () => {
@@ -98,11 +99,10 @@ describe("a delta's text does in the tool what the delta says", () => {
   test('iptables-restore leaves the rules of other people in the chains of the kernel', () => {
     fc.assert(
       fc.property(fc.array(rules('ipv4'), { maxLength: 4 }), states, states, (foreign, a, b) => {
-        const owned = (state: KernelState): Tables => restrictState(state, kubeOwner).iptables.ipv4 ?? {};
         const other = foreign.filter((rule) => !/-[jg] KUBE-/.test(ruleMeaning(rule))).map(ruleMeaning);
         const kernel = loadTables(owned(a));
         const input = kernel.get('filter INPUT') ?? [];
-        kernel.set('filter INPUT', [...other, ...input]);
+        kernel.setWith('filter INPUT', [...other, ...input]);
         runIptablesRestore(kernel, formatTablesDelta(diffTables(owned(a), owned(b))));
         const left = kernel.get('filter INPUT') ?? [];
         expect(left.filter((rule) => !/-[jg] KUBE-/.test(rule))).toEqual(other);
@@ -174,8 +174,17 @@ describe("a delta's text does in the tool what the delta says", () => {
     });
     expect(formatTablesDelta(diffTables(from, to))).toBe(
       [
-        ...['*filter', ':B - [0:0]', ':NEW - [0:0]', ':GONE - [0:0]', '-A B -d 10.0.0.1 -j DROP', '-A NEW -j A'],
-        ...['-D INPUT -j GONE', '-I INPUT 1 -j NEW', '-X GONE', 'COMMIT', ''],
+        '*filter',
+        ':B - [0:0]',
+        ':NEW - [0:0]',
+        ':GONE - [0:0]',
+        '-A B -d 10.0.0.1 -j DROP',
+        '-A NEW -j A',
+        '-D INPUT -j GONE',
+        '-I INPUT 1 -j NEW',
+        '-X GONE',
+        'COMMIT',
+        '',
       ].join('\n'),
     );
   });
@@ -200,23 +209,40 @@ describe("a delta's text does in the tool what the delta says", () => {
   });
 
   test('entries that ipset prints in another form are the same', () => {
-    const set = (value: string) => ({ name: 'S', type: 'hash:ip,port,net', entries: [{ value }] });
-    expect(diffSets([set('10.0.0.1,tcp:80,10.0.0.5')], [set('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
-    expect(diffSets([set('fd00::1,tcp:80,fd00::5')], [set('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
+    expect(diffSets([setWith('10.0.0.1,tcp:80,10.0.0.5')], [setWith('10.0.0.1,tcp:80,10.0.0.5/32')])).toEqual([]);
+    expect(diffSets([setWith('fd00::1,tcp:80,fd00::5')], [setWith('fd00::0:1,tcp:80,fd00::5/128')])).toEqual([]);
   });
 
   test('timeouts that are 0 stay as they are', () => {
-    const of = (tcp: number): KernelState => ({ ...emptyState, ipvsTimeouts: { tcp, tcpFin: 0, udp: 300 } });
-    expect(diffStates(of(900), of(0)).ipvsTimeouts).toBeUndefined();
-    expect(applyDelta(of(900), diffStates(of(900), of(600))).ipvsTimeouts).toEqual({ tcp: 600, tcpFin: 0, udp: 300 });
+    expect(diffStates(withTimeout(900), withTimeout(0)).ipvsTimeouts).toBeUndefined();
+    expect(applyDelta(withTimeout(900), diffStates(withTimeout(900), withTimeout(600))).ipvsTimeouts).toEqual({
+      tcp: 600,
+      tcpFin: 0,
+      udp: 300,
+    });
   });
 });
 
 function chains(all: Readonly<Record<string, readonly string[]>>): Tables {
-  const read = (text: string): Rule => parseRule(text) ?? { args: [] };
   return {
-    filter: new Map(Object.entries(all).map(([name, list]) => [name, { name, rules: list.map(read) }])),
+    filter: new Map(Object.entries(all).map(([name, list]) => [name, { name, rules: list.map(readRule) }])),
   };
+}
+
+function readRule(text: string): Rule {
+  return parseRule(text) ?? { args: [] };
+}
+
+function reverseEntries(set: IpSet): IpSet {
+  return { ...set, hashSize: 4096, entries: set.entries.toReversed() };
+}
+
+function setWith(value: string): IpSet {
+  return { name: 'S', type: 'hash:ip,port,net', entries: [{ value }] };
+}
+
+function withTimeout(tcp: number): KernelState {
+  return { ...emptyState, ipvsTimeouts: { tcp, tcpFin: 0, udp: 300 } };
 }
 
 const isKube = (name: string): boolean => name.startsWith('KUBE-');
@@ -228,3 +254,7 @@ const kubeOwner = {
   address: () => true,
   sysctl: () => true,
 };
+
+function owned(state: KernelState): Tables {
+  return restrictState(state, kubeOwner).iptables.ipv4 ?? {};
+}

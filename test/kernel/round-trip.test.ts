@@ -88,7 +88,11 @@ describe('any text can be read', () => {
   const words = fc.constantFrom(
     ...'*nat *filter :X - [0:0] -A -I X 1 ! -s -m mark comment --comment " recent --name -j MARK COMMIT'.split(' '),
     ...'create add hash:ip family -t 10.0.0.1:80 [::1]:80 -r -w -p -b link addr dev kube-ipvs0 = \\ {} ['.split(' '),
-    ...['__proto__', '\r', '\0', '\n', '\n'],
+    '__proto__',
+    '\r',
+    '\0',
+    '\n',
+    '\n\n',
   );
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 60 }),

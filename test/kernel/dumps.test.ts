@@ -1,0 +1,188 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { diffStates } from '../../src/kernel/delta.ts';
+import type { Tables } from '../../src/kernel/iptables.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
+import { parseIpsetSave } from '../../src/kernel/ipset.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link.ts';
+import { restrictState } from '../../src/kernel/restrict.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import type { UnreadLine } from '../../src/kernel/unread-line.ts';
+
+const dumps = join(import.meta.dirname, '../../fixtures/dumps');
+
+function readText(folder: string, name: string): string {
+  const path = join(dumps, folder, name);
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}
+
+/** kube-proxy's part of a node. Its canary chains only tell it when somebody flushes the tables. */
+const kubeProxy = {
+  chain: (name: string) => name.startsWith('KUBE-') && name !== 'KUBE-PROXY-CANARY',
+  set: (name: string) => name.startsWith('KUBE-'),
+  virtualServer: () => true,
+  link: (name: string) => name === 'kube-ipvs0',
+  address: () => true,
+  sysctl: () => true,
+};
+
+interface Reading {
+  readonly state: KernelState;
+  readonly unread: readonly UnreadLine[];
+}
+
+function readState(names: { v4: string; v6: string; sets: string; servers: string }, links: Reading['state']['links']) {
+  return (folder: string): Reading => {
+    const v4 = parseIptablesSave(readText(folder, names.v4));
+    const v6 = parseIptablesSave(readText(folder, names.v6));
+    const sets = parseIpsetSave(readText(folder, names.sets));
+    const servers = parseIpvsadm(readText(folder, names.servers));
+    return {
+      state: {
+        ...emptyState,
+        iptables: { ipv4: v4.tables, ipv6: v6.tables },
+        sets: sets.sets,
+        virtualServers: servers.virtualServers,
+        links,
+      },
+      unread: [...v4.unread, ...v6.unread, ...sets.unread, ...servers.unread],
+    };
+  };
+}
+
+function readDump(folder: string): Reading {
+  const json = readText(folder, 'ip-addr.json');
+  const links = json === '' ? { links: [], unread: [] } : parseIpAddrJson(json);
+  const names = { v4: 'iptables-save', v6: 'ip6tables-save', sets: 'ipset-save', servers: 'ipvsadm-save' };
+  const { state, unread } = readState(names, links.links)(folder);
+  return { state, unread: [...unread, ...links.unread] };
+}
+
+function readLoaded(folder: string): Reading {
+  const links = parseIpBatch(readText(folder, 'loaded/ip.batch'));
+  const names = {
+    v4: 'loaded/iptables.restore',
+    v6: 'loaded/ip6tables.restore',
+    sets: 'loaded/ipset.restore',
+    servers: 'loaded/ipvsadm.restore',
+  };
+  const { state, unread } = readState(names, links.links)(folder);
+  return { state, unread: [...unread, ...links.unread] };
+}
+
+function countRules(tables: Tables | undefined): number {
+  return Object.values(tables ?? {}).reduce(
+    (sum, chains) => sum + [...chains.values()].reduce((rules, chain) => rules + chain.rules.length, 0),
+    0,
+  );
+}
+
+describe('a dump of a node that kube-proxy programmed', () => {
+  const folders = readdirSync(dumps).filter((name) => existsSync(join(dumps, name, 'loaded')));
+
+  test.each(folders)('%s reads without a remainder, and is what was loaded', (folder) => {
+    const dump = readDump(folder);
+    const loaded = readLoaded(folder);
+    expect([...dump.unread, ...loaded.unread]).toEqual([]);
+    expect(countRules(loaded.state.iptables.ipv4)).toBeGreaterThan(10);
+    const node = restrictState(dump.state, kubeProxy);
+    expect(diffStates(node, loaded.state)).toEqual(diffStates(emptyState, emptyState));
+    expect(diffStates(loaded.state, node)).toEqual(diffStates(emptyState, emptyState));
+  });
+
+  test('says which options the scheduler has', () => {
+    const { state } = readDump('kube-proxy-ipvs-scheduler-mh');
+    expect(state.virtualServers.map(({ scheduler, schedulerFlags }) => [scheduler, schedulerFlags])).toEqual([
+      ['mh', ['flag-2']],
+    ]);
+  });
+
+  test('holds the addresses of all links, kube-ipvs0 without its kind', () => {
+    const { state } = readDump('kube-proxy-ipvs-dual-stack-nodeport');
+    expect(state.links.find(({ name }) => name === 'kube-ipvs0')).toEqual({
+      name: 'kube-ipvs0',
+      addresses: [
+        { family: 'ipv4', address: '10.96.7.7', prefixLength: 32 },
+        { family: 'ipv6', address: 'fd00:10:96::77', prefixLength: 128 },
+      ],
+    });
+    expect(state.links.map(({ name }) => name)).toContain('lo');
+  });
+});
+
+describe('what other people have on a node', () => {
+  test('is kept: rules with the words that kpc does not know', () => {
+    const { state, unread } = readDump('foreign-nft');
+    expect(unread).toEqual([]);
+    const rules = state.iptables.ipv4?.filter?.get('CHAIN2')?.rules ?? [];
+    const kept = rules.flatMap(({ args }) =>
+      args.flatMap((arg) => (arg.kind === 'other' ? [arg.words.join(' ')] : [])),
+    );
+    expect(kept).toEqual([
+      '-m icmp --icmp-type 8',
+      '--tcp-flags FIN,SYN,RST,ACK SYN',
+      '-m state --state NEW',
+      '-m addrtype --src-type LOCAL --dst-type LOCAL',
+      '-f',
+      '-m multiport --dports 80,443',
+      '-m limit --limit 5/min',
+      '--tcp-flags SYN,RST SYN',
+      '-m tcpmss --mss 1400:1500',
+      '-m iprange ! --src-range 10.0.0.1-10.0.0.9',
+    ]);
+    expect(
+      rules.flatMap(({ args }) => args.filter((arg) => arg.kind === 'jump' && arg.target.kind === 'other')),
+    ).toEqual([
+      { kind: 'jump', target: { kind: 'other', words: ['LOG', '--log-prefix', 'cni "drop": '] } },
+      { kind: 'jump', target: { kind: 'other', words: ['LOG'] } },
+    ]);
+    expect(state.iptables.ipv4?.filter?.get('FORWARD')).toEqual({ name: 'FORWARD', policy: 'DROP', rules: [] });
+  });
+
+  test('means the same in both variants of iptables', () => {
+    const nft = readDump('foreign-nft').state;
+    const legacy = readDump('foreign-legacy').state;
+    const [changed, ...more] = diffStates(nft, legacy).iptables.ipv4 ?? [];
+    expect(more).toEqual([]);
+    // iptables-nft refuses a rule that can match nothing, which the legacy variant takes.
+    expect(changed?.changes.map(({ kind }) => kind)).toEqual(['write-chain']);
+    expect(countRules(legacy.iptables.ipv4)).toBe(countRules(nft.iptables.ipv4) + 1);
+    expect(diffStates(nft, legacy).iptables.ipv6).toBeUndefined();
+  });
+
+  test('is kept: sets with options of their own', () => {
+    const { state } = readDump('foreign-nft');
+    const find = (name: string) => state.sets.find((set) => set.name === name);
+    expect(find('T')).toEqual({
+      ...{ name: 'T', type: 'hash:ip', family: 'inet', hashSize: 1024, maxElements: 10 },
+      options: ['timeout', '300', 'counters', 'comment', 'skbinfo'],
+      entries: [
+        { value: '10.0.0.8', options: ['timeout', '299', 'packets', '0', 'bytes', '0', 'comment', '"a b # c"'] },
+      ],
+    });
+    expect(find('L')).toEqual({ name: 'L', type: 'list:set', options: ['size', '8'], entries: [{ value: 'T' }] });
+    expect(find('ND')?.entries).toEqual([
+      { value: '10.0.0.0/8,eth0' },
+      { value: '10.1.0.0/16,eth0', options: ['nomatch'] },
+    ]);
+  });
+
+  test('is kept or reported: IPVS services with options, and by firewall mark', () => {
+    const { state, unread } = readDump('foreign-legacy');
+    expect(unread.map(({ text, reason }) => `${text}: ${reason}`)).toEqual([
+      '-A -f 5 -s rr: a firewall-mark service, which kube-proxy does not make',
+      '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: a firewall-mark service, which kube-proxy does not make',
+      '-A -f 6 -6 -s rr: a firewall-mark service, which kube-proxy does not make',
+    ]);
+    expect(state.virtualServers.map(({ port, options }) => [port, ...(options ?? [])].join(' '))).toEqual([
+      ...['80', '80', '80', '81', '81 -M 255.255.255.0 -o', '82', '83', '84', '85 --pe sip', '80', '81 -M 64'],
+    ]);
+    expect(state.virtualServers[0]?.realServers.map(({ forwarding, options }) => [forwarding, options])).toEqual([
+      ['masquerade', undefined],
+      ['tunnel', ['--tun-type', 'gue', '--tun-port', '6080', '--tun-nocsum']],
+      ['masquerade', undefined],
+    ]);
+  });
+});
