@@ -28,7 +28,7 @@ export interface ServicePortPlan {
 }
 
 /** Where the packets of one side go. */
-export interface TrafficPath {
+interface TrafficPath {
   /** The chain that spreads them over endpoints; there only where nothing is refused. */
   readonly policyChain: string;
   /** Undefined where there are endpoints for them. */
@@ -36,7 +36,7 @@ export interface TrafficPath {
 }
 
 /** How table filter turns away packets that no endpoint takes. */
-export interface Refusal {
+interface Refusal {
   readonly comment: string;
   readonly verdict: RuleArg;
 }

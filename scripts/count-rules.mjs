@@ -1,0 +1,189 @@
+// Counts what the built program writes for clusters of growing size in both modes, and writes docs/rule-counts.md and
+// docs/rule-counts.svg. Run it by `npm run rule-counts`.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const serviceCounts = [1, 10, 100, 1000, 5000];
+const endpointsPerService = 10;
+const modes = ['iptables', 'ipvs'];
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-rule-counts-'));
+
+/** What each mode programs for that many Services. */
+function countRow(services) {
+  const cluster = join(scratch, 'cluster.json');
+  writeFileSync(cluster, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: makeCluster(services) }));
+  const [iptables, ipvs] = modes.map((mode) => {
+    const out = join(scratch, mode);
+    const args = ['compile', '-f', cluster, '--cluster-cidr', '10.0.0.0/8', '--proxy-mode', mode, '-o', out];
+    execFileSync(process.execPath, [join(root, 'dist', 'kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    return {
+      rules: countLines(join(out, 'iptables.restore'), /^-[AI] /),
+      chains: countLines(join(out, 'iptables.restore'), /^:/),
+      virtualServers: countLines(join(out, 'ipvsadm.restore'), /^-A /),
+      realServers: countLines(join(out, 'ipvsadm.restore'), /^-a /),
+      setEntries: countLines(join(out, 'ipset.restore'), /^add /),
+    };
+  });
+  return { services, iptables, ipvs };
+}
+
+/** How many lines of the file match; none where mode iptables has no such file. */
+function countLines(path, pattern) {
+  if (!existsSync(path)) return 0;
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((each) => pattern.test(each)).length;
+}
+
+/** Services of one TCP port, with their endpoints on as many nodes, and the node to compile for. */
+function makeCluster(services) {
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-0' },
+    status: { addresses: [{ type: 'InternalIP', address: '192.168.0.1' }] },
+  };
+  return [node, ...Array.from({ length: services }, (_, i) => makeService(i)).flat()];
+}
+
+function makeService(index) {
+  const name = `service-${index}`;
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { clusterIP: address('172.20', index), ports: [{ port: 80, targetPort: 8080 }], selector: { app: name } },
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      ports: [{ port: 8080 }],
+      endpoints: Array.from({ length: endpointsPerService }, (_, i) => ({
+        addresses: [address(`10.${i}`, index)],
+        nodeName: `node-${i}`,
+      })),
+    },
+  ];
+}
+
+/** The address of that number in a network of the first two bytes. */
+function address(network, number) {
+  return `${network}.${Math.floor(number / 250)}.${(number % 250) + 1}`;
+}
+
+function formatPage(rows) {
+  const header = [
+    'Services',
+    'iptables mode: iptables rules',
+    'iptables mode: chains',
+    'IPVS mode: iptables rules',
+    'IPVS mode: virtual servers',
+    'IPVS mode: real servers',
+    'IPVS mode: set entries',
+  ];
+  const body = rows.map(({ services, iptables, ipvs }) =>
+    [services, iptables.rules, iptables.chains, ipvs.rules, ipvs.virtualServers, ipvs.realServers, ipvs.setEntries].map(
+      (count) => count.toLocaleString('en'),
+    ),
+  );
+  return `# Rules against Services
+
+What \`kpc compile\` writes for one node and IPv4, for Services of one port and type ClusterIP with
+${endpointsPerService} endpoints each. In iptables mode each Service and each endpoint has rules of its own, and a packet that opens a
+connection is compared with one rule a Service until one matches. In IPVS mode the rules match sets and stay the same;
+what grows are tables that the kernel looks things up in by hash.
+
+${formatTable(header, body)}
+![iptables rules against Services in both modes, on logarithmic axes](rule-counts.svg)
+
+Written by \`npm run rule-counts\`.
+`;
+}
+
+/** A Markdown table of numbers, its columns as wide as they need to be. */
+function formatTable(header, body) {
+  const widths = header.map((title, i) => Math.max(title.length, ...body.map((row) => row[i].length)));
+  const rule = widths.map((width) => `${'-'.repeat(width - 1)}:`);
+  return [header, rule, ...body]
+    .map((row) => `| ${row.map((cell, i) => cell.padStart(widths[i])).join(' | ')} |\n`)
+    .join('');
+}
+
+/** The area of the plot in the picture, and the powers of ten that its axes end at. */
+const area = { left: 90, right: 600, top: 60, bottom: 360, services: 4, rules: 6 };
+
+/** Rules against Services as an SVG plot, both axes logarithmic. */
+function formatPlot(rows) {
+  const middle = (area.left + area.right) / 2;
+  return `${[
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 430" font-family="sans-serif" font-size="15">',
+    '<title>iptables rules against Services, in iptables mode and in IPVS mode</title>',
+    '<rect width="640" height="430" fill="#ffffff"/>',
+    text(area.left, 32, `iptables rules on a node, ${endpointsPerService} endpoints a Service`, 'font-size="18"'),
+    ...powersOfTen(area.services).flatMap((services) => [
+      line(x(services), area.top, x(services), area.bottom),
+      text(x(services), area.bottom + 22, services.toLocaleString('en'), 'text-anchor="middle"'),
+    ]),
+    ...powersOfTen(area.rules).flatMap((rules) => [
+      line(area.left, y(rules), area.right, y(rules)),
+      text(area.left - 10, y(rules) + 5, rules.toLocaleString('en'), 'text-anchor="end"'),
+    ]),
+    text(middle, area.bottom + 52, 'Services', 'text-anchor="middle"'),
+    ...formatSeries(rows, 'iptables', 'iptables mode', '#b34700'),
+    ...formatSeries(rows, 'ipvs', 'IPVS mode', '#005a9c'),
+    '</svg>',
+  ].join('\n')}\n`;
+}
+
+/** The points of one mode, joined by a line, with the last of them in words. */
+function formatSeries(rows, mode, name, colour) {
+  const points = rows.map((row) => `${x(row.services)},${y(row[mode].rules)}`);
+  const last = rows.at(-1);
+  const words = `${name}: ${last[mode].rules.toLocaleString('en')} rules`;
+  return [
+    `<polyline points="${points.join(' ')}" fill="none" stroke="${colour}" stroke-width="3"/>`,
+    ...rows.map((row) => `<circle cx="${x(row.services)}" cy="${y(row[mode].rules)}" r="5" fill="${colour}"/>`),
+    text(
+      x(last.services) - 12,
+      y(last[mode].rules) - 14,
+      words,
+      `text-anchor="end" font-weight="bold" fill="${colour}"`,
+    ),
+  ];
+}
+
+function x(services) {
+  return Math.round(area.left + (Math.log10(services) / area.services) * (area.right - area.left));
+}
+
+function y(rules) {
+  return Math.round(area.bottom - (Math.log10(rules) / area.rules) * (area.bottom - area.top));
+}
+
+function powersOfTen(last) {
+  return Array.from({ length: last + 1 }, (_, i) => 10 ** i);
+}
+
+function line(x1, y1, x2, y2) {
+  return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="#d5d8dc"/>`;
+}
+
+function text(left, base, words, attributes) {
+  return `<text x="${left}" y="${base}" ${attributes}>${words}</text>`;
+}
+
+try {
+  const rows = serviceCounts.map(countRow);
+  mkdirSync(join(root, 'docs'), { recursive: true });
+  writeFileSync(join(root, 'docs', 'rule-counts.md'), formatPage(rows));
+  writeFileSync(join(root, 'docs', 'rule-counts.svg'), formatPlot(rows));
+} finally {
+  rmSync(scratch, { recursive: true });
+}
