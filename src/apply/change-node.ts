@@ -209,12 +209,20 @@ async function settle(
     after = await look(session.host, request, owned, after.plan.draining);
   }
   if (isEmptyPlan(after.plan) || onlyDrains(after.plan)) return after.plan.draining;
-  const steps = listSteps(after.plan).map(describeStep);
   throw new Failure(
     'wrong-result',
-    `the tools reported no failure, but the node is not as it should be; still to do: ${steps.join('; ')}`,
+    `the tools reported no failure, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
     'see whether another program (a kube-proxy, a firewall manager) changes the same rules, and apply again',
   );
+}
+
+/** What a plan would do, cut short: the first lines tell what kind of thing went wrong. */
+function describeRest(plan: Plan): string {
+  const lines = listSteps(plan).flatMap((step) => [
+    describeStep(step),
+    ...(step.kind === 'restore' ? step.input.trimEnd().split('\n') : []).map((line) => `  ${line}`),
+  ]);
+  return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
 }
 
 /** Whether all that is left is to delete real servers whose connections have ended. */

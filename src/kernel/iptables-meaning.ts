@@ -99,8 +99,11 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
     case 'address-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
-    case 'ipvs':
-      return { ...arg, address: canonicalHost(arg.address), protocol: arg.protocol.toLowerCase() };
+    case 'ipvs': {
+      // iptables-save prints the number.
+      const protocol = protocolNames.get(arg.protocol.toLowerCase()) ?? arg.protocol.toLowerCase();
+      return { ...arg, address: canonicalHost(arg.address), protocol };
+    }
     case 'statistic':
       return { kind: 'statistic', probability: storedProbability(arg.probability) };
     case 'jump':
