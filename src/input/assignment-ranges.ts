@@ -9,36 +9,37 @@ export interface RangeFlags {
   readonly serviceNodePortRange?: string | undefined;
 }
 
-/** The ranges that the flags name, and what is wrong with them; not to be used when there is an error. */
-export function readAssignmentRanges(flags: RangeFlags): {
+/** Ranges with what is wrong with the flags they came from; not to be used when there is an error. */
+export interface ParsedRanges {
   readonly ranges: AssignmentRanges;
   readonly diagnostics: readonly Diagnostic[];
-} {
-  const diagnostics: Diagnostic[] = [];
-  const error = (text: string) => diagnostics.push({ severity: 'error', code: 'bad-range', text });
+}
 
-  const texts = (flags.serviceClusterIpRange ?? '').split(',').filter((text) => text !== '');
-  const clusterIPs = texts.flatMap((text) => {
-    const network = parseNetwork(text.trim());
-    if (!network) error(`--service-cluster-ip-range ${quote(text)}: write a CIDR such as 10.96.0.0/12`);
-    return network ?? [];
-  });
-  if (new Set(clusterIPs.map(({ family }) => family)).size < clusterIPs.length) {
-    error('--service-cluster-ip-range names two networks of one family: write one, or one of each family');
+/** Reads --service-cluster-ip-range (one network, or one of each family) and --service-node-port-range. */
+export function parseAssignmentRanges({ serviceClusterIpRange, serviceNodePortRange }: RangeFlags): ParsedRanges {
+  const diagnostics: Diagnostic[] = [];
+  const refuse = (text: string): void => {
+    diagnostics.push({ severity: 'error', code: 'bad-range', text });
+  };
+  const texts = serviceClusterIpRange === undefined ? [] : serviceClusterIpRange.split(',');
+  const clusterIPs = texts.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  if (clusterIPs.length < texts.length || new Set(clusterIPs.map(({ family }) => family)).size < texts.length) {
+    const example = 'write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112';
+    refuse(`--service-cluster-ip-range is ${quote(serviceClusterIpRange ?? '')}: ${example}`);
   }
-  const ports = flags.serviceNodePortRange;
-  const nodePorts = ports === undefined ? undefined : readPortRange(ports);
-  if (ports !== undefined && !nodePorts) {
-    error(`--service-node-port-range ${quote(ports)}: write two port numbers such as 30000-32767`);
+  const nodePorts = serviceNodePortRange === undefined ? undefined : parsePortRange(serviceNodePortRange);
+  if (serviceNodePortRange !== undefined && !nodePorts) {
+    const example = 'write the first and the last port, such as 30000-32767';
+    refuse(`--service-node-port-range is ${quote(serviceNodePortRange)}: ${example}`);
   }
   return { ranges: { clusterIPs, nodePorts }, diagnostics };
 }
 
-/** "first-last", or "first+more" as kube-apiserver takes it too. */
-function readPortRange(text: string): PortRange | undefined {
-  const match = /^(\d{1,5})([-+])(\d{1,5})$/.exec(text.trim());
+/** "30000-32767", or "30000+2767" with the size less one, as kube-apiserver takes it. */
+function parsePortRange(text: string): PortRange | undefined {
+  const match = /^\s*(\d{1,5})\s*([-+])\s*(\d{1,5})\s*$/.exec(text);
   if (!match) return undefined;
   const first = Number(match[1]);
   const last = match[2] === '+' ? first + Number(match[3]) : Number(match[3]);
-  return first >= 1 && first <= last && last <= 65_535 ? { first, last } : undefined;
+  return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }

@@ -134,13 +134,13 @@ test('the choice hangs on the set of Services alone, is free and in range, and h
       fc.uniqueArray(spec, { selector: ({ name }) => name, minLength: 1, maxLength: 40 }),
       fc.nat(),
       (specs, seed) => {
-        const made = specs.flatMap(({ name, policy, given }) => {
+        const bodies = specs.map(({ policy, given }) => {
           const clusterIP = given === undefined ? {} : { clusterIP: `10.96.${given >> 8}.${given & 255}` };
-          const body = { type: 'NodePort', ipFamilyPolicy: policy, ...clusterIP, ...port };
-          return services(body).map(({ object, source }) => ({
-            object: { ...object, metadata: { ...object.metadata, name } },
-            source,
-          }));
+          return { type: 'NodePort', ipFamilyPolicy: policy, ...clusterIP, ...port };
+        });
+        const made = services(...bodies).map(({ object, source }, i) => {
+          const metadata = { ...object.metadata, name: specs[i]?.name ?? '' };
+          return { object: { metadata, spec: object.spec, ingress: object.ingress }, source };
         });
         const shuffled = made.toSorted((a, b) => scramble(a, seed) - scramble(b, seed));
         const assign = (all: typeof made): Assignment => assignAddresses(all, { clusterIPs: range, nodePorts });

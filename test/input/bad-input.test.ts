@@ -8,6 +8,11 @@ import { describe, diagnose, service } from './diagnose.ts';
 const nameShape =
   'a name is lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends';
 
+/** What is wrong with a Service that has a cluster address and these lines of spec, which start at line 6. */
+function wrongWith(lines: readonly string[]): string[] {
+  return diagnose(service('clusterIP: 10.96.0.1', ...lines));
+}
+
 suite('what is not YAML', () => {
   test('prose with a colon too many', () => {
     expect(diagnose('kind: Service: yes\n')).toEqual([
@@ -73,71 +78,66 @@ suite('what is no Kubernetes object', () => {
 });
 
 suite('Services', () => {
-  const bad = (lines: readonly string[], ...messages: string[]): void => {
-    expect(diagnose(service('clusterIP: 10.96.0.1', ...lines))).toEqual(messages);
-  };
-
   test('port 70000', () => {
-    bad(['ports:', '- port: 70000'], '7:11 error: port 70000: a port is a number from 1 to 65535 [bad-port]');
+    expect(wrongWith(['ports:', '- port: 70000'])).toEqual([
+      '7:11 error: port 70000: a port is a number from 1 to 65535 [bad-port]',
+    ]);
   });
 
   test('a port in quotes', () => {
-    bad(['ports:', '- port: "80"'], '7:11 error: port is a text, "80": write 80 without quotes [bad-port]');
+    expect(wrongWith(['ports:', '- port: "80"'])).toEqual([
+      '7:11 error: port is a text, "80": write 80 without quotes [bad-port]',
+    ]);
   });
 
   test('no port', () => {
-    bad(
-      ['ports:', '- name: http'],
+    expect(wrongWith(['ports:', '- name: http'])).toEqual([
       '7:5 error: ports[0] has no port: a port is a number from 1 to 65535 [missing-field]',
-    );
+    ]);
   });
 
   test('protocol "tcp"', () => {
-    bad(['ports:', '- {port: 80, protocol: tcp}'], '7:26 error: protocol is "tcp": write TCP [bad-protocol]');
+    expect(wrongWith(['ports:', '- {port: 80, protocol: tcp}'])).toEqual([
+      '7:26 error: protocol is "tcp": write TCP [bad-protocol]',
+    ]);
   });
 
   test('a protocol that is none', () => {
-    bad(
-      ['ports:', '- {port: 80, protocol: ICMP}'],
+    expect(wrongWith(['ports:', '- {port: 80, protocol: ICMP}'])).toEqual([
       '7:26 error: protocol is "ICMP": write TCP, UDP or SCTP [bad-protocol]',
-    );
+    ]);
   });
 
   test('a nodePort where the type has none', () => {
-    bad(
-      ['ports: [{port: 80, nodePort: 30080}]'],
+    expect(wrongWith(['ports: [{port: 80, nodePort: 30080}]'])).toEqual([
       '6:32 error: a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out [bad-type]',
-    );
+    ]);
   });
 
   test('ports that are there twice', () => {
-    bad(
-      ['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'],
+    expect(wrongWith(['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'])).toEqual([
       '8:12 error: name a is that of ports[0] too [duplicate-port]',
       '9:21 error: port 80/TCP is that of ports[0] too [duplicate-port]',
-    );
+    ]);
   });
 
   test('an address that is none, and one with a prefix length', () => {
-    bad(
-      ['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'],
+    expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
       '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address [bad-address]',
       '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
-    );
+    ]);
   });
 
   test('a source range that is an address', () => {
-    bad(
-      ['ports: [{port: 80}]', 'loadBalancerSourceRanges: [" 10.0.0.0/8 ", 192.0.2.1]'],
+    expect(wrongWith(['ports: [{port: 80}]', 'loadBalancerSourceRanges: [" 10.0.0.0/8 ", 192.0.2.1]'])).toEqual([
       '7:46 error: loadBalancerSourceRanges[1] "192.0.2.1" is not a network: write 192.0.2.1/32 for this one address [bad-cidr]',
-    );
+    ]);
   });
 
   test('texts that YAML takes for something else', () => {
-    bad(
-      ['ports:', '- name: on', '  port: 80'],
+    expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
       '7:11 error: name is true, not a text: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
-    );
+    ]);
   });
 
   test('cluster addresses that contradict each other', () => {

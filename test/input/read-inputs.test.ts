@@ -16,10 +16,20 @@ const json = (name: string): unknown => ({
   spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] },
 });
 
-suite('what holds the objects', () => {
-  const names = (text: string, file?: string): string[] =>
-    collect(text, file).services.map(({ object }) => object.metadata.name);
+const names = (text: string, file?: string): string[] =>
+  collect(text, file).services.map(({ object }) => object.metadata.name);
 
+const at = (text: string, name: string, path: readonly (string | number)[]): unknown => {
+  const { line, column } = collect(text, name).services.at(-1)?.source.place(path).locate() ?? {};
+  return `${line}:${column}`;
+};
+
+const clusterIPsOf = (...lines: string[]): unknown => {
+  const { clusterIP, clusterIPs } = collect(service(...lines, 'ports: [{port: 80}]')).services[0]?.object.spec ?? {};
+  return { clusterIP, clusterIPs };
+};
+
+suite('what holds the objects', () => {
   test('many YAML documents, with comments, directives and ends', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => service('ports: [{port: 1}]').replace('web', name));
     expect(names(`# head\n%YAML 1.1\n---\n${a}...\n# between\n--- # a comment\n${b}---\n---\n${c}`)).toEqual([
@@ -103,15 +113,10 @@ suite('defaults', () => {
   });
 
   test('clusterIP and clusterIPs from each other', () => {
-    const spec = (...lines: string[]): unknown => {
-      const { clusterIP, clusterIPs } =
-        collect(service(...lines, 'ports: [{port: 80}]')).services[0]?.object.spec ?? {};
-      return { clusterIP, clusterIPs };
-    };
     const one = { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1'] };
-    expect(spec('clusterIP: 10.96.0.1')).toEqual(one);
-    expect(spec('clusterIPs: [10.96.0.1]')).toEqual(one);
-    expect(spec('clusterIP: None')).toEqual({ clusterIP: 'None', clusterIPs: ['None'] });
+    expect(clusterIPsOf('clusterIP: 10.96.0.1')).toEqual(one);
+    expect(clusterIPsOf('clusterIPs: [10.96.0.1]')).toEqual(one);
+    expect(clusterIPsOf('clusterIP: None')).toEqual({ clusterIP: 'None', clusterIPs: ['None'] });
   });
 
   test('conditions of endpoints', () => {
@@ -130,11 +135,6 @@ suite('defaults', () => {
 });
 
 suite('positions', () => {
-  const at = (text: string, name: string, path: readonly (string | number)[]): unknown => {
-    const { line, column } = collect(text, name).services.at(-1)?.source.place(path).locate() ?? {};
-    return `${line}:${column}`;
-  };
-
   test('of values, of fields that are not there, and through anchors and merge keys', () => {
     const text = `x: &ports [{port: 80}]\nbase: &base\n  clusterIP: 10.96.0.1\n${service('<<: *base', 'ports: *ports')}`;
     expect(at(text, 'in.yaml', ['spec', 'clusterIP'])).toBe('3:14');

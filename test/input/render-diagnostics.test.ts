@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { diagnosticsToJson, renderDiagnostics } from '../../src/cli/render-diagnostics.ts';
 import type { Diagnostic } from '../../src/cluster/diagnostic.ts';
@@ -38,7 +39,7 @@ test('for people', () => {
 test('in colour, with the same words', () => {
   const coloured = renderDiagnostics(diagnostics, lineOf, true);
   expect(coloured).toContain('\u001b[31m');
-  expect(coloured.replace(/\u001b\[\d+m/g, '')).toBe(renderDiagnostics(diagnostics, lineOf, false));
+  expect(stripVTControlCharacters(coloured)).toBe(renderDiagnostics(diagnostics, lineOf, false));
 });
 
 test('for programs', () => {

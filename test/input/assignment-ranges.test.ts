@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { parseAssignmentRanges } from '../../src/input/assignment-ranges.ts';
+
+test('no flags, no ranges', () => {
+  expect(parseAssignmentRanges({})).toEqual({ ranges: { clusterIPs: [], nodePorts: undefined }, diagnostics: [] });
+});
+
+test('both ranges', () => {
+  const { ranges, diagnostics } = parseAssignmentRanges({
+    serviceClusterIpRange: '10.96.0.0/16,fd00::/112',
+    serviceNodePortRange: '30000-32767',
+  });
+  expect(ranges.clusterIPs.map(({ text }) => text)).toEqual(['10.96.0.0/16', 'fd00::/112']);
+  expect(ranges.nodePorts).toEqual({ first: 30000, last: 32767 });
+  expect(diagnostics).toEqual([]);
+  expect(parseAssignmentRanges({ serviceNodePortRange: '100+9' }).ranges.nodePorts).toEqual({ first: 100, last: 109 });
+});
+
+test.each(['10.96.0.0', '10.0.0.0/8,10.1.0.0/16', ''])('no cluster range: %j', (text) => {
+  expect(parseAssignmentRanges({ serviceClusterIpRange: text }).diagnostics).toEqual([
+    {
+      severity: 'error',
+      code: 'bad-range',
+      text: `--service-cluster-ip-range is ${JSON.stringify(text)}: write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112`,
+    },
+  ]);
+});
+
+test.each(['30000', '30000-70000', '5-4', '0-9'])('no port range: %j', (text) => {
+  expect(parseAssignmentRanges({ serviceNodePortRange: text }).diagnostics).toEqual([
+    {
+      severity: 'error',
+      code: 'bad-range',
+      text: `--service-node-port-range is "${text}": write the first and the last port, such as 30000-32767`,
+    },
+  ]);
+});
