@@ -1,4 +1,5 @@
 import { parseAddress, parseNetwork } from './address.ts';
+import { nameProtocol } from './iptables-rule.ts';
 import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
 /**
@@ -88,7 +89,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return cidr === arg.cidr ? arg : { ...arg, cidr };
     }
     case 'protocol': {
-      const protocol = protocolNames.get(arg.protocol.toLowerCase()) ?? arg.protocol.toLowerCase();
+      const protocol = nameProtocol(arg.protocol);
       if (protocol === 'all' && !arg.negated) return undefined;
       return protocol === arg.protocol ? arg : { ...arg, protocol };
     }
@@ -101,7 +102,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
     case 'ipvs': {
       // iptables-save prints the number.
-      const protocol = protocolNames.get(arg.protocol.toLowerCase()) ?? arg.protocol.toLowerCase();
+      const protocol = nameProtocol(arg.protocol);
       return { ...arg, address: canonicalHost(arg.address), protocol };
     }
     case 'statistic':
@@ -125,16 +126,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return arg satisfies never;
   }
 }
-
-const protocolNames: ReadonlyMap<string, string> = new Map([
-  ['0', 'all'],
-  ['1', 'icmp'],
-  ['6', 'tcp'],
-  ['17', 'udp'],
-  ['58', 'ipv6-icmp'],
-  ['icmpv6', 'ipv6-icmp'],
-  ['132', 'sctp'],
-]);
 
 const plainIpv4 = /^(?:[1-9]?\d\.|1\d\d\.|2[0-4]\d\.|25[0-5]\.){3}(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])$/;
 

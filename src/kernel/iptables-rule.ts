@@ -204,8 +204,24 @@ function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
   const protocol = values?.get('--vproto');
   const port = parseNumber(values?.get('--vport') ?? '');
   if (address === undefined || protocol === undefined || port === undefined) return undefined;
-  return { kind: 'ipvs', address, protocol, port };
+  return { kind: 'ipvs', address, protocol: nameProtocol(protocol), port };
 }
+
+/** The name by which iptables-save calls a protocol, of a name or number; `-m ipvs` alone is printed with a number. */
+export function nameProtocol(text: string): string {
+  const name = text.toLowerCase();
+  return protocolNames.get(name) ?? name;
+}
+
+const protocolNames: ReadonlyMap<string, string> = new Map([
+  ['0', 'all'],
+  ['1', 'icmp'],
+  ['6', 'tcp'],
+  ['17', 'udp'],
+  ['58', 'ipv6-icmp'],
+  ['icmpv6', 'ipv6-icmp'],
+  ['132', 'sctp'],
+]);
 
 function parseStatistic(words: readonly string[], from: number, end: number): RuleArg | undefined {
   const probability = words[from + 3];

@@ -102,7 +102,7 @@ describe("a delta's text does in the tool what the delta says", () => {
         const other = foreign.filter((rule) => !/-[jg] KUBE-/.test(ruleMeaning(rule))).map(ruleMeaning);
         const kernel = loadTables(owned(a));
         const input = kernel.get('filter INPUT') ?? [];
-        kernel.setWith('filter INPUT', [...other, ...input]);
+        kernel.set('filter INPUT', [...other, ...input]);
         runIptablesRestore(kernel, formatTablesDelta(diffTables(owned(a), owned(b))));
         const left = kernel.get('filter INPUT') ?? [];
         expect(left.filter((rule) => !/-[jg] KUBE-/.test(rule))).toEqual(other);

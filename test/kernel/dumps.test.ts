@@ -156,7 +156,11 @@ describe('what other people have on a node', () => {
     const { state } = readDump('foreign-nft');
     const find = (name: string) => state.sets.find((set) => set.name === name);
     expect(find('T')).toEqual({
-      ...{ name: 'T', type: 'hash:ip', family: 'inet', hashSize: 1024, maxElements: 10 },
+      name: 'T',
+      type: 'hash:ip',
+      family: 'inet',
+      hashSize: 1024,
+      maxElements: 10,
       options: ['timeout', '300', 'counters', 'comment', 'skbinfo'],
       entries: [
         { value: '10.0.0.8', options: ['timeout', '299', 'packets', '0', 'bytes', '0', 'comment', '"a b # c"'] },
@@ -176,9 +180,9 @@ describe('what other people have on a node', () => {
       '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: a firewall-mark service, which kube-proxy does not make',
       '-A -f 6 -6 -s rr: a firewall-mark service, which kube-proxy does not make',
     ]);
-    expect(state.virtualServers.map(({ port, options }) => [port, ...(options ?? [])].join(' '))).toEqual([
-      ...['80', '80', '80', '81', '81 -M 255.255.255.0 -o', '82', '83', '84', '85 --pe sip', '80', '81 -M 64'],
-    ]);
+    expect(state.virtualServers.map(({ port, options }) => [port, ...(options ?? [])].join(' '))).toEqual(
+      '80,80,80,81,81 -M 255.255.255.0 -o,82,83,84,85 --pe sip,80,81 -M 64'.split(','),
+    );
     expect(state.virtualServers[0]?.realServers.map(({ forwarding, options }) => [forwarding, options])).toEqual([
       ['masquerade', undefined],
       ['tunnel', ['--tun-type', 'gue', '--tun-port', '6080', '--tun-nocsum']],

@@ -50,7 +50,7 @@ const pairs: readonly (readonly [string, string])[] = [
   ['-p tcp -j DNAT --to-destination [fd00:0::1]:80', '-p tcp -j DNAT --to-destination [fd00::1]:80'],
   [
     '-s fd00::1 -m ipvs --vaddr fd00:0::9 --vproto tcp --vport 80 -j DROP',
-    '-s fd00::1/128 -m ipvs --vaddr fd00::9/128 --vproto TCP --vport 80 -j DROP',
+    '-s fd00::1/128 -m ipvs --vproto 6 --vaddr fd00::9 --vport 80 -j DROP',
   ],
   [
     '-m set --match-set S dst,dst -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j ACCEPT',
