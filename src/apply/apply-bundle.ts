@@ -25,7 +25,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   const { manifest, state } = bundle;
   return {
     target: async () => ({
-      state,
+      state: { ...state, sysctls: new Map(), modules: [] },
       modules: state.modules,
       settings: [
         ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),

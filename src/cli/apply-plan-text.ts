@@ -48,7 +48,7 @@ export function summarizePlan(plan: Plan): string {
 }
 
 function plural(object: string, count: number): string {
-  if (count === 1 || object.endsWith('s')) return object;
+  if (count === 1 || object.endsWith('timeouts')) return object;
   return object.endsWith('entry')
     ? `${object.slice(0, -1)}ies`
     : object.endsWith('address')
