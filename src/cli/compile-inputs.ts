@@ -67,7 +67,8 @@ export function compileNode(prepared: Prepared, request: NodeRequest): BundleCon
   return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };
 }
 
-function compileState(
+/** What kube-proxy would program on the node, in the mode that the settings say. */
+export function compileState(
   cluster: Cluster,
   node: NodeContext,
   settings: ProxySettings,

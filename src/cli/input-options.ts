@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
-import { readAssignmentRanges } from '../input/assignment-ranges.ts';
+import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import { readConfigFile } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { readInputs } from '../input/read-inputs.ts';
@@ -72,6 +72,8 @@ const nothingNamed: Diagnostic = {
 export interface LoadedInputs {
   readonly prepared: Prepared;
   readonly hostAddresses: readonly Address[] | undefined;
+  /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
+  readonly configured: boolean;
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
@@ -85,13 +87,14 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const inputs = readInputs(sources, { stdin });
   const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
   const { settings, diagnostics: wrongSettings } = resolveSettings(config?.config ?? inputs.configs[0], options);
-  const { ranges, diagnostics: wrongRanges } = readAssignmentRanges(options);
+  const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
   const prepared = prepare(inputs, settings, ranges);
   const files = new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]);
   return {
     prepared,
     hostAddresses: host?.addresses,
+    configured: options.config !== undefined || inputs.configs.length > 0,
     files,
     diagnostics: sortDiagnostics([
       ...(files.size === 0 && inputs.diagnostics.length === 0 ? [nothingNamed] : []),

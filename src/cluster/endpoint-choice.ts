@@ -114,3 +114,56 @@ function union(
   const either = new Set([...cluster, ...local]);
   return all.filter((endpoint) => either.has(endpoint));
 }
+
+/** Why an endpoint takes traffic of one policy, or does not. */
+export type EndpointReason =
+  /** Used. */
+  | { readonly kind: 'ready' }
+  /** Used: it terminates, but still serves, and no other is ready. */
+  | { readonly kind: 'last-resort' }
+  /** Not used: neither ready, nor serving while it terminates. */
+  | { readonly kind: 'not-ready' }
+  /** Not used: it terminates, and others are ready. */
+  | { readonly kind: 'terminating' }
+  /** Not used: its hints send other nodes, or other zones, to it. */
+  | { readonly kind: 'other-node-hinted' | 'other-zone-hinted' }
+  /** Not used: policy Local, and it runs on another node. */
+  | { readonly kind: 'other-node' };
+
+/** What becomes of one endpoint on a node; undefined where the port has no traffic of that policy. */
+export interface EndpointUse {
+  readonly endpoint: Endpoint;
+  readonly cluster: EndpointReason | undefined;
+  readonly local: EndpointReason | undefined;
+}
+
+/** Whether the reason is one to use the endpoint. */
+export function isUsed(reason: EndpointReason | undefined): boolean {
+  return reason?.kind === 'ready' || reason?.kind === 'last-resort';
+}
+
+/** Says of each endpoint of a port why chooseEndpoints takes it or leaves it. */
+export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonly EndpointUse[] {
+  const choice = chooseEndpoints(port, node);
+  const cluster = usesClusterEndpoints(port) ? new Set(choice.cluster) : undefined;
+  const local = usesLocalEndpoints(port) ? new Set(choice.local) : undefined;
+  const topology = cluster ? chooseTopology(port.endpoints, node) : 'everywhere';
+  return port.endpoints.map((endpoint) => ({
+    endpoint,
+    cluster: cluster && explainCluster(endpoint, cluster.has(endpoint), topology),
+    local: local && explainLocal(endpoint, local.has(endpoint), node),
+  }));
+}
+
+function explainCluster(endpoint: Endpoint, used: boolean, topology: Topology): EndpointReason {
+  if (used) return { kind: endpoint.ready ? 'ready' : 'last-resort' };
+  if (!endpoint.ready) return { kind: servesWhileTerminating(endpoint) ? 'terminating' : 'not-ready' };
+  // A ready endpoint is left out for hints only.
+  return { kind: topology === 'same-node' ? 'other-node-hinted' : 'other-zone-hinted' };
+}
+
+function explainLocal(endpoint: Endpoint, used: boolean, node: NodeIdentity): EndpointReason {
+  if (used) return { kind: endpoint.ready ? 'ready' : 'last-resort' };
+  if (!endpoint.ready && !servesWhileTerminating(endpoint)) return { kind: 'not-ready' };
+  return { kind: isLocal(endpoint, node) ? 'terminating' : 'other-node' };
+}

@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { ReportLimits } from '../diff/diff-report.ts';
+import type { SideDiff } from '../diff/diff-sides.ts';
+import type { Side } from '../diff/side.ts';
+import type { SideOptions, SideReading, StoredSide } from './diff-side.ts';
+import type { ExitStatus } from './exit-status.ts';
+import { exitStatus } from './exit-status.ts';
+import { addInputOptions } from './input-options.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from './terminal.ts';
+
+const outputs = ['text', 'json', 'markdown', 'unified'] as const;
+
+interface DiffOptions extends SideOptions {
+  readonly output: (typeof outputs)[number];
+  readonly foreign?: boolean;
+  readonly limit: number;
+}
+
+export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('diff')
+    .description(
+      'Show what differs between two sides, Service by Service: exit status 1 where anything does.\n' +
+        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with what iptables-save, ' +
+        'ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print, as kpc-apply dump writes it) or manifests ' +
+        '(a file, a folder, or - for stdin).',
+    )
+    .argument('<from>', 'what is, or was')
+    .argument('<to>', 'what is to be');
+  addInputOptions(command)
+    .option('--node <name>', 'the node to compile manifests for (default: that of the other side, if it is a bundle)')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(outputs).default('text'))
+    .addOption(addLimit())
+    .option('--foreign', "compare what is not kube-proxy's too")
+    .action(async (from: string, to: string, options: DiffOptions) => done(await runDiff(from, to, options, terminal)));
+}
+
+/** --limit: how much of a list is shown. */
+export function addLimit(): Option {
+  return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
+    .argParser((text) => {
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a number');
+      return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
+    })
+    .default(20);
+}
+
+async function runDiff(from: string, to: string, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { readStoredSide, compileSide } = await import('./diff-side.ts');
+  if (from === '-' && to === '-') {
+    await terminal.err('kpc: error: only one side can be read from stdin\n');
+    return exitStatus.badInput;
+  }
+  const stored = { from: await readStoredSide(from), to: await readStoredSide(to) };
+  const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
+    side.kind === 'manifests' ? compileSide(side.name, other, options, terminal) : side.reading;
+  const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
+  await reportDiagnostics(
+    readings.flatMap(({ diagnostics }) => diagnostics),
+    new Map(readings.flatMap(({ files }) => [...files])),
+    terminal,
+  );
+  const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
+  if (!fromSide || !toSide) return exitStatus.badInput;
+  for (const note of [...fromNotes, ...toNotes, ...(await describeGaps(fromSide, toSide))]) {
+    await terminal.err(`kpc: note: ${note}\n`);
+  }
+  return printDiff(fromSide, toSide, options, terminal);
+}
+
+async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { diffSides, isSame } = await import('../diff/diff-sides.ts');
+  const diff = diffSides(from, to, { foreign: options.foreign === true });
+  await terminal.out(await formatDiff(from, to, diff, options, terminal));
+  return isSame(diff) ? exitStatus.ok : exitStatus.differs;
+}
+
+async function formatDiff(
+  from: Side,
+  to: Side,
+  diff: SideDiff,
+  options: DiffOptions,
+  terminal: Terminal,
+): Promise<string> {
+  const { reportDiff } = await import('../diff/diff-report.ts');
+  const { formatMarkdown, formatText, toJson } = await import('../diff/format-diff.ts');
+  const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
+  switch (options.output) {
+    case 'text': {
+      const { painter } = await import('./diff-colours.ts');
+      return formatText(reportDiff(diff, limits), painter(terminal.colour.out));
+    }
+    case 'markdown':
+      return formatMarkdown(reportDiff(diff, limits));
+    case 'json':
+      return `${JSON.stringify(toJson(from, to, diff), undefined, 2)}\n`;
+    case 'unified': {
+      const { filePairs } = await import('../diff/unified.ts');
+      const { formatUnifiedDiff } = await import('./unified-diff.ts');
+      return filePairs(from, to)
+        .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))
+        .join('');
+    }
+  }
+}
+
+/** What is not compared because one side cannot tell it. */
+async function describeGaps(from: Side, to: Side): Promise<readonly string[]> {
+  const { describeGap } = await import('../diff/words.ts');
+  const gap = describeGap(from, to);
+  return gap === undefined ? [] : [gap];
+}

@@ -1,0 +1,197 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { readFolder } from '../bundle/folder.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { NodeContext } from '../cluster/model.ts';
+import type { Dump } from '../diff/read-dump.ts';
+import { readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
+import type { Side } from '../diff/side.ts';
+import { coverAll } from '../diff/side.ts';
+import { ipvsLink } from '../ipvs/compile-ipvs.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
+import type { InputOptions, LoadedInputs } from './input-options.ts';
+import { loadInputs } from './input-options.ts';
+import type { Terminal } from './terminal.ts';
+
+/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
+export interface SideReading {
+  readonly side: Side | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The manifests that were read, by the names that diagnostics give them. */
+  readonly files: LoadedInputs['files'];
+  /** What was read as what, for people. */
+  readonly notes: readonly string[];
+}
+
+const noFiles: LoadedInputs['files'] = new Map();
+
+/** The options that shape what manifests compile to. */
+export interface SideOptions extends InputOptions {
+  readonly node?: string;
+}
+
+/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
+export type StoredSide =
+  | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
+  | { readonly kind: 'dump'; readonly reading: SideReading; readonly dump: Dump }
+  | { readonly kind: 'manifests'; readonly name: string };
+
+/** Finds out what a path is: a folder with a manifest.json is a bundle, one with a tool's output a dump. */
+export async function readStoredSide(path: string): Promise<StoredSide> {
+  if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
+  if (existsSync(join(path, 'manifest.json'))) return readBundleSide(path);
+  const dump = readDumpFiles(path);
+  if (dump) return { kind: 'dump', dump, reading: readDumpSide(path, dump) };
+  return { kind: 'manifests', name: path };
+}
+
+async function readBundleSide(path: string): Promise<StoredSide> {
+  const result = readBundle(await readFolder(path));
+  if (result.kind === 'broken') {
+    const diagnostics = result.problems.map((problem): Diagnostic => {
+      return { severity: 'error', code: 'bad-bundle', text: `${path}: ${describeBundleProblem(problem)}` };
+    });
+    return {
+      kind: 'bundle',
+      manifest: undefined,
+      reading: { side: undefined, diagnostics, files: noFiles, notes: [] },
+    };
+  }
+  const { manifest, state, cluster } = result.bundle;
+  const node = readNode(manifest);
+  const { settings, families } = manifest;
+  const side: Side = {
+    kind: 'bundle',
+    name: path,
+    state,
+    // Its files hold no origins: compiling what it was compiled from tells them again.
+    labels: compileState(cluster, node, settings, families),
+    coverage: coverAll(families),
+    services: { cluster, node, settings },
+  };
+  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
+  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}`;
+  return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
+}
+
+/** The node that a bundle was compiled for. */
+function readNode({ node }: Manifest): NodeContext {
+  const address = (text: string) => {
+    const found = parseAddress(text);
+    if (!found) throw new TypeError(`manifest.json: "${text}" is no address`);
+    return found;
+  };
+  return {
+    name: node.name,
+    zone: node.zone,
+    podCIDRs: node.podCIDRs.flatMap((cidr) => parseNetwork(cidr) ?? []),
+    nodeIPs: { ipv4: address(node.nodeIPs.ipv4), ipv6: address(node.nodeIPs.ipv6) },
+    hostAddresses: node.hostAddresses.map(address),
+  };
+}
+
+/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output. */
+export function readDumpFiles(path: string): Dump | undefined {
+  const folder = statSync(path).isDirectory();
+  const names = folder ? readdirSync(path).toSorted() : [basename(path)];
+  const texts = new Map<string, string>();
+  for (const name of names) {
+    const file = folder ? join(path, name) : path;
+    if (!statSync(file).isFile() || /\.ya?ml$/i.test(name)) continue;
+    const text = readFileSync(file, 'utf8');
+    if (recognizeDumpFile(name, text) !== undefined) texts.set(name, text);
+  }
+  const dump = readDump(texts);
+  // The addresses of a node lie next to manifests too, for --host-addresses.
+  return dump.files.some(({ kind }) => kind !== 'ip -j addr' && kind !== 'sysctl') ? dump : undefined;
+}
+
+function readDumpSide(path: string, dump: Dump): SideReading {
+  const diagnostics = dump.unread.map(({ file, line }): Diagnostic => {
+    const name = statSync(path).isDirectory() ? join(path, file) : path;
+    return {
+      severity: 'warning',
+      code: 'unread-line',
+      text: `left out: ${line.reason}`,
+      place: { file: name, locate: () => ({ file: name, line: line.line, column: 1 }) },
+    };
+  });
+  const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
+  return {
+    side: {
+      kind: 'dump',
+      name: path,
+      state: dump.state,
+      labels: undefined,
+      coverage: dump.coverage,
+      services: undefined,
+    },
+    diagnostics,
+    files: noFiles,
+    notes: [`${path}: a dump of a node: ${read}`],
+  };
+}
+
+/** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
+export async function compileSide(
+  path: string,
+  other: StoredSide,
+  options: SideOptions,
+  terminal: Terminal,
+): Promise<SideReading> {
+  const files = [path, ...(options.file ?? [])];
+  const loaded = await loadInputs({ ...options, file: files }, terminal);
+  if (loaded.diagnostics.some(({ severity }) => severity === 'error')) {
+    return { side: undefined, diagnostics: loaded.diagnostics, files: loaded.files, notes: [] };
+  }
+  const stored = other.kind === 'bundle' ? other.manifest : undefined;
+  const { configured } = loaded;
+  let { settings: wanted } = loaded.prepared;
+  if (stored && !configured && !hasProxyFlags(options)) wanted = stored.settings;
+  const mode = other.kind === 'dump' ? recognizeMode(other.dump.state) : undefined;
+  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
+  const prepared = { ...loaded.prepared, settings: wanted };
+  const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other);
+  const ipFamily = options.ipFamily === 'auto' && stored?.families.length === 2 ? 'dual' : options.ipFamily;
+  const { state, cluster, node, settings, families } = compileNode(prepared, { nodeName, hostAddresses, ipFamily });
+  const where = nodeName === '' ? 'any node' : `node ${nodeName}`;
+  return {
+    side: {
+      kind: 'manifests',
+      name: path,
+      state,
+      labels: undefined,
+      coverage: coverAll(families),
+      services: { cluster, node, settings },
+    },
+    diagnostics: loaded.diagnostics,
+    files: loaded.files,
+    notes: [`${path}: manifests, compiled for ${where}, mode ${settings.mode}, ${families.join(' and ')}`],
+  };
+}
+
+/** The addresses of the node itself, as the other side knows them. */
+function hostAddressesOf(other: StoredSide): NodeContext['hostAddresses'] | undefined {
+  switch (other.kind) {
+    case 'bundle':
+      return other.manifest && other.manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []);
+    case 'dump':
+      if (!other.dump.coverage.links) return undefined;
+      return other.dump.state.links
+        .filter(({ name }) => name !== ipvsLink)
+        .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+    case 'manifests':
+      return undefined;
+  }
+}
+
+/** Whether any flag of kube-proxy's was given. */
+function hasProxyFlags(options: SideOptions): boolean {
+  const { file: _, config: __, hostAddresses: ___, ipFamily: ____, node: _____, ...flags } = options;
+  const others = new Set(['output', 'foreign', 'limit']);
+  return Object.entries(flags).some(([name, value]) => !others.has(name) && value !== undefined);
+}

@@ -1,0 +1,175 @@
+import { setIds, setName } from '../ipvs/sets.ts';
+import { ipvsLink } from '../ipvs/compile-ipvs.ts';
+import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
+import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
+import type { IpSet } from '../kernel/ipset.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { Ownership } from '../kernel/restrict.ts';
+import { jumpChain, restrictState } from '../kernel/restrict.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { Coverage, Side } from './side.ts';
+import { intersectCoverage } from './side.ts';
+
+/** Two states cut down to what can be compared. */
+export interface StatePair {
+  readonly from: KernelState;
+  readonly to: KernelState;
+}
+
+/** What of two sides is kube-proxy's, and what is other people's; of each only what both sides can tell. */
+export function separate(from: Side, to: Side): { readonly own: StatePair; readonly foreign: StatePair } {
+  const coverage = intersectCoverage(from.coverage, to.coverage);
+  const pair = {
+    from: coverState(from.state, coverage, to.kind === 'dump' ? undefined : to.state),
+    to: coverState(to.state, coverage, from.kind === 'dump' ? undefined : from.state),
+  };
+  const owns = ownershipOf(from, to);
+  return {
+    own: { from: restrictState(pair.from, owns), to: restrictState(pair.to, owns) },
+    foreign: { from: foreignState(pair.from, owns), to: foreignState(pair.to, owns) },
+  };
+}
+
+/** `asked` is what the other side wants: of the sysctls of a whole node only those are compared. */
+function coverState(state: KernelState, coverage: Coverage, asked: KernelState | undefined): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of coverage.iptables) iptables[family] = state.iptables[family] ?? {};
+  const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
+  return {
+    iptables,
+    sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
+    virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
+    links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
+    sysctls: coverage.sysctls
+      ? new Map([...state.sysctls].filter(([name]) => !asked || asked.sysctls.has(name)))
+      : new Map(),
+    ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
+    modules: coverage.modules ? state.modules : [],
+  };
+}
+
+/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
+export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
+  return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
+}
+
+const kubeProxySets: ReadonlySet<string> = new Set(
+  families.flatMap((family) => setIds.map((id) => setName(id, family))),
+);
+
+/** Chains that a kubelet makes, or that stand there to be missed when somebody flushes a table. */
+const kubeletChains: ReadonlySet<string> = new Set([
+  'KUBE-FIREWALL',
+  'KUBE-KUBELET-CANARY',
+  'KUBE-PROXY-CANARY',
+  'KUBE-IPTABLES-HINT',
+  'KUBE-MARK-DROP',
+]);
+
+/**
+ * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
+ * next to a dump it counts only where the other side has rules in it.
+ */
+function ownershipOf(from: Side, to: Side): Ownership {
+  const kubeletFirewall = wantsKubeletFirewall([from, to]);
+  const isOwnServer = ownServers(from, to);
+  return {
+    chain: (name) =>
+      name.startsWith('KUBE-') && (!kubeletChains.has(name) || (name === 'KUBE-FIREWALL' && kubeletFirewall)),
+    set: (name) => kubeProxySets.has(name),
+    virtualServer: isOwnServer,
+    link: (name) => name === ipvsLink,
+    // A link that is up gives itself such an address.
+    address: (address) => address.scope !== 'link',
+    sysctl: () => true,
+  };
+}
+
+function wantsKubeletFirewall(sides: readonly Side[]): boolean {
+  const compiled = sides.filter((side) => side.kind !== 'dump');
+  if (compiled.length === sides.length) return true;
+  return compiled.some(({ state }) =>
+    families.some((family) => (state.iptables[family]?.filter?.get('KUBE-FIREWALL')?.rules.length ?? 0) > 0),
+  );
+}
+
+/**
+ * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, those on addresses that it bound
+ * to kube-ipvs0, and those on its node ports; what --ipvs-exclude-cidrs names is not.
+ */
+function ownServers(from: Side, to: Side): (server: VirtualServer) => boolean {
+  const sides = [from, to];
+  const compiled = new Set(
+    sides
+      .filter((side) => side.kind !== 'dump')
+      .flatMap((side) => side.state.virtualServers.map((server) => virtualServerKey(server))),
+  );
+  const bound = new Set(sides.flatMap((side) => boundAddresses(side.state)));
+  const nodePorts = new Set(sides.flatMap((side) => [...nodePortKeys(side.state)]));
+  const excluded = sides
+    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
+    .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
+  return (server) => {
+    if (compiled.has(virtualServerKey(server))) return true;
+    const address = parseAddress(server.address);
+    if (address && excluded.some((network) => contains(network, address))) return false;
+    return bound.has(server.address) || nodePorts.has(`${server.protocol} ${server.port}`);
+  };
+}
+
+/** The addresses on kube-ipvs0. */
+export function boundAddresses(state: KernelState): readonly string[] {
+  return state.links
+    .filter((link) => link.name === ipvsLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address));
+}
+
+/** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
+export function nodePortKeys(state: KernelState): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const set of state.sets) {
+    const protocol = /^KUBE-(?:6-)?NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set.name)?.[1];
+    if (protocol === undefined) continue;
+    // "30080", or "192.168.0.1,sctp:30080".
+    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+  }
+  return keys;
+}
+
+/** What restrictState leaves out. */
+function foreignState(state: KernelState, owns: Ownership): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    const tables = state.iptables[family];
+    if (tables) iptables[family] = foreignTables(tables, family, owns);
+  }
+  return {
+    iptables,
+    sets: state.sets.filter((set) => !owns.set(set.name)),
+    virtualServers: state.virtualServers.filter((server) => !owns.virtualServer(server)),
+    links: state.links.filter((link) => !owns.link(link.name)),
+    sysctls: new Map(),
+    ipvsTimeouts: undefined,
+    modules: [],
+  };
+}
+
+function foreignTables(tables: Tables, family: Family, owns: Ownership): Tables {
+  const result: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
+  for (const table of tableNames) {
+    const chains = [...(tables[table]?.values() ?? [])].flatMap((chain) => {
+      if (!isBuiltInChain(table, chain.name)) return owns.chain(chain.name, table, family) ? [] : [chain];
+      const rules = chain.rules.filter((rule) => {
+        const target = jumpChain(rule);
+        return target === undefined || !owns.chain(target, table, family);
+      });
+      return rules.length > 0 ? [{ ...chain, rules }] : [];
+    });
+    if (chains.length > 0) result[table] = new Map(chains.map((chain) => [chain.name, chain]));
+  }
+  return result;
+}

@@ -1,0 +1,81 @@
+import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
+import type { ChangeKind, KernelChange } from './kernel-changes.ts';
+import { count, describeKernelChange, describeKinds, describeReason } from './words.ts';
+
+/** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
+export interface ReportLine {
+  readonly role: 'heading' | 'title' | 'reason' | ChangeKind | 'more' | 'summary';
+  readonly text: string;
+}
+
+/** Lines that belong together, a blank line before the next. */
+export type ReportBlock = readonly ReportLine[];
+
+/** How much is told of each list before "and 230 more"; Infinity for everything. */
+export interface ReportLimits {
+  readonly servicePorts: number;
+  readonly lines: number;
+}
+
+/** A difference in words: Service port by Service port, then what belongs to no Service, then a summary. */
+export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly ReportBlock[] {
+  const shown = diff.servicePorts.slice(0, limits.servicePorts);
+  const hidden = diff.servicePorts.slice(limits.servicePorts);
+  return [
+    ...shown.map((port) => reportServicePort(port, limits.lines)),
+    ...(hidden.length === 0
+      ? []
+      : [[line('more', `and ${count(hidden.length, 'more Service port')}: ${describeKinds(kindsOf(hidden))}`)]]),
+    ...reportRest('What belongs to no Service', diff.base, limits.lines),
+    ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
+    [line('summary', summarizeDiff(diff))],
+  ];
+}
+
+function reportServicePort(port: ServicePortDiff, limit: number): ReportBlock {
+  const reasons = port.reasons.map((reason) => line('reason', describeReason(reason)));
+  const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
+  return [
+    line('heading', `${port.label} ${port.change}`),
+    ...cut(reasons, limit),
+    ...cut(kernel, limit),
+    ...(kernel.length === 0 ? [line('more', 'nothing changes in the kernel')] : []),
+  ];
+}
+
+function reportRest(title: string, changes: readonly KernelChange[], limit: number): readonly ReportBlock[] {
+  if (changes.length === 0) return [];
+  const lines = changes.map((change) => line(change.change, describeKernelChange(change)));
+  return [[line('title', title), ...cut(lines, limit)]];
+}
+
+/** One line that says how much differs. */
+export function summarizeDiff(diff: SideDiff): string {
+  const { servicePorts, base, foreign } = diff;
+  if (servicePorts.length + base.length + foreign.length === 0) return 'No difference.';
+  const parts = [
+    ...(servicePorts.length > 0
+      ? [
+          `${count(servicePorts.length, 'Service port differs', 'Service ports differ')} (${describeKinds(kindsOf(servicePorts))})`,
+        ]
+      : []),
+    ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
+    ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
+  ];
+  return `${parts.join('; ')}.`;
+}
+
+function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {
+  return ports.map(({ change }) => change);
+}
+
+function line(role: ReportLine['role'], text: string): ReportLine {
+  return { role, text };
+}
+
+/** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */
+function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
+  if (lines.length <= limit + 1) return lines;
+  const hidden = lines.slice(limit);
+  return [...lines.slice(0, limit), line('more', `and ${hidden.length.toLocaleString('en')} more`)];
+}

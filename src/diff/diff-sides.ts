@@ -1,0 +1,110 @@
+import { diffStates } from '../kernel/delta.ts';
+import type { Place } from '../kernel/origin.ts';
+import { separate } from './belonging.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from './kernel-changes.ts';
+import { listKernelChanges } from './kernel-changes.ts';
+import { findOwners } from './owners.ts';
+import type { ServicePortChange, ServiceReason } from './service-changes.ts';
+import { diffServices } from './service-changes.ts';
+import type { Side } from './side.ts';
+
+/** How two sides differ, as data. */
+export interface SideDiff {
+  /** Sorted by label. */
+  readonly servicePorts: readonly ServicePortDiff[];
+  /** What belongs to no Service. */
+  readonly base: readonly KernelChange[];
+  /** What is neither kube-proxy's nor a Service's; empty unless it was asked for. */
+  readonly foreign: readonly KernelChange[];
+}
+
+/** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
+export interface ServicePortDiff {
+  readonly label: string;
+  readonly formerLabel: string | undefined;
+  readonly change: ChangeKind;
+  readonly reasons: readonly ServiceReason[];
+  readonly kernel: readonly KernelChange[];
+  readonly place: Place | undefined;
+}
+
+/** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
+export function diffSides(from: Side, to: Side, options: { readonly foreign: boolean }): SideDiff {
+  const { own, foreign } = separate(from, to);
+  const owners = {
+    from: findOwners(statesOf(from, to)),
+    to: findOwners(statesOf(to, from)),
+  };
+  const changes = listKernelChanges(diffStates(own.from, own.to), owners);
+  const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
+  const { servicePorts, base } = groupChanges(changes, reasons);
+  return {
+    servicePorts,
+    base,
+    foreign: options.foreign
+      ? listKernelChanges(diffStates(foreign.from, foreign.to), owners).map(({ change }) => change)
+      : [],
+  };
+}
+
+/** Whether there is nothing to tell. */
+export function isSame(diff: SideDiff): boolean {
+  return diff.servicePorts.length === 0 && diff.base.length === 0 && diff.foreign.length === 0;
+}
+
+/** The states that tell what the items of `side` are there for; its own say comes first. */
+function statesOf(side: Side, other: Side) {
+  return [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
+}
+
+function groupChanges(
+  changes: readonly OwnedChange[],
+  reasons: readonly ServicePortChange[],
+): Pick<SideDiff, 'servicePorts' | 'base'> {
+  const kernel = new Map<string, KernelChange[]>();
+  const base: KernelChange[] = [];
+  const renamed = new Map(
+    reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+  );
+  for (const { owner, change } of changes) {
+    if (owner === undefined) {
+      base.push(change);
+      continue;
+    }
+    const label = renamed.get(owner) ?? owner;
+    const list = kernel.get(label);
+    if (list) list.push(change);
+    else kernel.set(label, [change]);
+  }
+  const explained = new Map(reasons.map((each) => [each.label, each]));
+  const labels = [...new Set([...explained.keys(), ...kernel.keys()])].toSorted();
+  return {
+    base,
+    servicePorts: labels.map((label) => {
+      const list = kernel.get(label) ?? [];
+      const known = explained.get(label);
+      return {
+        label,
+        formerLabel: known?.formerLabel,
+        change: known?.change ?? kindOfAll(list),
+        reasons: known?.reasons ?? [],
+        kernel: list,
+        place: known?.place,
+      };
+    }),
+  };
+}
+
+/** Without Services to compare: a Service port is new where all that it is in the kernel is. */
+function kindOfAll(changes: readonly KernelChange[]): ChangeKind {
+  const kinds = new Set(changes.map(effectOf));
+  const [only] = kinds;
+  return kinds.size === 1 && only !== undefined ? only : 'changed';
+}
+
+/** A Service port only has rules in a chain that it shares: such a chain itself does not change its kind. */
+function effectOf(change: KernelChange): ChangeKind {
+  if (change.kind !== 'chain' || change.change !== 'changed') return change.change;
+  if (change.rulesFrom === 0 && change.rulesTo > 0) return 'added';
+  return change.rulesTo === 0 && change.rulesFrom > 0 ? 'removed' : 'changed';
+}

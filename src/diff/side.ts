@@ -1,0 +1,65 @@
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Family } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+
+/** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
+export interface Side {
+  readonly kind: 'manifests' | 'bundle' | 'dump';
+  /** What the user called it: a path, or "-". */
+  readonly name: string;
+  readonly state: KernelState;
+  /** A state whose items tell by their origins what the items of `state` are there for; undefined where none does. */
+  readonly labels: KernelState | undefined;
+  readonly coverage: Coverage;
+  /** Undefined for a dump: nobody said which Services it came from. */
+  readonly services: SideServices | undefined;
+}
+
+export interface SideServices {
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+}
+
+/** What a side can tell of a kernel. What one of two sides cannot tell is no difference between them. */
+export interface Coverage {
+  /** Families whose iptables rules are known. */
+  readonly iptables: readonly Family[];
+  /** Families that sets, virtual servers and addresses were made for. */
+  readonly families: readonly Family[];
+  readonly sets: boolean;
+  readonly virtualServers: boolean;
+  readonly links: boolean;
+  readonly sysctls: boolean;
+  readonly ipvsTimeouts: boolean;
+  readonly modules: boolean;
+}
+
+/** What is compiled tells everything of the families it was compiled for. */
+export function coverAll(families: readonly Family[]): Coverage {
+  return {
+    iptables: families,
+    families,
+    sets: true,
+    virtualServers: true,
+    links: true,
+    sysctls: true,
+    ipvsTimeouts: true,
+    modules: true,
+  };
+}
+
+/** What both can tell. */
+export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
+  return {
+    iptables: a.iptables.filter((family) => b.iptables.includes(family)),
+    families: a.families.filter((family) => b.families.includes(family)),
+    sets: a.sets && b.sets,
+    virtualServers: a.virtualServers && b.virtualServers,
+    links: a.links && b.links,
+    sysctls: a.sysctls && b.sysctls,
+    ipvsTimeouts: a.ipvsTimeouts && b.ipvsTimeouts,
+    modules: a.modules && b.modules,
+  };
+}

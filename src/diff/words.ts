@@ -1,0 +1,199 @@
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { ChangeKind, KernelChange } from './kernel-changes.ts';
+import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
+import type { Side } from './side.ts';
+
+/** A reason in the words of Kubernetes, on one line. */
+export function describeReason(reason: ServiceReason): string {
+  switch (reason.kind) {
+    case 'service-added':
+      return 'Service added';
+    case 'service-removed':
+      return 'Service removed';
+    case 'port-added':
+      return 'port added to the Service';
+    case 'port-removed':
+      return 'port removed from the Service';
+    case 'port-renamed':
+      return `port renamed: ${orNone(reason.from)} → ${orNone(reason.to)}`;
+    case 'programmed':
+      return `${describeSkip(reason.from)} → ${describeSkip(reason.to)}`;
+    case 'field':
+      return `${reason.field} ${orNone(reason.from)} → ${orNone(reason.to)}`;
+    case 'list':
+      return `${reason.field}: ${[...reason.added.map((item) => `+ ${item}`), ...reason.removed.map((item) => `− ${item}`)].join(', ')}`;
+    case 'scaled':
+      return `endpoints ${reason.from} → ${reason.to}`;
+    case 'endpoint-added':
+      return `endpoint ${reason.endpoint} added${inBrackets(describeEndpoint(reason.state))}`;
+    case 'endpoint-removed':
+      return `endpoint ${reason.endpoint} removed${inBrackets(reason.state.node === undefined ? [] : [`was on ${reason.state.node}`])}`;
+    case 'endpoint-changed':
+      return `endpoint ${reason.endpoint} ${describeTurn(reason.from, reason.to).join(', ')}`;
+  }
+}
+
+function orNone(text: string): string {
+  return text === '' ? '(none)' : text;
+}
+
+function inBrackets(parts: readonly string[]): string {
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+}
+
+function describeSkip(skip: Skip): string {
+  switch (skip) {
+    case undefined:
+      return 'programmed by kube-proxy';
+    case 'headless':
+      return 'headless (clusterIP: None)';
+    case 'external-name':
+      return 'type ExternalName';
+    case 'no-cluster-ip':
+      return 'without a cluster IP';
+    case 'absent':
+      return 'absent';
+  }
+}
+
+function describeEndpoint({ condition, node, used }: EndpointState): readonly string[] {
+  return [
+    ...(condition === 'ready' ? [] : [condition]),
+    ...(node === undefined ? [] : [`on ${node}`]),
+    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+  ];
+}
+
+function describeTurn(from: EndpointState, to: EndpointState): readonly string[] {
+  const parts: string[] = [];
+  if (from.condition !== to.condition) parts.push(`${to.condition} (was ${from.condition})`);
+  if (from.node !== to.node) parts.push(`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`);
+  if (from.hints.join() !== to.hints.join()) {
+    parts.push(`hints ${orNone(from.hints.join(' '))} → ${orNone(to.hints.join(' '))}`);
+  }
+  if (from.used !== to.used) parts.push(to.used ? 'now used on this node' : 'no longer used on this node');
+  return parts;
+}
+
+/** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
+export function describeKernelChange(change: KernelChange): string {
+  switch (change.kind) {
+    case 'virtual-server': {
+      const at = `virtual server ${change.protocol} ${change.address.includes(':') ? `[${change.address}]` : change.address}:${change.port}`;
+      return change.change === 'changed'
+        ? `${at}: ${describeServerEdits(change).join('; ')}`
+        : `${at} with ${count(change.added.length + change.removed.length, 'real server')}`;
+    }
+    case 'set-entry':
+      return `${change.set} ${change.value}`;
+    case 'set':
+      return change.change === 'changed'
+        ? `set ${change.set}: ${change.from ?? ''} → ${change.to ?? ''}`
+        : `set ${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
+    case 'chain':
+      return `chain ${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
+    case 'address':
+      return `address ${change.address} on ${change.link}`;
+    case 'link':
+      return `link ${change.link}${change.addresses > 0 ? ` with ${count(change.addresses, 'address', 'addresses')}` : ''}`;
+    case 'sysctl':
+      return `sysctl ${change.name}: ${change.from ?? '(not set)'} → ${change.to ?? '(left as it is)'}`;
+    case 'ipvs-timeouts': {
+      const { from, to } = change;
+      const names = [
+        ['tcp', from.tcp, to.tcp],
+        ['tcpfin', from.tcpFin, to.tcpFin],
+        ['udp', from.udp, to.udp],
+      ] as const;
+      const texts = names.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${a} s → ${b} s`);
+      return `IPVS timeouts: ${texts.join(', ')}`;
+    }
+    case 'module':
+      return `kernel module ${change.name}`;
+  }
+}
+
+function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-server' }): readonly string[] {
+  const { optionsFrom, optionsTo, added, removed, edited } = change;
+  return [
+    ...(optionsFrom === undefined || optionsTo === undefined ? [] : [`${optionsFrom} → ${optionsTo}`]),
+    ...namesOf('+', added),
+    ...namesOf('−', removed),
+    ...edited.map(({ server, from, to }) => `real server ${server} ${from} → ${to}`),
+  ];
+}
+
+/** Few real servers by their addresses, many by their number. */
+function namesOf(sign: string, servers: readonly string[]): readonly string[] {
+  if (servers.length === 0) return [];
+  const names = servers.length > 3 ? '' : ` ${servers.join(', ')}`;
+  return [`${sign} ${count(servers.length, 'real server')}${names}`];
+}
+
+function describeTable(family: Family, table: string): string {
+  return family === 'ipv4' ? table : `IPv6 ${table}`;
+}
+
+function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
+  const { rulesFrom, rulesTo, added, removed } = change;
+  switch (change.change) {
+    case 'added':
+      return rulesTo > 0 ? ` with ${count(rulesTo, 'rule')}` : '';
+    case 'removed':
+      return rulesFrom > 0 ? ` with ${count(rulesFrom, 'rule')}` : '';
+    case 'changed':
+      if (change.reordered) return ': the same rules in another order';
+      if (added.length !== rulesTo || removed.length !== rulesFrom) {
+        return rulesFrom === rulesTo
+          ? `: ${count(added.length, 'rule')} of ${rulesTo} changed`
+          : `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
+      }
+      if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
+      return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
+  }
+}
+
+function signed(sign: string, number: number): readonly string[] {
+  return number === 0 ? [] : [`${sign} ${count(number, 'rule')}`];
+}
+
+/** "1 rule", "2,300 rules". */
+export function count(number: number, one: string, more = `${one}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
+}
+
+/** "2 changed, 1 added". */
+export function describeKinds(kinds: readonly ChangeKind[]): string {
+  return (['changed', 'added', 'removed'] as const)
+    .map((kind) => [kind, kinds.filter((each) => each === kind).length] as const)
+    .filter(([, number]) => number > 0)
+    .map(([kind, number]) => `${number.toLocaleString('en')} ${kind}`)
+    .join(', ');
+}
+
+/** What is not compared, because one side cannot tell it; undefined where both can tell everything. */
+export function describeGap(from: Side, to: Side): string | undefined {
+  const names = [
+    ...families
+      .filter((family) => missesOne(from, to, (side) => side.coverage.iptables.includes(family)))
+      .map((family) => `${family === 'ipv4' ? 'IPv4' : 'IPv6'} rules`),
+    ...(['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules'] as const)
+      .filter((part) => missesOne(from, to, (side) => side.coverage[part]))
+      .map((part) => partNames[part]),
+  ];
+  return names.length === 0 ? undefined : `not compared, since one side cannot tell: ${names.join(', ')}`;
+}
+
+function missesOne(from: Side, to: Side, has: (side: Side) => boolean): boolean {
+  return has(from) !== has(to);
+}
+
+const partNames = {
+  sets: 'sets',
+  virtualServers: 'virtual servers',
+  links: 'addresses',
+  sysctls: 'sysctls',
+  ipvsTimeouts: 'IPVS timeouts',
+  modules: 'kernel modules',
+} as const;
