@@ -22,7 +22,7 @@ export interface KernelDelta {
   readonly modules: readonly ModuleChange[];
 }
 
-export type SysctlChange =
+type SysctlChange =
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly from: string | undefined; readonly to: string }
   /** Nobody asks for it any more. A sysctl cannot be taken away: it keeps its value. */
   | { readonly kind: 'drop-sysctl'; readonly name: string; readonly from: string };
@@ -34,7 +34,7 @@ export interface TimeoutsChange {
 }
 
 /** Module names. One that nobody asks for any more stays loaded: others may use it. */
-export interface ModuleChange {
+interface ModuleChange {
   readonly kind: 'load-module' | 'drop-module';
   readonly name: string;
 }

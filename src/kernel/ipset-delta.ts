@@ -17,6 +17,12 @@ export type SetChange =
   | { readonly kind: 'destroy-set'; readonly set: IpSet };
 
 /**
+ * The name that a set has for a moment while it replaces another. One that is there was left by an ipset that was
+ * killed: no rule can use it, and it is in the way, so it goes first.
+ */
+export const temporarySetName = 'KPC-SWAP';
+
+/**
  * How to get from some sets to others. The size of the hash takes no part: the kernel doubles it as a set grows. Nor
  * does the order of entries.
  */
@@ -24,6 +30,8 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
   const before = new Map(from.map((set) => [set.name, set]));
   const names = new Set(to.map((set) => set.name));
   const changes: SetChange[] = [];
+  const leftover = before.get(temporarySetName);
+  if (leftover && !names.has(temporarySetName)) changes.push({ kind: 'destroy-set', set: leftover });
   for (const set of to) {
     const old = before.get(set.name);
     if (!old) changes.push({ kind: 'create-set', set });
@@ -31,7 +39,9 @@ export function diffSets(from: readonly IpSet[], to: readonly IpSet[]): readonly
     else changes.push(...diffEntries(old, set));
   }
   // A set of sets comes after those it holds, and must go before them.
-  for (const set of from.toReversed()) if (!names.has(set.name)) changes.push({ kind: 'destroy-set', set });
+  for (const set of from.toReversed()) {
+    if (!names.has(set.name) && set.name !== temporarySetName) changes.push({ kind: 'destroy-set', set });
+  }
   return changes;
 }
 
@@ -84,8 +94,9 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
   for (const change of changes) {
-    if (change.kind === 'destroy-set') removals.push(change);
-    else if (change.kind !== 'change-entries') additions.push(change);
+    if (change.kind === 'destroy-set') {
+      (change.set.name === temporarySetName ? additions : removals).push(change);
+    } else if (change.kind !== 'change-entries') additions.push(change);
     else {
       // An entry that only changes its options must go before it comes back.
       const remade = new Set(change.added.map((entry) => entryMeaning({ value: entry.value })));
@@ -140,9 +151,6 @@ export function formatSetsDelta(changes: readonly SetChange[]): string {
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }
 
-/** The name that a set has for a moment while it replaces another. */
-const temporaryName = 'KPC-SWAP';
-
 function pushSetLines(lines: string[], change: SetChange): void {
   switch (change.kind) {
     case 'create-set':
@@ -156,8 +164,8 @@ function pushSetLines(lines: string[], change: SetChange): void {
     }
     case 'replace-set':
       if (canSwap(change.from, change.to)) {
-        pushCreation(lines, { ...change.to, name: temporaryName });
-        lines.push(`swap ${temporaryName} ${change.to.name}`, `destroy ${temporaryName}`);
+        pushCreation(lines, { ...change.to, name: temporarySetName });
+        lines.push(`swap ${temporarySetName} ${change.to.name}`, `destroy ${temporarySetName}`);
       } else {
         lines.push(`destroy ${change.from.name}`);
         pushCreation(lines, change.to);

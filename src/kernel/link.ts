@@ -34,7 +34,7 @@ export function formatLinks(links: readonly Link[]): string {
 }
 
 /** `link add NAME type KIND`. */
-export function formatLinkAdd(link: string, kind: string): string {
+function formatLinkAdd(link: string, kind: string): string {
   return `link add ${link} type ${kind}`;
 }
 

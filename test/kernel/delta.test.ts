@@ -14,7 +14,7 @@ import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.t
 import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables-rule.ts';
 import type { IpSet } from '../../src/kernel/ipset.ts';
-import { diffSets, formatSetsDelta } from '../../src/kernel/ipset-delta.ts';
+import { diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset-delta.ts';
 import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs-delta.ts';
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
 import { diffLinks, formatLinksDelta } from '../../src/kernel/link-delta.ts';
@@ -206,6 +206,15 @@ describe("a delta's text does in the tool what the delta says", () => {
     expect(formatSetsDelta(diffSets([set], [{ ...set, entries: [{ value: '10.0.0.2' }] }]))).toBe(
       'del S 10.0.0.1\nadd S 10.0.0.2\n',
     );
+  });
+
+  test('what an ipset that was killed left of a swap goes before anything else', () => {
+    const left: IpSet = { name: temporarySetName, type: 'hash:net', entries: [] };
+    const { sets: changes } = splitDelta(diffStates({ ...emptyState, sets: [left] }, emptyState)).additions;
+    expect(changes).toEqual([{ kind: 'destroy-set', set: left }]);
+    const larger: IpSet = { name: 'S', type: 'hash:ip', maxElements: 9, entries: [] };
+    const small: IpSet = { ...larger, maxElements: 8 };
+    expect(diffSets([small, left], [larger]).map(({ kind }) => kind)).toEqual(['destroy-set', 'replace-set']);
   });
 
   test('entries that ipset prints in another form are the same', () => {
