@@ -3,6 +3,7 @@ import { createJsonLocator, createSource, createYamlLocator, type InputDocument 
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { type Span, splitDocuments } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';
+import { nestsTooDeeply } from './nesting.ts';
 import type { SyntaxFault } from './yaml-parser.ts';
 import { type ReadYaml, readYamlFully } from './yaml-reader.ts';
 
@@ -36,7 +37,8 @@ export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully
       documents.push({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
     } else {
       const text = file.text.slice(span.start, span.end);
-      report(span.start, isMeantAsJson(file, text) ? findJsonFaults(text) : parsed.faults);
+      const asJson = isMeantAsJson(file, text) && !nestsTooDeeply(text);
+      report(span.start, asJson ? findJsonFaults(text) : parsed.faults);
     }
   }
   return { documents, diagnostics };
@@ -53,7 +55,7 @@ function isMeantAsJson(file: TextFile, text: string): boolean {
 function readJsonValues(text: string, span: Span): { start: number; value: unknown }[] | undefined {
   const first = /[^\s]/g;
   first.lastIndex = span.start;
-  if (first.exec(text)?.[0] !== '{') return undefined;
+  if (first.exec(text)?.[0] !== '{' || nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
   const values: { start: number; value: unknown }[] = [];
   try {
     // One value is by far the most common, and needs no search for its end.

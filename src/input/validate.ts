@@ -27,20 +27,36 @@ export class Validator {
   }
 }
 
-/** A copy of the value without the fields that are wrong, about which the report takes no more errors. */
+/** The value without the fields that are wrong, about which the report takes no more errors. Copies what it changes. */
 function removeFaults(value: unknown, errors: readonly ErrorObject[], report: Report): unknown {
-  const copy: unknown = structuredClone(value);
+  const root = { value };
+  const copies = new Set<unknown>([root]);
   for (const error of errors) {
     // A field that should not be there does no harm.
     if (error.keyword === 'additionalProperties') continue;
     const path = parsePointer(error.instancePath);
-    const last = path.at(-1);
-    if (last === undefined) return undefined;
-    const parent = path.slice(0, -1).reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), copy);
-    if (isRecord(parent)) parent[last] = neutralValue((error.parentSchema ?? {}) as Schema);
+    if (path.length === 0) return undefined;
+    replaceField(root, ['value', ...path], neutralValue((error.parentSchema ?? {}) as Schema), copies);
     report.settle(path);
   }
-  return copy;
+  return root.value;
+}
+
+/** Sets a field; what is on the way to it is copied first, unless it is a copy already. */
+function replaceField(root: unknown, path: FieldPath, replacement: unknown, copies: Set<unknown>): void {
+  let parent = root;
+  for (const [i, step] of path.entries()) {
+    if (!isRecord(parent)) return;
+    const child = i === path.length - 1 ? replacement : parent[step];
+    if (isRecord(child) && !copies.has(child)) {
+      const copy = Array.isArray(child) ? [...child] : { ...child };
+      copies.add(copy);
+      parent[step] = copy;
+    } else {
+      parent[step] = child;
+    }
+    parent = parent[step];
+  }
 }
 
 /** What stands for nothing: null, but for the items of lists, which may not be null. */

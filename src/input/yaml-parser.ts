@@ -3,6 +3,7 @@ import {
   isAlias,
   isCollection,
   isMap,
+  isNode,
   isPair,
   isScalar,
   isSeq,
@@ -15,6 +16,7 @@ import {
   type YAMLError,
 } from 'yaml';
 import type { FieldPath } from '../cluster/objects.ts';
+import { nestsTooDeeply } from './nesting.ts';
 import { resolvePlainScalar } from './yaml-scalars.ts';
 
 /** How far aliases may multiply before a document is taken for one that is made to exhaust memory. */
@@ -52,8 +54,16 @@ const schema = new Schema({
 
 /** Reads the one YAML document in the text with the full parser. */
 export function parseYamlValue(text: string): ParsedValue {
+  if (nestsTooDeeply(text)) {
+    return { kind: 'faults', faults: [{ offset: 0, code: 'too-deep', text: 'lists and mappings nest too deeply' }] };
+  }
   const document = parse(text);
   if (document.errors.length > 0) return { kind: 'faults', faults: document.errors.map(describeFault) };
+  const odd = findOddKey(document);
+  return odd ? { kind: 'faults', faults: [odd] } : readValue(document);
+}
+
+function readValue(document: Document.Parsed): ParsedValue {
   try {
     return { kind: 'value', value: document.toJS({ maxAliasCount }) };
   } catch (error) {
@@ -77,6 +87,28 @@ function describeFault(error: YAMLError): SyntaxFault {
     default:
       return { offset, code: 'bad-yaml', text: `not valid YAML: ${lowerFirst(error.message)}` };
   }
+}
+
+/** Keys that no object of Kubernetes can have, and that the yaml package would not turn into a value. */
+function findOddKey(document: Document.Parsed): SyntaxFault | undefined {
+  let fault: SyntaxFault | undefined;
+  visit(document, {
+    Pair: (_, { key, value }) => {
+      if (!isScalar(key)) {
+        fault = { offset: isNode(key) ? firstOffset(key) : 0, code: 'bad-yaml', text: 'a key must be a text' };
+      } else if (key.value === '<<' && !isMergeSource(document, value)) {
+        fault = { offset: firstOffset(key), code: 'bad-yaml', text: 'only mappings can be merged with "<<"' };
+      }
+      return fault && visit.BREAK;
+    },
+  });
+  return fault;
+}
+
+function isMergeSource(document: Document.Parsed, value: unknown): boolean {
+  const resolved = isAlias(value) ? value.resolve(document) : value;
+  if (isMap(resolved)) return true;
+  return isSeq(resolved) && resolved.items.every((item) => isMap(isAlias(item) ? item.resolve(document) : item));
 }
 
 function describeAliasFault(document: Document.Parsed, error: ReferenceError): SyntaxFault {

@@ -53,6 +53,16 @@ suite('what is not YAML', () => {
     expect(diagnose(text).map((line) => line.replace(/:.*\[/, ' ['))).toEqual(['2 [bad-yaml]', '8 [bad-port]']);
   });
 
+  test.each([
+    ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
+    ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
+    ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
+    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a text [bad-yaml]'],
+    ['a merge of no mapping', 'a: 1\n<<: 5\n', '2:1 error: only mappings can be merged with "<<" [bad-yaml]'],
+  ])('%s', (_, text, message) => {
+    expect(diagnose(text)).toEqual([message]);
+  });
+
   test('JSON without a comma', () => {
     expect(diagnose('{\n  "kind": "Service"\n  "metadata": {}\n}\n', 'in.json')).toEqual([
       '3:3 error: not valid JSON: comma expected [bad-json]',
