@@ -19,7 +19,7 @@ import {
 } from './capture-rules.ts';
 import { baseChains } from './chain-names.ts';
 import type { ChainContext } from './service-chains.ts';
-import { serviceChains } from './service-chains.ts';
+import { makeChances, serviceChains } from './service-chains.ts';
 import type { ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
 
@@ -58,6 +58,7 @@ function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySetti
     localTraffic: detectLocalTraffic(settings, node, family),
     nodeIP: node.nodeIPs[family],
     endpointComments: countEndpoints(ports) <= largeClusterEndpoints,
+    chances: makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0)),
   };
   const tables: Tables = {
     filter: filterTable(plans, settings, localhostNodePorts),

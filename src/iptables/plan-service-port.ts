@@ -2,6 +2,7 @@ import type { EndpointChoice } from '../cluster/endpoint-choice.ts';
 import { chooseEndpoints, isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import type { Endpoint, NodeContext, ServicePort } from '../cluster/model.ts';
 import type { RuleArg } from '../kernel/iptables.ts';
+import type { Origin } from '../kernel/origin.ts';
 import type { ServiceChainNames } from './chain-names.ts';
 import { endpointChainName, serviceChainNames } from './chain-names.ts';
 import { drop, jumpTo, reject } from './rule-args.ts';
@@ -46,6 +47,7 @@ export interface EndpointTarget {
   readonly endpoint: Endpoint;
   readonly chain: string;
   readonly jump: RuleArg;
+  readonly origin: Origin;
 }
 
 /** Decides what kube-proxy's iptables proxier decides at the head of its loop over Service ports (syncProxyRules). */
@@ -90,7 +92,8 @@ function planRefusal(port: ServicePort, choice: EndpointChoice, policyLocal: boo
 
 function makeTarget(port: ServicePort, endpoint: Endpoint): EndpointTarget {
   const chain = endpointChainName(port, endpoint.label);
-  return { endpoint, chain, jump: jumpTo(chain) };
+  const origin = { servicePort: port.label, place: endpoint.place };
+  return { endpoint, chain, jump: jumpTo(chain), origin };
 }
 
 function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endpoint[]): readonly EndpointTarget[] {

@@ -16,6 +16,8 @@ export interface ChainContext {
   readonly nodeIP: Address;
   /** Whether rules that name an endpoint have a comment: not in large clusters. */
   readonly endpointComments: boolean;
+  /** The match that lets one packet of n through, at index n: made once, as most Services need the same few. */
+  readonly chances: readonly RuleArg[];
 }
 
 /** A Service port's own chains in table nat, those in use only, in kube-proxy's order. */
@@ -106,43 +108,54 @@ function masqueradeInternalRules(port: ServicePort, context: ChainContext): Rule
 function targetRules(port: ServicePort, targets: readonly EndpointTarget[], context: ChainContext): readonly Rule[] {
   const sticky: Rule[] = [];
   const spread: Rule[] = [];
-  for (const [index, { endpoint, chain, jump }] of targets.entries()) {
-    const origin: Origin = { servicePort: port.label, place: endpoint.place };
-    const about = context.endpointComments ? [comment(`${port.label} -> ${endpoint.label}`)] : [];
+  for (const [index, { endpoint, chain, jump, origin }] of targets.entries()) {
+    const about = `${port.label} -> ${endpoint.label}`;
     if (port.affinitySeconds !== undefined) {
       const action = { kind: 'rcheck', seconds: port.affinitySeconds, reap: true } as const;
-      sticky.push({ args: [...about, { kind: 'recent', name: chain, action }, jump], origin });
+      sticky.push({ args: endpointArgs(context, about, { kind: 'recent', name: chain, action }, jump), origin });
     }
     const left = targets.length - index;
-    spread.push({ args: left > 1 ? [...about, chanceOf(left), jump] : [...about, jump], origin });
+    const chance = left > 1 ? context.chances[left] : undefined;
+    const args = chance ? endpointArgs(context, about, chance, jump) : endpointArgs(context, about, jump);
+    spread.push({ args, origin });
   }
   return [...sticky, ...spread];
 }
 
 /** KUBE-SEP-: sends packets to one endpoint, and remembers the client where the Service has session affinity. */
-function endpointChain(port: ServicePort, { endpoint, chain }: EndpointTarget, context: ChainContext): Chain {
-  const origin: Origin = { servicePort: port.label, place: endpoint.place };
-  const about = context.endpointComments ? [comment(port.label)] : [];
-  const remember: readonly RuleArg[] =
-    port.affinitySeconds === undefined ? [] : [{ kind: 'recent', name: chain, action: { kind: 'set' } }];
-  const rules: readonly Rule[] = [
-    // An endpoint that reaches itself would otherwise get an answer from its own address.
-    { args: [...about, { kind: 'source', cidr: endpoint.address.text }, markForMasquerade], origin },
-    {
-      args: [
-        ...about,
-        ...remember,
-        ...protocolArgs[port.protocol],
-        { kind: 'jump', target: { kind: 'dnat', to: endpoint.label } },
-      ],
-      origin,
-    },
-  ];
-  return { name: chain, rules, origin };
+function endpointChain(port: ServicePort, target: EndpointTarget, context: ChainContext): Chain {
+  const { endpoint, chain, origin } = target;
+  const [module, protocol] = protocolArgs[port.protocol];
+  const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', to: endpoint.label } };
+  const source: RuleArg = { kind: 'source', cidr: endpoint.address.text };
+  // An endpoint that reaches itself would otherwise get an answer from its own address.
+  const masquerade = endpointArgs(context, port.label, source, markForMasquerade);
+  const send =
+    port.affinitySeconds === undefined
+      ? endpointArgs(context, port.label, module, protocol, rewrite)
+      : endpointArgs(context, port.label, remember(chain), module, protocol, rewrite);
+  return {
+    name: chain,
+    rules: [
+      { args: masquerade, origin },
+      { args: send, origin },
+    ],
+    origin,
+  };
 }
 
-function chanceOf(count: number): RuleArg {
-  return { kind: 'statistic', probability: formatChance(count) };
+function remember(chain: string): RuleArg {
+  return { kind: 'recent', name: chain, action: { kind: 'set' } };
+}
+
+/** The arguments of a rule that names an endpoint. */
+function endpointArgs(context: ChainContext, about: string, ...args: readonly RuleArg[]): readonly RuleArg[] {
+  return context.endpointComments ? [comment(about), ...args] : args;
+}
+
+/** The matches for one packet in 0 (which is none's), 1, 2 and so on up to `most`. */
+export function makeChances(most: number): readonly RuleArg[] {
+  return Array.from({ length: most + 1 }, (_, count) => ({ kind: 'statistic', probability: formatChance(count) }));
 }
 
 /** 1/count with ten decimals, as Go's %0.10f rounds it. */
