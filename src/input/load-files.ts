@@ -64,7 +64,7 @@ function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
 }
 
 /** The text of a file's bytes: UTF-8, with or without a byte order mark. */
-export function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
+function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
   if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''));
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, 'the file is UTF-16: save it as UTF-8');

@@ -8,7 +8,7 @@ import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './sche
 import { fieldName, quote } from './wording.ts';
 
 /** The label that says whose endpoints a slice holds. */
-export const serviceNameLabel = 'kubernetes.io/service-name';
+const serviceNameLabel = 'kubernetes.io/service-name';
 
 const none: readonly never[] = [];
 

@@ -23,7 +23,7 @@ export interface RawEndpoints {
   readonly subsets?: readonly RawEndpointSubset[] | null;
 }
 
-export interface RawEndpointSubset {
+interface RawEndpointSubset {
   readonly addresses?: readonly RawEndpointAddress[] | null;
   readonly notReadyAddresses?: readonly RawEndpointAddress[] | null;
   readonly ports?: readonly RawEndpointPort[] | null;

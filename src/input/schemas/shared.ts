@@ -31,7 +31,7 @@ export const flag: Schema = { type: ['boolean', 'null'], expected: 'true or fals
 /** A list whose items are texts, none of them null. */
 export const texts: Schema = list({ type: 'string', expected: 'a text' });
 
-export const textMap: Schema = {
+const textMap: Schema = {
   type: ['object', 'null'],
   additionalProperties: { type: ['string', 'null'], expected: 'a text' },
   expected: 'a mapping of texts',
