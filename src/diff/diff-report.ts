@@ -1,6 +1,6 @@
 import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import type { ChangeKind, KernelChange } from './kernel-changes.ts';
-import { count, describeKernelChange, describeKinds, describeReason } from './words.ts';
+import { count, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -25,7 +25,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...shown.map((port) => reportServicePort(port, limits.lines)),
     ...(hidden.length === 0
       ? []
-      : [[line('more', `and ${count(hidden.length, 'more Service port')}: ${describeKinds(kindsOf(hidden))}`)]]),
+      : [[line('more', `and ${hidden.length.toLocaleString('en')} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
     ...reportRest('What belongs to no Service', diff.base, limits.lines),
     ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
     [line('summary', summarizeDiff(diff))],
@@ -54,11 +54,7 @@ export function summarizeDiff(diff: SideDiff): string {
   const { servicePorts, base, foreign } = diff;
   if (servicePorts.length + base.length + foreign.length === 0) return 'No difference.';
   const parts = [
-    ...(servicePorts.length > 0
-      ? [
-          `${count(servicePorts.length, 'Service port differs', 'Service ports differ')} (${describeKinds(kindsOf(servicePorts))})`,
-        ]
-      : []),
+    ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
     ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
     ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
   ];

@@ -3,7 +3,7 @@ import type { Place } from '../kernel/origin.ts';
 import { separate } from './belonging.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-changes.ts';
 import { listKernelChanges } from './kernel-changes.ts';
-import { findOwners } from './owners.ts';
+import { findOwners, renameOwners } from './owners.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -31,12 +31,15 @@ export interface ServicePortDiff {
 /** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
 export function diffSides(from: Side, to: Side, options: { readonly foreign: boolean }): SideDiff {
   const { own, foreign } = separate(from, to);
+  const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
+  const newLabels = new Map(
+    reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+  );
   const owners = {
-    from: findOwners(statesOf(from, to)),
+    from: renameOwners(findOwners(statesOf(from, to)), newLabels),
     to: findOwners(statesOf(to, from)),
   };
   const changes = listKernelChanges(diffStates(own.from, own.to), owners);
-  const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
   const { servicePorts, base } = groupChanges(changes, reasons);
   return {
     servicePorts,
@@ -63,18 +66,14 @@ function groupChanges(
 ): Pick<SideDiff, 'servicePorts' | 'base'> {
   const kernel = new Map<string, KernelChange[]>();
   const base: KernelChange[] = [];
-  const renamed = new Map(
-    reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
-  );
   for (const { owner, change } of changes) {
     if (owner === undefined) {
       base.push(change);
       continue;
     }
-    const label = renamed.get(owner) ?? owner;
-    const list = kernel.get(label);
+    const list = kernel.get(owner);
     if (list) list.push(change);
-    else kernel.set(label, [change]);
+    else kernel.set(owner, [change]);
   }
   const explained = new Map(reasons.map((each) => [each.label, each]));
   const labels = [...new Set([...explained.keys(), ...kernel.keys()])].toSorted();

@@ -31,7 +31,7 @@ export function formatText(blocks: readonly ReportBlock[], paint: Paint = plain)
 /** A report as Markdown, for a comment on a pull request: what changes in the kernel is folded away. */
 export function formatMarkdown(blocks: readonly ReportBlock[]): string {
   const summary = blocks.flat().filter(({ role }) => role === 'summary');
-  const parts = [...summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`)];
+  const parts = summary.map(({ text }) => `**${escapeMarkdown(text)}**\n`);
   for (const block of blocks) {
     const lines = block.filter(({ role }) => role !== 'summary');
     if (lines.length > 0) parts.push(formatMarkdownBlock(lines));
@@ -43,7 +43,11 @@ function formatMarkdownBlock(lines: readonly ReportLine[]): string {
   const firstKernel = lines.findIndex(({ role }) => role === 'added' || role === 'removed' || role === 'changed');
   const head = firstKernel < 0 ? lines : lines.slice(0, firstKernel);
   const kernel = firstKernel < 0 ? [] : lines.slice(firstKernel);
-  const text = head.map(formatMarkdownLine).join('');
+  const isTitle = ({ role }: ReportLine) => role === 'heading' || role === 'title';
+  const items = head.filter((line) => !isTitle(line)).map(formatMarkdownLine);
+  const text = [...head.filter(isTitle).map(formatMarkdownLine), ...(items.length > 0 ? ['\n', ...items] : [])].join(
+    '',
+  );
   if (kernel.length === 0) return text;
   const diff = kernel.map(({ role, text: words }) => `${signs[role].trim() || '…'} ${words}\n`).join('');
   return `${text}\n<details><summary>In the kernel</summary>\n\n\`\`\`diff\n${diff.replaceAll('`', "'")}\`\`\`\n\n</details>\n`;
@@ -53,7 +57,7 @@ function formatMarkdownLine({ role, text }: ReportLine): string {
   switch (role) {
     case 'heading':
     case 'title':
-      return `### ${escapeMarkdown(text)}\n\n`;
+      return `### ${escapeMarkdown(text)}\n`;
     case 'more':
       return `- … ${escapeMarkdown(text)}\n`;
     case 'reason':

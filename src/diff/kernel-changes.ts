@@ -50,6 +50,8 @@ export type KernelChange =
       readonly family: Family;
       readonly table: TableName;
       readonly chain: string;
+      /** Whether Service ports share the chain: then all that is said here is of the rules of one of them. */
+      readonly shared: boolean;
       readonly rulesFrom: number;
       readonly rulesTo: number;
       /** Rules in one text for all ways to write them. */
@@ -332,6 +334,7 @@ function chainChange(
         kind: 'chain',
         change,
         ...place,
+        shared: false,
         rulesFrom: fromRules.length,
         rulesTo: toRules.length,
         added: added.map(ruleMeaning),
@@ -342,7 +345,7 @@ function chainChange(
   ];
 }
 
-const emptyRules = { rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
+const emptyRules = { shared: true, rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
 
 /** The rules of a chain that Service ports share: what each of them, and what nobody, gains and loses. */
 function ruleChanges(
@@ -374,6 +377,7 @@ function ruleChanges(
       // The chain is there for all of them: a Service port only has rules in it.
       change: owner === undefined && whole !== undefined ? whole : 'changed',
       ...place,
+      shared: true,
       rulesFrom: share.removed.length,
       rulesTo: share.added.length,
       added: share.added,

@@ -1,7 +1,6 @@
-import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
+import type { Chain, Rule } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import type { IpSet, SetEntry } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
@@ -162,15 +161,15 @@ function ownerOfEntry(set: IpSet, entry: SetEntry, index: OwnerIndex): string | 
   return index.addresses.get(entry.value);
 }
 
-/** A place in the tables: what tells one chain from others. */
-export interface ChainPlace {
-  readonly family: Family;
-  readonly table: TableName;
-  readonly chain: string;
-}
-
-/** A protocol as a dump writes it. */
-export function readProtocol(text: string): Protocol | undefined {
-  const upper = text.toUpperCase();
-  return upper === 'TCP' || upper === 'UDP' || upper === 'SCTP' ? upper : undefined;
+/** The same owners where some labels are called by other names. */
+export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>): Owners {
+  if (names.size === 0) return owners;
+  const rename = (label: string | undefined) => (label === undefined ? undefined : (names.get(label) ?? label));
+  return {
+    ofChain: (chain) => rename(owners.ofChain(chain)),
+    ofRule: (rule) => rename(owners.ofRule(rule)),
+    ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
+    ofServer: (server) => rename(owners.ofServer(server)),
+    ofAddress: (address) => rename(owners.ofAddress(address)),
+  };
 }

@@ -137,7 +137,7 @@ function addNew<T>(known: Map<string, T>, items: readonly T[], keyOf: (item: T) 
 /** The mode of the kube-proxy that left a state; undefined where it shows nothing of one. */
 export function recognizeMode(state: KernelState): 'ipvs' | 'iptables' | undefined {
   if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
-  const chains = families.flatMap((family) => [...(state.iptables[family]?.nat?.keys() ?? [])]);
-  if (chains.includes('KUBE-LOAD-BALANCER')) return 'ipvs';
-  return chains.includes('KUBE-SERVICES') ? 'iptables' : undefined;
+  const chains = new Set(families.flatMap((family) => [...(state.iptables[family]?.nat?.keys() ?? [])]));
+  if (chains.has('KUBE-LOAD-BALANCER')) return 'ipvs';
+  return chains.has('KUBE-SERVICES') ? 'iptables' : undefined;
 }

@@ -144,11 +144,7 @@ function describeRules(change: KernelChange & { readonly kind: 'chain' }): strin
       return rulesFrom > 0 ? ` with ${count(rulesFrom, 'rule')}` : '';
     case 'changed':
       if (change.reordered) return ': the same rules in another order';
-      if (added.length !== rulesTo || removed.length !== rulesFrom) {
-        return rulesFrom === rulesTo
-          ? `: ${count(added.length, 'rule')} of ${rulesTo} changed`
-          : `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
-      }
+      if (!change.shared && rulesFrom !== rulesTo) return `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
       if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
       return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
   }
@@ -163,8 +159,16 @@ export function count(number: number, one: string, more = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
 }
 
+/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */
+export function summarizeKinds(kinds: readonly ChangeKind[]): string {
+  const ports = count(kinds.length, 'Service port');
+  const [first] = kinds;
+  if (first !== undefined && kinds.every((kind) => kind === first)) return `${ports} ${first}`;
+  return `${ports} ${kinds.length === 1 ? 'differs' : 'differ'}: ${describeKinds(kinds)}`;
+}
+
 /** "2 changed, 1 added". */
-export function describeKinds(kinds: readonly ChangeKind[]): string {
+function describeKinds(kinds: readonly ChangeKind[]): string {
   return (['changed', 'added', 'removed'] as const)
     .map((kind) => [kind, kinds.filter((each) => each === kind).length] as const)
     .filter(([, number]) => number > 0)
