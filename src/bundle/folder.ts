@@ -13,9 +13,14 @@ const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileN
 /**
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
  * that nobody ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
- * anything in it that no bundle has is left alone: `-o` may name somebody's home.
+ * anything in it that no bundle has is left alone: `-o` may name somebody's home. `writeFile` makes the file of that
+ * path and text, which is not there yet.
  */
-export async function replaceFolder(folder: string, files: BundleFiles): Promise<FolderProblem | undefined> {
+export async function replaceFolder(
+  folder: string,
+  files: BundleFiles,
+  writeFile: (path: string, text: string, name: string) => Promise<void> = writeDurably,
+): Promise<FolderProblem | undefined> {
   const target = resolve(folder);
   try {
     const present = await listFolder(target);
@@ -24,7 +29,7 @@ export async function replaceFolder(folder: string, files: BundleFiles): Promise
     await mkdir(dirname(target), { recursive: true });
     const fresh = await mkdtemp(join(dirname(target), `.${basename(target)}.`));
     try {
-      await writeFiles(fresh, files);
+      for (const [name, text] of files) await writeFile(join(fresh, name), text, name);
       // mkdtemp lets only its owner in; a bundle is no secret.
       await chmod(fresh, 0o777 & ~process.umask());
       await swapIn(fresh, target);
@@ -53,15 +58,13 @@ async function listFolder(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function writeFiles(folder: string, files: BundleFiles): Promise<void> {
-  for (const [name, text] of files) {
-    const file = await open(join(folder, name), 'wx', 0o644);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o644);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

@@ -8,10 +8,13 @@ import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
+import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
+import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
+import type { ServicePortPlan } from '../ipvs/plan-service-port.ts';
 import type { Address } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -58,12 +61,18 @@ export interface NodeRequest {
   readonly ipFamily: IpFamilyChoice;
 }
 
+/** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
+export class NodeMemo {
+  readonly ipvs = new PlanMemo<ServicePortPlan>();
+  readonly iptables = new IptablesMemo();
+}
+
 /** Compiles for one node. */
-export function compileNode(prepared: Prepared, request: NodeRequest): BundleContent {
+export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
   const { cluster, settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
-  const state = compileState(cluster, node, settings, chosen);
+  const state = compileState(cluster, node, settings, chosen, memo);
   return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };
 }
 
@@ -73,12 +82,13 @@ export function compileState(
   node: NodeContext,
   settings: ProxySettings,
   chosen: readonly Family[],
+  memo: NodeMemo | undefined,
 ): KernelState {
   switch (settings.mode) {
     case 'ipvs':
-      return compileIpvs(cluster, node, settings, chosen);
+      return compileIpvs(cluster, node, settings, chosen, memo?.ipvs);
     case 'iptables':
-      return compileIptables(cluster, node, settings, chosen);
+      return compileIptables(cluster, node, settings, chosen, memo?.iptables);
   }
 }
 

@@ -18,10 +18,11 @@ import {
   refuseExternalRules,
 } from './capture-rules.ts';
 import { baseChains } from './chain-names.ts';
-import type { ChainContext } from './service-chains.ts';
-import { makeChances, serviceChains } from './service-chains.ts';
+import type { IptablesMemo } from './iptables-memo.ts';
 import type { ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
+import type { ChainContext } from './service-chains.ts';
+import { makeChances, serviceChains } from './service-chains.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
 const largeClusterEndpoints = 1000;
@@ -30,14 +31,16 @@ const largeClusterEndpoints = 1000;
  * What kube-proxy in iptables mode programs for the families: tables filter and nat of each, and route_localnet where
  * node ports listen on 127.0.0.1. Where kube-proxy fills a chain in no fixed order, the Service ports stand in the
  * cluster's. The accounting rules through nfacct, which kube-proxy adds where the kernel has it, are left out.
+ * `memo` is for runs that compile one cluster and its settings for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
   node: NodeContext,
   settings: ProxySettings,
   families: readonly Family[],
+  memo?: IptablesMemo,
 ): KernelState {
-  const compiled = families.map((family) => compileFamily(cluster, node, settings, family));
+  const compiled = families.map((family) => compileFamily(cluster, node, settings, family, memo));
   return {
     ...emptyState,
     iptables: Object.fromEntries(compiled.map(({ family, tables }) => [family, tables])),
@@ -48,9 +51,18 @@ export function compileIptables(
   };
 }
 
-function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySettings, family: Family) {
+function compileFamily(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  family: Family,
+  memo: IptablesMemo | undefined,
+) {
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => planServicePort(port, node));
+  const plans = ports.map((port) => {
+    const plan = () => planServicePort(port, node);
+    return memo ? memo.plans.recall(port, node, plan) : plan();
+  });
   const networks = nodePortNetworks(settings, node, family);
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && networks.containsIPv4Loopback;
   const context: ChainContext = {
@@ -60,9 +72,13 @@ function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySetti
     endpointComments: countEndpoints(ports) <= largeClusterEndpoints,
     chances: makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0)),
   };
+  const chains = plans.flatMap((plan) => {
+    const make = () => serviceChains(plan, context);
+    return memo ? memo.recallChains(plan, context, make) : make();
+  });
   const tables: Tables = {
     filter: filterTable(plans, settings, localhostNodePorts),
-    nat: natTable(plans, settings, context, nodePortJumps(networks, node, family, localhostNodePorts)),
+    nat: natTable(plans, chains, settings, nodePortJumps(networks, node, family, localhostNodePorts)),
   };
   return { family, tables, localhostNodePorts };
 }
@@ -86,8 +102,8 @@ function filterTable(plans: readonly ServicePortPlan[], settings: ProxySettings,
 
 function natTable(
   plans: readonly ServicePortPlan[],
+  portChains: readonly Chain[],
   settings: ProxySettings,
-  context: ChainContext,
   toNodePorts: readonly Rule[],
 ) {
   const { mark, postrouting } = masqueradeRules(settings.masqueradeBit);
@@ -98,7 +114,7 @@ function natTable(
     { name: baseChains.nodePorts, rules: plans.flatMap(captureNodePortRules) },
     { name: baseChains.postrouting, rules: postrouting },
     { name: baseChains.markMasquerade, rules: mark },
-    ...plans.flatMap((plan) => serviceChains(plan, context)),
+    ...portChains,
   ]);
 }
 

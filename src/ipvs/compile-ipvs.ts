@@ -1,8 +1,10 @@
-import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { Cluster, NodeContext, ServicePort } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
+import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { masqueradeRules } from '../cluster/masquerade-rules.ts';
 import { addressesIn, nodePortNetworks, ownAddresses } from '../cluster/node-port-addresses.ts';
+import type { PlanMemo } from '../cluster/plan-memo.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Tables } from '../kernel/iptables.ts';
@@ -25,15 +27,17 @@ const defaultScheduler = 'rr';
 
 /**
  * The state that kube-proxy in IPVS mode would leave on the node, for each of the families. Where two Service ports
- * claim one address, port and protocol, the first in the cluster's order has the virtual server.
+ * claim one address, port and protocol, the first in the cluster's order has the virtual server. `memo` is for runs that
+ * compile one cluster and its settings for many nodes.
  */
 export function compileIpvs(
   cluster: Cluster,
   node: NodeContext,
   settings: ProxySettings,
   families: readonly Family[],
+  memo?: PlanMemo<ServicePortPlan>,
 ): KernelState {
-  const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family) }));
+  const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family, memo) }));
   const virtualServers = states.flatMap((state) => state.virtualServers);
   const sets = states.flatMap((state) => state.sets);
   return {
@@ -59,9 +63,16 @@ interface FamilyState {
   readonly addresses: readonly LinkAddress[];
 }
 
-function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySettings, family: Family): FamilyState {
+function compileFamily(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  family: Family,
+  memo: PlanMemo<ServicePortPlan> | undefined,
+): FamilyState {
   const on = describeFamilyNode(node, settings, family);
-  const plans = cluster.servicePorts.filter((port) => port.family === family).map((port) => planServicePort(port, on));
+  const ports = cluster.servicePorts.filter((port) => port.family === family);
+  const plans = ports.map((port) => planOnNode(port, on, memo));
   const members = collectMembers(plans);
   return {
     tables: makeTables({
@@ -76,6 +87,12 @@ function compileFamily(cluster: Cluster, node: NodeContext, settings: ProxySetti
     virtualServers: mergeVirtualServers(plans.map((plan) => plan.virtualServers)),
     addresses: linkAddresses(members.ipvsAddresses, family),
   };
+}
+
+/** What is reached by its cluster IP alone has no use for the node's addresses. */
+function planOnNode(port: ServicePort, on: FamilyNode, memo: PlanMemo<ServicePortPlan> | undefined): ServicePortPlan {
+  const plan = () => planServicePort(port, on);
+  return memo && !isExternallyAccessible(port) ? memo.recall(port, on.node, plan) : plan();
 }
 
 function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: Family): FamilyNode {

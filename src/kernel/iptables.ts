@@ -90,26 +90,30 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 /**
  * The input of `iptables-restore --noflush` (or ip6tables-restore) that makes these chains on a node that has none of
  * them. The kernel's own chains are not declared, which would flush them: their rules are inserted at the head, in
- * the order they have here, as kube-proxy does. '' where there are no tables.
+ * the order they have here, as kube-proxy does. '' where there are no tables. `formatOwn` is formatAppends, or gives
+ * what that has given before.
  */
-export function formatTables(tables: Tables): string {
-  const lines: string[] = [];
+export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string = formatAppends): string {
+  const pieces: string[] = [];
   for (const table of tableNames) {
     const chains = tables[table];
     if (!chains) continue;
-    lines.push(`*${table}`);
+    pieces.push(`*${table}\n`);
     for (const chain of chains.values())
-      if (!isBuiltInChain(table, chain.name)) lines.push(formatDeclaration(chain.name));
+      if (!isBuiltInChain(table, chain.name)) pieces.push(`${formatDeclaration(chain.name)}\n`);
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        chain.rules.forEach((rule, i) => lines.push(formatInsert(chain.name, i + 1, rule)));
-      } else {
-        for (const rule of chain.rules) lines.push(formatAppend(chain.name, rule));
-      }
+        chain.rules.forEach((rule, i) => pieces.push(`${formatInsert(chain.name, i + 1, rule)}\n`));
+      } else pieces.push(formatOwn(chain));
     }
-    lines.push('COMMIT');
+    pieces.push('COMMIT\n');
   }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return pieces.join('');
+}
+
+/** The lines that append a chain's rules. */
+export function formatAppends(chain: Chain): string {
+  return chain.rules.map((rule) => `${formatAppend(chain.name, rule)}\n`).join('');
 }
 
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */

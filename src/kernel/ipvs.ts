@@ -88,15 +88,23 @@ function ipv4Number(text: string): number {
   return value + part;
 }
 
-/** The input of `ipvsadm -R` that makes these services where none of them exists. '' for none. */
-export function formatVirtualServers(virtualServers: readonly VirtualServer[]): string {
-  const lines: string[] = [];
-  for (const server of virtualServers) {
-    const name = formatServiceName(server);
-    lines.push(`-A ${name}${formatServiceOptions(server)}`);
-    for (const real of server.realServers) lines.push(`-a ${name}${formatRealServer(real)}`);
-  }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+/**
+ * The input of `ipvsadm -R` that makes these services where none of them exists. '' for none. `format` is
+ * formatVirtualServer, or gives what that has given before.
+ */
+export function formatVirtualServers(
+  virtualServers: readonly VirtualServer[],
+  format: (server: VirtualServer) => string = formatVirtualServer,
+): string {
+  return virtualServers.map((server) => format(server)).join('');
+}
+
+/** The lines of one service with its real servers. */
+export function formatVirtualServer(server: VirtualServer): string {
+  const name = formatServiceName(server);
+  const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
+  for (const real of server.realServers) lines.push(`-a ${name}${formatRealServer(real)}\n`);
+  return lines.join('');
 }
 
 const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
