@@ -36,6 +36,8 @@ export function buildNetwork(): void {
     setSysctls(namespace, ['net.ipv4.conf.all.rp_filter=0', 'net.ipv4.conf.default.rp_filter=0']);
     setSysctls(namespace, ['net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0']);
   }
+  // Refusals are ICMP messages, of which a kernel sends one client but a few a second unless told otherwise.
+  setSysctls(undefined, ['net.ipv4.icmp_ratelimit=0', 'net.ipv6.icmp.ratelimit=0']);
   for (const namespace of [undefined, 'node2']) {
     setSysctls(namespace, ['net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
   }

@@ -210,6 +210,8 @@ sub status {
 sub stop {
     my ($id) = @_;
     my $transfer = delete $transfers{$id} or return print "$id none\n";
+    # Reset: a connection that is closed in good order is remembered for two minutes.
+    setsockopt($transfer->{socket}, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0)) if $transfer->{open};
     drop($transfer->{socket}) if $transfer->{open};
     print "$id stopped $transfer->{bytes}\n";
 }

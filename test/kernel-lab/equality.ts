@@ -1,0 +1,67 @@
+// For each fixture, in the modes it has: what kpc-apply leaves is, to the byte, what feeding the bundle's files to the
+// tools leaves on an empty node. Every bundle but the first goes over another one, so this is also the proof that B over
+// A is B. A second apply changes nothing and runs no tool that could.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, assertSame, expectApply, isRestore, startSuite } from './harness.ts';
+import { run } from './network.ts';
+import { saveByHand, saveState, type SavedState } from './saved-state.ts';
+
+const fixtures = process.env['KPC_FIXTURES'] ?? 'fixtures';
+const modes = process.argv.slice(2);
+const suite = startSuite(`equality ${modes.join(' ')}`);
+
+// Two virtual servers of somebody else's.
+const keepalived = [
+  '-A -t 198.51.100.1:80 -s rr',
+  '-a -t 198.51.100.1:80 -r 198.51.100.7:80 -g -w 7',
+  '-A -u 198.51.100.2:53 -s sh',
+];
+const theirs = keepalived.map((line) => line.replace(/-s \w+$/, (scheduler) => scheduler)).toSorted();
+run('ipvsadm', ['-R'], `${keepalived.join('\n')}\n`);
+run('iptables', ['-A', 'INPUT', '-s', '198.51.100.9', '-j', 'DROP']);
+const before = saveState();
+
+let bundles = 0;
+for (const mode of modes) {
+  for (const name of readdirSync(fixtures).toSorted()) {
+    const folder = join(fixtures, name, `expected-${mode}`);
+    if (!existsSync(join(folder, 'manifest.json'))) continue;
+    bundles++;
+    await suite.check(`${name} (${mode})`, async () => {
+      await expectApply(['apply', folder], 0);
+      assertSameState(saveState(), saveByHand(folder));
+      const again = await expectApply(['apply', folder], 0);
+      const restores = again.commands.filter(isRestore).map(({ tool }) => tool);
+      assert(restores.length === 0, `a second apply ran ${restores.join(', ')}`);
+      assert(again.err.startsWith('nothing to do'), again.err);
+    });
+  }
+}
+await suite.check('at least 20 fixtures', () => assert(bundles >= 20, `${bundles}`));
+await suite.check('cleanup leaves what was there before', async () => {
+  await expectApply(['cleanup'], 0);
+  const after = saveState();
+  for (const part of ['iptables', 'ip6tables', 'ipset', 'ipvsadm', 'addresses'] as const) {
+    assertSame(part, after[part], before[part]);
+  }
+});
+suite.finish();
+
+function assertSameState(got: SavedState, want: SavedState): void {
+  assertSame('iptables-save', withoutTheirs(got.iptables), want.iptables);
+  assertSame('ip6tables-save', got.ip6tables, want.ip6tables);
+  assertSame('ipset save', got.ipset, want.ipset);
+  assertSame('addresses', got.addresses, want.addresses);
+  const lines = got.ipvsadm.split('\n');
+  assertSame('the virtual servers of others', lines.filter(isTheirs).join('\n'), theirs.join('\n'));
+  assertSame('ipvsadm -Sn', lines.filter((line) => !isTheirs(line)).join('\n'), want.ipvsadm);
+}
+
+function isTheirs(line: string): boolean {
+  return line.includes(' 198.51.100.');
+}
+
+function withoutTheirs(tables: string): string {
+  return tables.replace('-A INPUT -s 198.51.100.9/32 -j DROP\n', '');
+}

@@ -1,0 +1,112 @@
+import { main } from '../../src/cli/kpc-apply.ts';
+import type { Command, Host } from '../../src/apply/host.ts';
+import { realHost } from '../../src/apply/real-host.ts';
+
+/** Counts checks and prints each that fails; the last line of a suite is "N passed, N failed". */
+export interface Suite {
+  check(name: string, work: () => void | Promise<void>): Promise<boolean>;
+  /** Prints the closing line and sets the exit status. */
+  finish(): void;
+}
+
+export function startSuite(title: string): Suite {
+  let passed = 0;
+  let failed = 0;
+  const started = Date.now();
+  return {
+    async check(name, work) {
+      const from = Date.now();
+      try {
+        await work();
+        passed++;
+        console.log(`ok    ${title}: ${name} (${Date.now() - from} ms)`);
+        return true;
+      } catch (error) {
+        failed++;
+        console.log(
+          `FAIL  ${title}: ${name}\n${indent(error instanceof Error ? (error.stack ?? error.message) : String(error))}`,
+        );
+        return false;
+      }
+    },
+    finish() {
+      console.log(`${title} took ${Math.round((Date.now() - started) / 1000)} s`);
+      console.log(`${passed} passed, ${failed} failed`);
+      process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+    },
+  };
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '      ');
+}
+
+/** Throws where the texts differ, and shows the lines that do. */
+export function assertSame(what: string, got: string, want: string): void {
+  if (got === want) return;
+  const [gotLines, wantLines] = [new Set(got.split('\n')), new Set(want.split('\n'))];
+  const lines = [
+    ...[...wantLines].filter((line) => !gotLines.has(line)).map((line) => `- ${line}`),
+    ...[...gotLines].filter((line) => !wantLines.has(line)).map((line) => `+ ${line}`),
+  ];
+  throw new Error(
+    `${what} differs (- wanted, + got):\n${(lines.length > 0 ? lines : ['the order']).slice(0, 40).join('\n')}`,
+  );
+}
+
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message);
+}
+
+/** One run of kpc-apply inside this process: starting Node anew takes longer than most applies. */
+export interface Run {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+  /** The tools that it ran, in order. */
+  readonly commands: readonly Command[];
+}
+
+export const stateDir = '/run/kpc';
+
+/** Runs kpc-apply with its records in /run, which is this kernel's own. */
+export async function kpcApply(args: readonly string[], host: Host = realHost): Promise<Run> {
+  let out = '';
+  let err = '';
+  const commands: Command[] = [];
+  const status = await main([...args, ...(args[0] === 'doctor' ? [] : ['--state-dir', stateDir])], {
+    terminal: {
+      out: async (text) => void (out += text),
+      err: async (text) => void (err += text),
+      readStdin: async () => '',
+      colour: { out: false, err: false },
+      interactive: false,
+    },
+    host: {
+      ...host,
+      run: (command) => {
+        commands.push(command);
+        return host.run(command);
+      },
+    },
+  });
+  return { status, out, err, commands };
+}
+
+/** Runs kpc-apply, which must end with this status. */
+export async function expectApply(args: readonly string[], status: number): Promise<Run> {
+  const run = await kpcApply(args);
+  assert(
+    run.status === status,
+    `kpc-apply ${args.join(' ')}: status ${run.status}, not ${status}\n${run.err}${run.out}`,
+  );
+  return run;
+}
+
+/** What changes a node, of all the tools that kpc-apply runs. */
+export function isRestore({ tool, args }: Command): boolean {
+  if (tool.endsWith('-restore') || tool === 'modprobe') return true;
+  if (tool === 'ip') return args.includes('-batch');
+  if (tool === 'ipset') return args[0] === 'restore';
+  return tool === 'ipvsadm' && (args[0] === '-R' || args[0] === '--set');
+}

@@ -1,0 +1,94 @@
+// Runs the kernel tests: builds them, boots a kernel for each suite (two at a time, for two cores), adds up.
+//
+//   node test/kernel-lab/run.mjs [SUITE...]
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const lab = dirname(fileURLToPath(import.meta.url));
+const root = join(lab, '../..');
+
+/** Name → entry and its arguments. The longest first. */
+const suites = {
+  packets: ['packets.ts'],
+  hitless: ['hitless.ts'],
+  'equality-ipvs': ['equality.ts', 'ipvs'],
+  'equality-iptables': ['equality.ts', 'iptables'],
+};
+
+const asked = process.argv.slice(2);
+const chosen = Object.entries(suites).filter(([name]) => asked.length === 0 || asked.includes(name));
+const work = mkdtempSync(join(tmpdir(), 'kpc-kernel-'));
+let passed = 0;
+let failed = 0;
+
+try {
+  await build({
+    entryPoints: [...new Set(chosen.map(([, [entry]]) => join(lab, entry)))],
+    outdir: work,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    banner: {
+      js: "import { createRequire as labRequire } from 'node:module';\nconst require = labRequire(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+  compileBundles();
+  // One after the other, so that the packages are installed once.
+  await inKernel(['true']);
+  const queue = [...chosen];
+  await Promise.all(
+    [0, 1].map(async () => {
+      for (let next = queue.shift(); next; next = queue.shift()) await runSuite(...next);
+    }),
+  );
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+
+/** The Services of packets/, in both modes: before-ipvs, after-iptables and so on. */
+function compileBundles() {
+  for (const mode of ['ipvs', 'iptables']) {
+    for (const stage of ['before', 'after']) {
+      const sources = [join(lab, 'packets', stage), join(lab, 'packets/node.yaml')].flatMap((path) => ['-f', path]);
+      const config = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
+      const out = ['-o', join(work, `${stage}-${mode}`)];
+      execFileSync(process.execPath, [join(root, 'dist/kpc.js'), 'compile', ...sources, ...config, ...out], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+    }
+  }
+}
+
+async function runSuite(name, [entry, ...args]) {
+  const { status, output } = await inKernel(['node', join(work, entry.replace(/\.ts$/, '.mjs')), ...args]);
+  const total = /^(\d+) passed, (\d+) failed$/m.exec(output);
+  console.log(output.replace(/^\d+ passed, \d+ failed\n/m, ''));
+  passed += Number(total?.[1] ?? 0);
+  failed += Number(total?.[2] ?? 0);
+  if (!total || (status !== 0 && total[2] === '0')) {
+    failed++;
+    console.log(`FAIL  ${name}: ended with status ${status}`);
+  }
+}
+
+function inKernel(command) {
+  return new Promise((resolve) => {
+    const child = spawn(join(lab, 'in-kernel.sh'), command, {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, KPC_LAB: lab, KPC_BUNDLES: work },
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.on('close', (status) => resolve({ status, output }));
+  });
+}

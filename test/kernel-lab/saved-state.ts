@@ -1,0 +1,75 @@
+import { run } from './network.ts';
+
+/** Everything that the tools tell of a node, in an order that does not depend on how it came to be. */
+export interface SavedState {
+  readonly iptables: string;
+  readonly ip6tables: string;
+  readonly ipset: string;
+  readonly ipvsadm: string;
+  readonly addresses: string;
+}
+
+const separator = '=====';
+
+const saveScript = [
+  'iptables-save',
+  'ip6tables-save',
+  'ipset save',
+  'ipvsadm -Sn',
+  'ip -o addr show dev kube-ipvs0 2>/dev/null',
+]
+  .map((command) => `${command}; echo ${separator}`)
+  .join('\n');
+
+/** What feeds a bundle to the tools by hand, as its description says one can on a fresh node. */
+const feedScript = `
+cd "$1" || exit 1
+[ -e ipset.restore ] && ipset restore <ipset.restore
+[ -e iptables.restore ] && iptables-restore --noflush <iptables.restore
+[ -e ip6tables.restore ] && ip6tables-restore --noflush <ip6tables.restore
+[ -s ipvsadm.restore ] && ipvsadm -R <ipvsadm.restore
+[ -e ip.batch ] && ip -batch ip.batch
+`;
+
+/** What this node holds. */
+export function saveState(): SavedState {
+  return normalize(run('bash', ['-c', saveScript]));
+}
+
+/** What a fresh node holds after it was fed the files of a bundle by hand; no folder: after nothing at all. */
+export function saveByHand(folder: string | undefined): SavedState {
+  run('ip', ['netns', 'add', 'by-hand']);
+  try {
+    const script = `${feedScript}\n${saveScript}`;
+    return normalize(run('ip', ['netns', 'exec', 'by-hand', 'bash', '-c', script, 'feed', folder ?? '/run/netns']));
+  } finally {
+    run('ip', ['netns', 'del', 'by-hand']);
+  }
+}
+
+function normalize(output: string): SavedState {
+  const [iptables = '', ip6tables = '', ipset = '', ipvsadm = '', addresses = ''] = output.split(`${separator}\n`);
+  return {
+    iptables: normalizeTables(iptables),
+    ip6tables: normalizeTables(ip6tables),
+    // Each set has a random seed, and lists its entries in the order that this gives.
+    ipset: sortLines(ipset.replaceAll(/ initval 0x[0-9a-f]+/g, '').replaceAll(/ hashsize \d+/g, '')),
+    ipvsadm: sortLines(ipvsadm),
+    addresses: sortLines(addresses.replaceAll(/^\d+: /gm, '')),
+  };
+}
+
+/** Rules keep their order. Tables come in the order of their first use; one without rules is as good as one not used. */
+function normalizeTables(text: string): string {
+  return text
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/ \[\d+:\d+\]/g, '')
+    .split(/(?<=^COMMIT\n)/m)
+    .filter((table) => /^(-A|:KUBE-)/m.test(table))
+    .toSorted()
+    .join('');
+}
+
+function sortLines(text: string): string {
+  return text.split('\n').toSorted().join('\n').trim();
+}
