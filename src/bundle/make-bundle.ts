@@ -1,3 +1,4 @@
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -11,7 +12,7 @@ import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
 import { BundleMemo } from './bundle-memo.ts';
-import type { AssignedService, BundleFileName, HealthCheck, Manifest } from './manifest.ts';
+import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 
 /** Everything that goes into a bundle. */

@@ -1,3 +1,4 @@
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -59,12 +60,4 @@ export interface HealthCheck {
   /** "namespace/name". */
   readonly service: string;
   readonly localEndpoints: { readonly [F in Family]?: number };
-}
-
-export interface AssignedService {
-  readonly service: string;
-  readonly clusterIPs: readonly string[];
-  /** Port label ("http/TCP" or "TCP") → node port. */
-  readonly nodePorts: Readonly<Record<string, number>>;
-  readonly healthCheckNodePort?: number | undefined;
 }

@@ -23,12 +23,12 @@ export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesBy
 }
 
 /** Whether kube-proxy never sees the slice: its informer leaves out slices of headless Services by their label. */
-export function isHeadlessSlice(slice: EndpointSlice): boolean {
+function isHeadlessSlice(slice: EndpointSlice): boolean {
   return headlessLabel in slice.metadata.labels;
 }
 
 /** The family whose proxier reads the slice; undefined for host names. */
-export function sliceFamily(slice: EndpointSlice): Family | undefined {
+function sliceFamily(slice: EndpointSlice): Family | undefined {
   switch (slice.addressType) {
     case 'IPv4':
       return 'ipv4';

@@ -5,13 +5,13 @@ import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
 
 /** kpc's own annotations of a Service; kube-proxy knows neither. */
-export const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
-export const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
+const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
+const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
 
 /** The schedulers of the Linux kernel that kube-proxy may be told to use, and mh. */
 export const schedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'sed', 'nq', 'mh'] as const;
 
-export const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
+const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -27,7 +27,7 @@ export interface ServicePortPlan {
   readonly closedToNode: readonly AddressPort[];
 }
 
-export type SetMember = readonly [SetId, Member];
+type SetMember = readonly [SetId, Member];
 
 /** One Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
 export function planServicePort(port: ServicePort, on: FamilyNode): ServicePortPlan {
