@@ -68,7 +68,7 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     name: path,
     state,
     // Its files hold no origins: compiling what it was compiled from tells them again.
-    labels: compileState(cluster, node, settings, families),
+    labels: compileState(cluster, node, settings, families, undefined),
     coverage: coverAll(families),
     services: { cluster, node, settings },
   };

@@ -2,7 +2,6 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelDelta } from '../kernel/delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
-import { formatRule } from '../kernel/iptables.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { formatCreate } from '../kernel/ipset.ts';
@@ -463,9 +462,4 @@ function otherChanges(delta: KernelDelta): readonly OwnedChange[] {
     changes.push({ kind: 'module', change: kind === 'load-module' ? 'added' : 'removed', name });
   }
   return changes.map((change) => ({ owner: undefined, change }));
-}
-
-/** A rule as one line of a chain. */
-export function writeRule(chain: string, rule: Rule): string {
-  return `-A ${chain} ${formatRule(rule)}`;
 }

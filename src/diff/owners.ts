@@ -1,5 +1,5 @@
-import { families } from '../kernel/family.ts';
 import { joinHostPort } from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
 import type { Chain, Rule } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import type { IpSet, SetEntry } from '../kernel/ipset.ts';
@@ -23,20 +23,28 @@ export interface Owners {
   ofAddress(address: LinkAddress): string | undefined;
 }
 
-/** What can be looked up of items that carry no origin. */
+/** Labels by the name of what they own. */
+type Labels = Map<string, string>;
+
+/** What can be looked up of items that carry no origin. Each map is made when it is first asked for. */
 interface OwnerIndex {
-  /** Chain name → label. */
-  readonly chains: Map<string, string>;
-  /** "set value" → label. */
-  readonly entries: Map<string, string>;
-  /** virtualServerKey → label. */
-  readonly servers: Map<string, string>;
-  /** "TCP address port" of an endpoint → label. */
-  readonly endpoints: Map<string, string>;
-  /** An address on kube-ipvs0 → label. */
-  readonly addresses: Map<string, string>;
-  /** "ipv4 TCP 30080" → label. */
-  readonly nodePorts: Map<string, string>;
+  /** By chain name. */
+  readonly chains: () => Labels;
+  /** By "set value". */
+  readonly entries: () => Labels;
+  readonly servers: () => ServerLabels;
+}
+
+/** What virtual servers tell. */
+interface ServerLabels {
+  /** By virtualServerKey. */
+  readonly servers: Labels;
+  /** By "TCP address port" of an endpoint. */
+  readonly endpoints: Labels;
+  /** By address on kube-ipvs0. */
+  readonly addresses: Labels;
+  /** By "ipv4 TCP 30080". */
+  readonly nodePorts: Labels;
 }
 
 /**
@@ -45,82 +53,121 @@ interface OwnerIndex {
  */
 export function findOwners(states: readonly KernelState[]): Owners {
   const index: OwnerIndex = {
-    chains: new Map(),
-    entries: new Map(),
-    servers: new Map(),
-    endpoints: new Map(),
-    addresses: new Map(),
-    nodePorts: new Map(),
+    chains: once(() => indexChains(states)),
+    entries: once(() => indexEntries(states)),
+    servers: once(() => indexServers(states)),
   };
-  for (const state of states) indexOrigins(state, index);
-  for (const state of states) indexComments(state, index);
-  for (const state of states) indexServers(state, index);
   return {
-    ofChain: (chain) => chain.origin?.servicePort ?? index.chains.get(chain.name),
+    ofChain: (chain) => chain.origin?.servicePort ?? index.chains().get(chain.name),
     ofRule: (rule) => rule.origin?.servicePort ?? ownerOfRule(rule, index),
     ofEntry: (set, entry) =>
-      entry.origin?.servicePort ?? index.entries.get(`${set.name} ${entry.value}`) ?? ownerOfEntry(set, entry, index),
-    ofServer: (server) => server.origin?.servicePort ?? index.servers.get(virtualServerKey(server)),
-    ofAddress: (address) => address.origin?.servicePort ?? index.addresses.get(address.address),
+      entry.origin?.servicePort ?? index.entries().get(`${set.name} ${entry.value}`) ?? ownerOfEntry(set, entry, index),
+    ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
+    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address),
   };
 }
 
-function remember(map: Map<string, string>, key: string, label: string | undefined): void {
-  if (label !== undefined && !map.has(key)) map.set(key, label);
+/** The same owners where some labels are called by other names. */
+export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>): Owners {
+  if (names.size === 0) return owners;
+  const rename = (label: string | undefined) => (label === undefined ? undefined : (names.get(label) ?? label));
+  return {
+    ofChain: (chain) => rename(owners.ofChain(chain)),
+    ofRule: (rule) => rename(owners.ofRule(rule)),
+    ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
+    ofServer: (server) => rename(owners.ofServer(server)),
+    ofAddress: (address) => rename(owners.ofAddress(address)),
+  };
 }
 
-function indexOrigins(state: KernelState, index: OwnerIndex): void {
-  for (const chain of allChains(state)) remember(index.chains, chain.name, chain.origin?.servicePort);
-  for (const set of state.sets) {
-    for (const { value, origin } of set.entries) remember(index.entries, `${set.name} ${value}`, origin?.servicePort);
-  }
-  for (const link of state.links) {
-    for (const { address, origin } of link.addresses) remember(index.addresses, address, origin?.servicePort);
-  }
-  for (const server of state.virtualServers) {
-    remember(index.servers, virtualServerKey(server), server.origin?.servicePort);
-  }
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** The first that tells is believed. */
+function remember(labels: Labels, key: string, label: string | undefined): void {
+  if (label !== undefined && !labels.has(key)) labels.set(key, label);
 }
 
 const serviceChain = /^KUBE-(?:SVC|SVL|EXT|FW|SEP|XLB)-/;
 
+/** Whether a chain has the name of one that belongs to a Service port. */
+export function isServiceChain(name: string): boolean {
+  return serviceChain.test(name);
+}
+
+function indexChains(states: readonly KernelState[]): Labels {
+  const labels: Labels = new Map();
+  for (const state of states) {
+    for (const chain of allChains(state)) remember(labels, chain.name, chain.origin?.servicePort);
+  }
+  for (const state of states) indexComments(state, labels);
+  return labels;
+}
+
 /** In iptables mode the comments name the Service port; where a large cluster has none, the jumps lead to it. */
-function indexComments(state: KernelState, index: OwnerIndex): void {
-  const silent: Chain[] = [];
+function indexComments(state: KernelState, labels: Labels): void {
+  const own: Chain[] = [];
   for (const chain of allChains(state)) {
-    const isOwn = serviceChain.test(chain.name);
+    const isOwn = isServiceChain(chain.name);
+    // Its own origin has told all there is to tell.
+    if (isOwn && chain.origin) continue;
     for (const rule of chain.rules) {
       const label = rule.origin?.servicePort ?? labelInComment(rule);
       if (label === undefined) continue;
-      if (isOwn) remember(index.chains, chain.name, label);
-      const target = jumpChain(rule);
-      if (target !== undefined && serviceChain.test(target)) remember(index.chains, target, label);
+      if (isOwn) remember(labels, chain.name, label);
+      rememberTarget(labels, rule, label);
     }
-    if (isOwn) silent.push(chain);
+    if (isOwn) own.push(chain);
   }
-  for (const chain of silent) {
-    const label = index.chains.get(chain.name);
-    for (const rule of chain.rules) {
-      const target = jumpChain(rule);
-      if (target !== undefined && serviceChain.test(target)) remember(index.chains, target, label);
-    }
+  for (const chain of own) {
+    const label = labels.get(chain.name);
+    for (const rule of chain.rules) rememberTarget(labels, rule, label);
   }
 }
 
+function rememberTarget(labels: Labels, rule: Rule, label: string | undefined): void {
+  const target = jumpChain(rule);
+  if (target !== undefined && isServiceChain(target)) remember(labels, target, label);
+}
+
+function indexEntries(states: readonly KernelState[]): Labels {
+  const labels: Labels = new Map();
+  for (const { sets } of states) {
+    for (const { name, entries } of sets) {
+      for (const { value, origin } of entries) if (origin) remember(labels, `${name} ${value}`, origin.servicePort);
+    }
+  }
+  return labels;
+}
+
 /** In IPVS mode nothing has a name: what is about an address belongs to the virtual server there. */
-function indexServers(state: KernelState, index: OwnerIndex): void {
+function indexServers(states: readonly KernelState[]): ServerLabels {
+  const labels: ServerLabels = { servers: new Map(), endpoints: new Map(), addresses: new Map(), nodePorts: new Map() };
+  for (const { virtualServers, links } of states) {
+    for (const server of virtualServers) remember(labels.servers, virtualServerKey(server), server.origin?.servicePort);
+    for (const { addresses } of links) {
+      for (const { address, origin } of addresses) remember(labels.addresses, address, origin?.servicePort);
+    }
+  }
+  for (const state of states) indexServersOf(state, labels);
+  return labels;
+}
+
+function indexServersOf(state: KernelState, labels: ServerLabels): void {
   const bound = new Set(boundAddresses(state));
   for (const server of state.virtualServers) {
     const { family, protocol, address, port } = server;
+    const key = virtualServerKey(server);
     const isNodePort = bound.size > 0 && !bound.has(address);
     const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
-    remember(index.servers, virtualServerKey(server), name);
-    const label = index.servers.get(virtualServerKey(server));
-    if (isNodePort) remember(index.nodePorts, `${family} ${protocol} ${port}`, label);
-    else remember(index.addresses, address, label);
-    for (const real of server.realServers) {
-      remember(index.endpoints, `${protocol} ${real.address} ${real.port}`, label);
-    }
+    remember(labels.servers, key, name);
+    const label = labels.servers.get(key);
+    if (isNodePort) remember(labels.nodePorts, `${family} ${protocol} ${port}`, label);
+    else remember(labels.addresses, address, label);
+    for (const real of server.realServers)
+      remember(labels.endpoints, `${protocol} ${real.address} ${real.port}`, label);
   }
 }
 
@@ -142,8 +189,12 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   const named = labelInComment(rule);
   if (named !== undefined) return named;
   for (const arg of rule.args) {
-    if (arg.kind === 'ipvs') return index.servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
-    if (arg.kind === 'jump' && arg.target.kind === 'chain') return index.chains.get(arg.target.chain);
+    if (arg.kind === 'ipvs') {
+      return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
+    }
+    if (arg.kind === 'jump' && arg.target.kind === 'chain' && isServiceChain(arg.target.chain)) {
+      return index.chains().get(arg.target.chain);
+    }
   }
   return undefined;
 }
@@ -151,25 +202,13 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
 const addressPort = /^([^,]+),(tcp|udp|sctp):(\d+)/;
 
 function ownerOfEntry(set: IpSet, entry: SetEntry, index: OwnerIndex): string | undefined {
+  const { servers, endpoints, nodePorts, addresses } = index.servers();
   const match = addressPort.exec(entry.value);
   if (match) {
     const key = `${match[2]?.toUpperCase()} ${match[1]} ${match[3]}`;
-    return index.servers.get(key) ?? index.endpoints.get(key);
+    return servers.get(key) ?? endpoints.get(key);
   }
   const protocol = /-(TCP|UDP)$/.exec(set.name)?.[1];
-  if (protocol !== undefined) return index.nodePorts.get(`${setFamily(set)} ${protocol} ${entry.value}`);
-  return index.addresses.get(entry.value);
-}
-
-/** The same owners where some labels are called by other names. */
-export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>): Owners {
-  if (names.size === 0) return owners;
-  const rename = (label: string | undefined) => (label === undefined ? undefined : (names.get(label) ?? label));
-  return {
-    ofChain: (chain) => rename(owners.ofChain(chain)),
-    ofRule: (rule) => rename(owners.ofRule(rule)),
-    ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
-    ofServer: (server) => rename(owners.ofServer(server)),
-    ofAddress: (address) => rename(owners.ofAddress(address)),
-  };
+  if (protocol !== undefined) return nodePorts.get(`${setFamily(set)} ${protocol} ${entry.value}`);
+  return addresses.get(entry.value);
 }
