@@ -1,7 +1,10 @@
 import { createTwoFilesPatch } from 'diff';
 
-/** Finding the least difference of two very different large files takes quadratic time: past this it is not sought. */
-const searchLimit = { maxEditLength: 20_000, timeout: 10_000 };
+/**
+ * Finding the least difference of two very different files takes quadratic time: past this many lines, about four
+ * seconds' work, it is not sought. A limit in seconds would make the output depend on the machine.
+ */
+const maxEditLength = 5000;
 
 /**
  * The unified diff of a file, with the names as diff -u writes them; an absent side is /dev/null. Files too different
@@ -16,7 +19,7 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
   };
   const patch = createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, {
     ...options,
-    ...searchLimit,
+    maxEditLength,
   });
   return patch ?? replaceWhole(from, to, before ?? '', after ?? '');
 }

@@ -67,16 +67,16 @@ function assemble<C extends string>(
   names: readonly C[],
   rules: { readonly [Name in C]: readonly Rule[] },
 ): ReadonlyMap<string, Chain> {
-  const tableJumps = jumps.filter((jump) => jump.table === table);
-  const builtIn = [...new Set(tableJumps.map((jump) => jump.from))];
+  const tableJumps = jumps.filter((each) => each.table === table);
+  const builtIn = [...new Set(tableJumps.map(({ from }) => from))];
   return new Map<string, Chain>([
     ...names.map((name) => [name, { name, rules: rules[name] }] as const),
     ...builtIn.map((name) => [name, { name, rules: tableJumps.filter((j) => j.from === name).map(jumpRule) }] as const),
   ]);
 }
 
-function jumpRule({ comment, to }: (typeof jumps)[number]): Rule {
-  return rule({ kind: 'comment', text: comment }, jump(to));
+function jumpRule({ comment: text, to: chain }: (typeof jumps)[number]): Rule {
+  return rule({ kind: 'comment', text }, jump(chain));
 }
 
 function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rule[] } {
