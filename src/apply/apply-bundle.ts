@@ -67,9 +67,10 @@ export async function applyBundle(
   bundle: StoredBundle,
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
-  if (!choices.force) await assertReady(session.host, bundle);
-  const outcome = await changeNode(session, requestBundle(session.host, bundle, choices));
-  if (outcome.kind === 'changed') await cleanStaleFlows(session.host, bundle.cluster.servicePorts);
+  const { host } = session;
+  const prepare = choices.force ? undefined : () => assertReady(host, bundle);
+  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
+  if (outcome.kind === 'changed') await cleanStaleFlows(host, bundle.cluster.servicePorts);
   return outcome;
 }
 

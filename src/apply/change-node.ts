@@ -51,6 +51,8 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
+  /** Throws a Failure where the node is not fit to be changed. */
+  readonly prepare?: (() => Promise<void>) | undefined;
   /** What will be ours, where that is not simply what the target has. */
   readonly belongings?: Belongings | undefined;
 }
@@ -126,6 +128,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const { reading, plan } = await look(host, request, owned, draining);
   assertNoConflicts(plan);
   if (isEmptyPlan(plan) && !unfinished) return { kind: 'unchanged', plan };
+  await request.prepare?.();
 
   const snapshot: Snapshot = unfinished
     ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.ours) }

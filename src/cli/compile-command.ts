@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { FolderProblem } from '../bundle/folder.ts';
 import { replaceFolder } from '../bundle/folder.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
@@ -12,13 +11,16 @@ import type { PrintName } from './compile-output.ts';
 import { formatAll, printNames, summarize } from './compile-output.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
-import type { InputOptions } from './input-options.ts';
-import { addInputOptions, loadInputs } from './input-options.ts';
+import type { FleetOptions } from './fleet-nodes.ts';
+import { chooseFleet, isFleet, isHostFolder, readHostFolder } from './fleet-nodes.ts';
+import { checkFleet, writeFleet } from './fleet-run.ts';
+import { describeFolderProblem } from './folder-problem.ts';
+import type { InputOptions, LoadedInputs } from './input-options.ts';
+import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
-interface CompileOptions extends InputOptions {
-  readonly node?: string;
+interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses'> {
   readonly out?: string;
   readonly print?: PrintName;
   readonly check?: string;
@@ -29,7 +31,14 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.');
   addInputOptions(command)
-    .option('--node <name>', 'the node to compile for (default: hostnameOverride, else the only Node in the input)')
+    .option(
+      '--node <name>',
+      'the node to compile for (default: hostnameOverride, else the only Node in the input); repeat for a folder each',
+      append,
+    )
+    .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
+    .option('--shard <i/n>', 'of the nodes, only part I of N; I counts from 0')
+    .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
       new Option('-o, --out <folder>', 'write the files to a folder, replacing it whole').conflicts(['print', 'check']),
     )
@@ -39,8 +48,49 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
-  const loaded = await loadInputs(options, terminal);
-  const nodeName = chooseNodeName(options.node, loaded.prepared);
+  const { hostAddresses: hosts, ...others } = options;
+  const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
+  if (isFleet(options)) return compileFleet(loaded, options, terminal);
+  const nodeName = chooseNodeName(options.node?.[0], loaded.prepared);
+  return compileOne(
+    isHostFolder(hosts) ? addHostAddresses(loaded, hosts, nodeName) : loaded,
+    nodeName,
+    options,
+    terminal,
+  );
+}
+
+async function compileFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { prepared } = loaded;
+  const { out, check: checked } = options;
+  if (options.print !== undefined || (out === undefined && checked === undefined)) {
+    await terminal.err('kpc: error: several nodes need a folder: name one by -o, or by --check\n');
+    return exitStatus.badInput;
+  }
+  const fleet = chooseFleet(options, prepared);
+  const diagnostics = [...fleet.diagnostics, ...loaded.diagnostics];
+  await reportDiagnostics(diagnostics, loaded.files, terminal);
+  if (diagnostics.some(({ severity }) => severity === 'error')) return exitStatus.badInput;
+  const run = { prepared, fleet, options, terminal };
+  return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
+}
+
+/** Takes the node's own file from a folder with the addresses of many. */
+function addHostAddresses(loaded: LoadedInputs, folder: string, nodeName: string): LoadedInputs {
+  const { addresses, diagnostics } = readHostFolder(folder, [nodeName]);
+  return {
+    ...loaded,
+    hostAddresses: addresses.get(nodeName),
+    diagnostics: [...diagnostics, ...loaded.diagnostics],
+  };
+}
+
+async function compileOne(
+  loaded: LoadedInputs,
+  nodeName: string,
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const failed = loaded.diagnostics.some(({ severity }) => severity === 'error');
   // What nothing is compiled for needs no word on what its bundle would lack.
   const missing = failed ? [] : describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined);
@@ -91,17 +141,6 @@ async function write(folder: string, { manifest, files }: Bundle, terminal: Term
   }
   await terminal.err(`${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
-}
-
-function describeFolderProblem(problem: FolderProblem): string {
-  switch (problem.kind) {
-    case 'io':
-      return `cannot write ${problem.folder}: ${problem.reason}`;
-    case 'not-a-bundle': {
-      const names = problem.strangers.slice(0, 3).join(', ');
-      return `${problem.folder} holds what is not of a bundle (${names}) and would be replaced whole: name another folder`;
-    }
-  }
 }
 
 async function check(folder: string, { files }: Bundle, terminal: Terminal): Promise<ExitStatus> {

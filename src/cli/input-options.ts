@@ -68,6 +68,18 @@ const nothingNamed: Diagnostic = {
   text: 'nothing to compile: name manifests by -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
 };
 
+/** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
+const nothingFound: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: the input holds no objects at all',
+};
+
+function findsNothing({ services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs): boolean {
+  const found = [services, slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  return !found && skipped.size === 0 && !diagnostics.some(({ severity }) => severity === 'error');
+}
+
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
 export interface LoadedInputs {
   readonly prepared: Prepared;
@@ -97,7 +109,7 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
     configured: options.config !== undefined || inputs.configs.length > 0,
     files,
     diagnostics: sortDiagnostics([
-      ...(files.size === 0 && inputs.diagnostics.length === 0 ? [nothingNamed] : []),
+      ...(sources.length === 0 ? [nothingNamed] : findsNothing(inputs) ? [nothingFound] : []),
       ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),
@@ -118,13 +130,13 @@ function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
   ];
 }
 
-interface HostAddresses {
+export interface HostAddresses {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /** The addresses in what `ip -j addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
-function readHostAddresses(file: string): HostAddresses {
+export function readHostAddresses(file: string): HostAddresses {
   const wrong = (text: string): HostAddresses => ({
     addresses: [],
     diagnostics: [

@@ -105,6 +105,7 @@ export async function expectApply(args: readonly string[], status: number): Prom
 
 /** What changes a node, of all the tools that kpc-apply runs. */
 export function isRestore({ tool, args }: Command): boolean {
+  if (args[0] === '--version') return false;
   if (tool.endsWith('-restore') || tool === 'modprobe') return true;
   if (tool === 'ip') return args.includes('-batch');
   if (tool === 'ipset') return args[0] === 'restore';

@@ -15,6 +15,7 @@ const root = join(lab, '../..');
 const suites = {
   packets: ['packets.ts'],
   hitless: ['hitless.ts'],
+  faults: ['faults.ts'],
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
 };

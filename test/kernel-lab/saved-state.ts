@@ -24,6 +24,8 @@ const saveScript = [
 /** What feeds a bundle to the tools by hand, as its description says one can on a fresh node. */
 const feedScript = `
 cd "$1" || exit 1
+# Without a local address, IPVS takes no address for one that it could send to.
+ip link set lo up
 [ -e ipset.restore ] && ipset restore <ipset.restore
 [ -e iptables.restore ] && iptables-restore --noflush <iptables.restore
 [ -e ip6tables.restore ] && ip6tables-restore --noflush <ip6tables.restore
@@ -60,7 +62,7 @@ function normalize(output: string): SavedState {
 }
 
 /** Rules keep their order. Tables come in the order of their first use; one without rules is as good as one not used. */
-function normalizeTables(text: string): string {
+export function normalizeTables(text: string): string {
   return text
     .replaceAll(/^#.*\n/gm, '')
     .replaceAll(/ \[\d+:\d+\]/g, '')

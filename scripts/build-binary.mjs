@@ -1,0 +1,57 @@
+// Makes dist/kpc-apply-linux-x64: kpc-apply with Node inside, for nodes that have no Node. It is the very Node that runs
+// this script, with the program put into it by Node's own means (single executable applications).
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { inject } from 'postject';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const out = join(root, 'dist/kpc-apply-linux-x64');
+
+if (process.platform !== 'linux' || process.arch !== 'x64') {
+  console.error(`This is ${process.platform}-${process.arch}: run it with Node for linux-x64.`);
+  process.exit(2);
+}
+
+const work = mkdtempSync(join(tmpdir(), 'kpc-binary-'));
+try {
+  const script = join(work, 'kpc-apply.cjs');
+  await build({
+    stdin: {
+      contents: `
+        import { main } from './src/cli/kpc-apply.ts';
+        main(process.argv.slice(2)).then((status) => { process.exitCode = status; });
+      `,
+      resolveDir: root,
+      loader: 'ts',
+    },
+    outfile: script,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    // The one form that a single executable can start with.
+    format: 'cjs',
+    minify: true,
+    mainFields: ['module', 'main'],
+    define: { KPC_VERSION: JSON.stringify(version) },
+    logLevel: 'warning',
+  });
+  const blob = join(work, 'kpc-apply.blob');
+  const config = join(work, 'config.json');
+  writeFileSync(config, JSON.stringify({ main: script, output: blob, disableExperimentalSEAWarning: true }));
+  execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: ['ignore', 'ignore', 'inherit'] });
+  mkdirSync(dirname(out), { recursive: true });
+  copyFileSync(process.execPath, out);
+  chmodSync(out, 0o755);
+  await inject(out, 'NODE_SEA_BLOB', readFileSync(blob), {
+    // Where Node looks for a program in itself: part of its documentation, not a secret.
+    sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
+  });
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+console.log(`${out}: ${Math.round(statSync(out).size / 1e6)} MB`);

@@ -1,0 +1,119 @@
+import { BundleMemo } from '../bundle/bundle-memo.ts';
+import type { Bundle } from '../bundle/make-bundle.ts';
+import { makeBundle } from '../bundle/make-bundle.ts';
+import type { NodeDifference } from '../fleet/fleet-folder.ts';
+import { FleetFolder } from '../fleet/fleet-folder.ts';
+import { isInShard } from '../fleet/shard.ts';
+import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
+import { compileNode, NodeMemo } from './compile-inputs.ts';
+import type { ExitStatus } from './exit-status.ts';
+import { exitStatus } from './exit-status.ts';
+import type { Fleet, FleetOptions } from './fleet-nodes.ts';
+import { showProgress } from './fleet-progress.ts';
+import { describeFolderProblem } from './folder-problem.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What a run for many nodes works on. */
+export interface FleetRun {
+  readonly prepared: Prepared;
+  readonly fleet: Fleet;
+  readonly options: FleetOptions & { readonly ipFamily: IpFamilyChoice };
+  readonly terminal: Terminal;
+}
+
+/** Writes a bundle for each node into a folder of its own name, and speaks of folders whose node is gone. */
+export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+  const folder = new FleetFolder(path);
+  const { nodes } = run.fleet;
+  const counts = { written: 0, unchanged: 0 };
+  const progress = showProgress(nodes.length, run.terminal);
+  for (const [node, bundle] of compileFleet(run)) {
+    const result = await folder.write(node, bundle);
+    if (result.kind === 'failed') {
+      await progress.end();
+      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}\n`);
+      return exitStatus.badInput;
+    }
+    counts[result.kind]++;
+    await progress.step();
+  }
+  await progress.end();
+  const stale = await handleStale(folder, run);
+  await run.terminal.err(
+    `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} as they were, in ${path}\n${stale}`,
+  );
+  return exitStatus.ok;
+}
+
+/** Prints which nodes' folders differ from what the input makes of them, a line for each. */
+export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+  const folder = new FleetFolder(path);
+  const lines: string[] = [];
+  const progress = showProgress(run.fleet.nodes.length, run.terminal);
+  for (const [node, bundle] of compileFleet(run)) {
+    const difference = await folder.compare(node, bundle);
+    if (difference.kind === 'unreadable') {
+      await progress.end();
+      await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
+      return exitStatus.badInput;
+    }
+    lines.push(...describeDifference(node, difference));
+    await progress.step();
+  }
+  await progress.end();
+  const changed = lines.length;
+  for (const node of await findStale(folder, run)) lines.push(`${node}: no such node any more`);
+  const total = run.fleet.nodes.length;
+  if (changed > 0) lines.push(`${changed} of ${total} ${total === 1 ? 'node changes' : 'nodes change'}`);
+  if (lines.length === 0) return exitStatus.ok;
+  await run.terminal.out(`${lines.join('\n')}\n`);
+  await run.terminal.err(`${path} is not what the input makes: write it again with --out ${path}\n`);
+  return exitStatus.differs;
+}
+
+function* compileFleet({ prepared, fleet, options }: FleetRun): Generator<readonly [node: string, bundle: Bundle]> {
+  const nodeMemo = new NodeMemo();
+  const bundleMemo = new BundleMemo();
+  for (const nodeName of fleet.nodes) {
+    const request = { nodeName, hostAddresses: fleet.hostAddresses.get(nodeName), ipFamily: options.ipFamily };
+    yield [nodeName, makeBundle(compileNode(prepared, request, nodeMemo), bundleMemo)];
+  }
+}
+
+function describeDifference(node: string, difference: NodeDifference): readonly string[] {
+  switch (difference.kind) {
+    case 'same':
+      return [];
+    case 'missing':
+      return [`${node}: new`];
+    case 'differs':
+      return [`${node}: ${difference.files.join(', ')}`];
+    case 'unreadable':
+      return [`${node}: ${difference.reason}`];
+  }
+}
+
+/** Folders of nodes that the input no longer has. Each shard speaks of its own. */
+async function findStale(
+  folder: FleetFolder,
+  { options, prepared, fleet: { shard } }: FleetRun,
+): Promise<readonly string[]> {
+  if (!options.allNodes) return [];
+  const names = await folder.list();
+  return names.filter((name) => !prepared.nodes.has(name) && (!shard || isInShard(name, shard)));
+}
+
+async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
+  const stale = await findStale(folder, run);
+  if (stale.length === 0) return '';
+  const names = stale.slice(0, 5).join(', ') + (stale.length > 5 ? ` and ${stale.length - 5} more` : '');
+  if (!run.options.prune) return `No Node object for the folders ${names}: --prune removes them\n`;
+  for (const node of stale) await folder.remove(node);
+  return `Removed the folders ${names}, for which there is no Node object\n`;
+}
+
+function describeNodes({ nodes, total, shard }: Fleet): string {
+  const count = nodes.length.toLocaleString('en');
+  if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
+  return `${count} of ${total.toLocaleString('en')} nodes (shard ${shard.index}/${shard.count})`;
+}
