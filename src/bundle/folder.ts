@@ -10,6 +10,11 @@ export type FolderProblem =
 
 const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 
+/** Whether a bundle may hold a file of that name. */
+export function isBundleFile(name: string): boolean {
+  return knownNames.has(name);
+}
+
 /**
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
  * that nobody ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
@@ -27,7 +32,7 @@ export async function replaceFolder(
     const strangers = present.filter((name) => !knownNames.has(name));
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     await mkdir(dirname(target), { recursive: true });
-    const fresh = await mkdtemp(join(dirname(target), `.${basename(target)}.`));
+    const fresh = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
       for (const [name, text] of files) await writeFile(join(fresh, name), text, name);
       // mkdtemp lets only its owner in; a bundle is no secret.
@@ -40,6 +45,17 @@ export async function replaceFolder(
   } catch (error) {
     return { kind: 'io', folder, reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** How the names begin that a folder has while it is written; short enough for the letters that come after. */
+function temporaryPrefix(name: string): string {
+  return `.${name.slice(0, 200)}.`;
+}
+
+/** Whether a folder of that name is what a killed replaceFolder left beside the folder `name`. */
+export function isRemainOf(name: string, entry: string): boolean {
+  const prefix = temporaryPrefix(name);
+  return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
 /** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */

@@ -1,0 +1,147 @@
+import type { BigIntStats, Dirent } from 'node:fs';
+import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FolderProblem } from '../bundle/folder.ts';
+import { isBundleFile, isRemainOf, replaceFolder } from '../bundle/folder.ts';
+import type { Bundle } from '../bundle/make-bundle.ts';
+import type { BundleFileName } from '../bundle/manifest.ts';
+
+/** What became of a node's folder. */
+export type NodeResult =
+  { readonly kind: 'written' | 'unchanged' } | { readonly kind: 'failed'; readonly problem: FolderProblem };
+
+/** How a node's folder differs from what it should be. */
+export type NodeDifference =
+  | { readonly kind: 'same' | 'missing' }
+  | { readonly kind: 'differs'; readonly files: readonly string[] }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/**
+ * A folder with a bundle for each node, in a folder of the node's name. Files of the same content are hard links to one
+ * file: to whoever reads or copies them they are plain files. A node's folder is replaced whole, so after a kill
+ * the next run finds folders that are done, leaves them alone, and writes the others.
+ */
+export class FleetFolder {
+  readonly folder: string;
+  /** SHA-256 → a file with that content. */
+  readonly #paths = new Map<string, string>();
+  /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
+  readonly #verified = new Map<string, string>();
+
+  /** What runs that were killed left half done. */
+  #remains: readonly string[] | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** Makes the node's folder hold the bundle. Does nothing where it does already. */
+  async write(node: string, bundle: Bundle): Promise<NodeResult> {
+    const target = join(this.folder, node);
+    try {
+      await this.#removeRemains(node);
+    } catch (error) {
+      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describe(error) } };
+    }
+    if ((await this.compare(node, bundle, 1)).kind === 'same') return { kind: 'unchanged' };
+    // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
+    const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
+    const problem = await replaceFolder(target, bundle.files, place);
+    if (problem) return { kind: 'failed', problem };
+    for (const [name, digest] of Object.entries(bundle.manifest.files)) {
+      if (digest !== undefined && !this.#paths.has(digest)) this.#paths.set(digest, join(target, name));
+    }
+    return { kind: 'written' };
+  }
+
+  /** Compares the node's folder with the bundle, byte by byte; stops after `limit` files that differ. */
+  async compare(node: string, bundle: Bundle, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
+    const target = join(this.folder, node);
+    try {
+      const present = new Set(await readdir(target));
+      const differing: string[] = [];
+      // The manifest comes first, and tells nearly always.
+      for (const name of new Set([...bundle.files.keys(), ...present])) {
+        const same = present.has(name) && (await this.#isSame(join(target, name), name, bundle));
+        if (!same && differing.push(name) >= limit) break;
+      }
+      return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return { kind: 'missing' };
+      return { kind: 'unreadable', reason: describe(error) };
+    }
+  }
+
+  async #isSame(path: string, name: string, bundle: Bundle): Promise<boolean> {
+    const text = bundle.files.get(name);
+    if (text === undefined) return false;
+    const digest = bundle.manifest.files[name as BundleFileName];
+    const identity = identify(await stat(path, { bigint: true }));
+    if (digest !== undefined && this.#verified.get(identity) === digest) return true;
+    const same = (await readFile(path)).equals(Buffer.from(text));
+    if (same && digest !== undefined) {
+      this.#verified.set(identity, digest);
+      if (!this.#paths.has(digest)) this.#paths.set(digest, path);
+    }
+    return same;
+  }
+
+  /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
+  async #place(path: string, text: string, { manifest }: Bundle, name: string): Promise<void> {
+    const digest = manifest.files[name as BundleFileName];
+    const known = digest === undefined ? undefined : this.#paths.get(digest);
+    if (known !== undefined && digest !== undefined) {
+      try {
+        return await link(known, path);
+      } catch {
+        // Gone, or linked as often as can be, or no links here at all: the next one may link to the new file.
+        this.#paths.delete(digest);
+      }
+    }
+    await writeFile(path, text, { flag: 'wx', mode: 0o644 });
+  }
+
+  /** Of this node only: another run may be at work on other nodes. */
+  async #removeRemains(node: string): Promise<void> {
+    this.#remains ??= (await this.#entries()).map(({ name }) => name).filter((name) => name.startsWith('.'));
+    for (const entry of this.#remains.filter((name) => isRemainOf(node, name))) {
+      await rm(join(this.folder, entry), { recursive: true, force: true });
+    }
+  }
+
+  async #entries(): Promise<readonly Dirent[]> {
+    return readdir(this.folder, { withFileTypes: true }).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
+  }
+
+  /** The names of the folders that hold a bundle, and nothing else; none where there is no such folder yet. */
+  async list(): Promise<readonly string[]> {
+    const entries = await this.#entries();
+    const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
+    const bundles: string[] = [];
+    for (const name of names.toSorted()) {
+      const files = await readdir(join(this.folder, name));
+      if (files.includes('manifest.json') && files.every(isBundleFile)) bundles.push(name);
+    }
+    return bundles;
+  }
+
+  async remove(node: string): Promise<void> {
+    await rm(join(this.folder, node), { recursive: true });
+  }
+}
+
+/** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
+function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs].join(' ');
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

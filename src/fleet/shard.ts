@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto';
+
+/** One of `count` parts of a fleet; `index` counts from 0, as the indexes of an Indexed Job of Kubernetes do. */
+export interface Shard {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Reads "I/N", with I from 0 to N-1; undefined for anything else. */
+export function parseShard(text: string): Shard | undefined {
+  const match = /^(\d{1,6})\/(\d{1,6})$/.exec(text);
+  if (!match) return undefined;
+  const shard = { index: Number(match[1]), count: Number(match[2]) };
+  return shard.index < shard.count ? shard : undefined;
+}
+
+/** Whether the node is in the shard. Only the node's name and N say so, so that a node that comes or goes moves no other. */
+export function isInShard(node: string, { index, count }: Shard): boolean {
+  return createHash('sha256').update(node).digest().readUInt32BE() % count === index;
+}
