@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
@@ -142,8 +143,7 @@ export async function compileSide(
   options: SideOptions,
   terminal: Terminal,
 ): Promise<SideReading> {
-  const files = [path, ...(options.file ?? [])];
-  const loaded = await loadInputs({ ...options, file: files }, terminal);
+  const loaded = await loadInputs({ ...options, file: [path, ...(options.file ?? [])] }, terminal);
   if (loaded.diagnostics.some(({ severity }) => severity === 'error')) {
     return { side: undefined, diagnostics: loaded.diagnostics, files: loaded.files, notes: [] };
   }
@@ -157,20 +157,34 @@ export async function compileSide(
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other);
   const ipFamily = options.ipFamily === 'auto' && stored?.families.length === 2 ? 'dual' : options.ipFamily;
-  const { state, cluster, node, settings, families } = compileNode(prepared, { nodeName, hostAddresses, ipFamily });
-  const where = nodeName === '' ? 'any node' : `node ${nodeName}`;
+  return readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }));
+}
+
+/** Compiles what -f names. */
+export async function compileInputs(options: SideOptions, terminal: Terminal): Promise<SideReading> {
+  const loaded = await loadInputs(options, terminal);
+  const { diagnostics, files, prepared, hostAddresses } = loaded;
+  if (diagnostics.some(({ severity }) => severity === 'error'))
+    return { side: undefined, diagnostics, files, notes: [] };
+  const nodeName = chooseNodeName(options.node, prepared);
+  return readingOf('-f', loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily }));
+}
+
+function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled: BundleContent): SideReading {
+  const { state, cluster, node, settings, families } = compiled;
+  const where = node.name === '' ? 'any node' : `node ${node.name}`;
   return {
     side: {
       kind: 'manifests',
-      name: path,
+      name,
       state,
       labels: undefined,
       coverage: coverAll(families),
       services: { cluster, node, settings },
     },
-    diagnostics: loaded.diagnostics,
-    files: loaded.files,
-    notes: [`${path}: manifests, compiled for ${where}, mode ${settings.mode}, ${families.join(' and ')}`],
+    diagnostics,
+    files,
+    notes: [`${name}: manifests, compiled for ${where}, mode ${settings.mode}, ${families.join(' and ')}`],
   };
 }
 

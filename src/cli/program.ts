@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addCompileCommand } from './compile-command.ts';
+import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
@@ -25,6 +26,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
   };
   addCompileCommand(program, terminal, setStatus);
   addDiffCommand(program, terminal, setStatus);
+  addDescribeCommand(program, terminal, setStatus);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);

@@ -1,0 +1,229 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { Decompiled } from '../describe/decompile.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import type { Finding } from '../describe/find-subject.ts';
+import type { View } from '../describe/view.ts';
+import { painter } from './describe-colours.ts';
+import { addLimit } from './diff-command.ts';
+import type { SideOptions, SideReading } from './diff-side.ts';
+import type { ExitStatus } from './exit-status.ts';
+import { exitStatus } from './exit-status.ts';
+import { addInputOptions } from './input-options.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from './terminal.ts';
+
+interface DescribeOptions extends SideOptions {
+  readonly bundle?: string;
+  readonly fromDump?: string;
+  readonly clusterDomain: string;
+  readonly output: 'text' | 'json';
+  readonly limit: number;
+}
+
+/** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
+const rowsPerLine = 5;
+
+export function addDescribeCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('describe')
+    .description(
+      'Show a Service with all that stems from it: which of its endpoints a node uses and why, virtual servers, set ' +
+        'entries, chains and rules, names in DNS. Without <what>, a table of all Services. Exit status 1 where nothing ' +
+        'is found.',
+    )
+    .argument(
+      '[what]',
+      'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
+        'chain, a set, a name in DNS, or a line of iptables-save in quotes',
+    );
+  addInputOptions(command)
+    // A line of iptables-save begins like an option.
+    .allowUnknownOption()
+    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)')
+    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts('file'))
+    .addOption(
+      new Option('--from-dump <folder>', 'the Services in a dump of a node, as far as it tells').conflicts([
+        'file',
+        'bundle',
+      ]),
+    )
+    .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(addLimit())
+    .action(async (what: string | undefined, options: DescribeOptions) => {
+      if (what !== undefined && /^-(?![AI] )/.test(what)) command.error(`error: unknown option '${what}'`);
+      done(await runDescribe(what, options, terminal));
+    });
+}
+
+async function runDescribe(
+  what: string | undefined,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  if (options.fromDump !== undefined) return describeDump(options.fromDump, what, options, terminal);
+  const view = await readView(options, terminal);
+  if (!view) return exitStatus.badInput;
+  return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
+}
+
+/** The Services to describe; undefined where they cannot be read, which has been said. */
+async function readView(options: DescribeOptions, terminal: Terminal): Promise<View | undefined> {
+  const { compileInputs, readStoredSide } = await import('./diff-side.ts');
+  let reading: SideReading | undefined;
+  if (options.bundle === undefined) reading = await compileInputs(options, terminal);
+  else {
+    const stored = await readStoredSide(options.bundle);
+    if (stored.kind !== 'bundle') {
+      await terminal.err(`kpc: error: ${options.bundle} is no bundle: kpc compile -o writes one\n`);
+      return undefined;
+    }
+    reading = stored.reading;
+  }
+  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  const { side } = reading;
+  if (!side?.services) return undefined;
+  const { findOwners } = await import('../diff/owners.ts');
+  const { compileState } = await import('./compile-inputs.ts');
+  const { services, state, labels, coverage } = side;
+  return {
+    state,
+    services,
+    owners: findOwners(labels ? [labels, state] : [state]),
+    compile: (cluster) => compileState(cluster, services.node, services.settings, coverage.families, undefined),
+  };
+}
+
+async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { formatRows, serviceRows } = await import('../describe/service-table.ts');
+  const rows = serviceRows(view);
+  await terminal.out(options.output === 'json' ? toJson(rows) : formatRows(rows, options.limit * rowsPerLine));
+  return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
+}
+
+async function printSubject(
+  what: string,
+  view: View,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { findSubject } = await import('../describe/find-subject.ts');
+  const finding = findSubject(what, view);
+  if (finding.kind === 'nothing') {
+    const { describeNothing } = await import('../describe/describe-words.ts');
+    await terminal.err(`kpc: ${describeNothing(what, finding)}\n`);
+    return exitStatus.differs;
+  }
+  await terminal.out(await formatFinding(finding, view, options, terminal));
+  return exitStatus.ok;
+}
+
+async function formatFinding(
+  finding: Exclude<Finding, { kind: 'nothing' }>,
+  view: View,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<string> {
+  const words = await import('../describe/describe-words.ts');
+  const { describeService } = await import('../describe/describe-services.ts');
+  const isJson = options.output === 'json';
+  switch (finding.kind) {
+    case 'shared':
+      if (isJson) return toJson(finding.subjects);
+      return formatLines(
+        finding.subjects.map((subject) => words.describeSharedInWords(subject, options.limit)),
+        terminal,
+      );
+    case 'services': {
+      if (isJson) {
+        return toJson(
+          finding.matches.map(({ service, labels, because }) => {
+            return { because, ...describeService(service, labels, view, options.clusterDomain) };
+          }),
+        );
+      }
+      const { name } = view.services.node;
+      const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
+      const shown = finding.matches.slice(0, options.limit);
+      const hidden = finding.matches.length - shown.length;
+      const blocks = shown.map(({ service, labels, because }) =>
+        words.describeServiceInWords(describeService(service, labels, view, options.clusterDomain), because, limits),
+      );
+      return formatLines(hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks, terminal);
+    }
+  }
+}
+
+async function describeDump(
+  path: string,
+  what: string | undefined,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { readStoredSide } = await import('./diff-side.ts');
+  const { decompile } = await import('../describe/decompile.ts');
+  const { findOwners } = await import('../diff/owners.ts');
+  const stored = await readStoredSide(path);
+  if (stored.kind !== 'dump') {
+    await terminal.err(
+      `kpc: error: ${path} is no dump: a folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
+        'ip -j addr print on a node, as kpc-apply dump writes it\n',
+    );
+    return exitStatus.badInput;
+  }
+  await reportDiagnostics(stored.reading.diagnostics, stored.reading.files, terminal);
+  const owners = findOwners([stored.dump.state]);
+  const decompiled = decompile(stored.dump.state, owners);
+  if (decompiled.mode === 'ipvs') {
+    await terminal.err("kpc: note: in IPVS mode a node's state holds no names: Services go by their addresses\n");
+  }
+  const { resolveName } = await import('../describe/decompiled-words.ts');
+  return printDecompiled(decompiled, what && resolveName(what.trim(), owners), options, terminal);
+}
+
+async function printDecompiled(
+  decompiled: Decompiled,
+  what: string | undefined,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { describeDecompiled, isAbout } = await import('../describe/decompiled-words.ts');
+  const { decompiledRows, formatRows } = await import('../describe/service-table.ts');
+  const ports = what === undefined ? decompiled.ports : decompiled.ports.filter((port) => isAbout(port, what));
+  if (ports.length === 0) {
+    const about = what === undefined ? '' : ` that ${JSON.stringify(what)} names`;
+    await terminal.err(`kpc: the dump shows no Service${about}\n`);
+    return exitStatus.differs;
+  }
+  if (options.output === 'json') await terminal.out(toJson({ mode: decompiled.mode, ports }));
+  else if (what === undefined) {
+    await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
+  } else {
+    await terminal.out(
+      formatLines(
+        ports.map((port) => describeDecompiled(port, options.limit)),
+        terminal,
+      ),
+    );
+  }
+  return exitStatus.ok;
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+function formatLines(blocks: readonly (readonly DescriptionLine[])[], terminal: Terminal): string {
+  const paint = painter(terminal.colour.out);
+  return blocks
+    .map((lines) =>
+      lines
+        .map((each, i) => {
+          const gap = i > 0 && each.role === 'heading' ? '\n' : '';
+          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${each.text}`)}\n`;
+        })
+        .join(''),
+    )
+    .join('\n');
+}

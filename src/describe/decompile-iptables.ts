@@ -1,0 +1,189 @@
+import { labelInComment } from '../diff/owners.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { DecompiledAddress, DecompiledEndpoint, DecompiledPort, TrafficPolicy } from './decompile.ts';
+
+/** A Service port while its rules are read. */
+interface Draft {
+  readonly name: string;
+  readonly family: Family;
+  protocol: Protocol;
+  port: number | undefined;
+  readonly addresses: Map<string, DecompiledAddress>;
+  nodePort: number | undefined;
+  internalTrafficPolicy: TrafficPolicy | undefined;
+  externalTrafficPolicy: TrafficPolicy | undefined;
+  affinitySeconds: number | undefined;
+  readonly sourceRanges: string[];
+  healthCheckNodePort: number | undefined;
+  readonly endpoints: Map<string, Set<TrafficPolicy>>;
+}
+
+type Chains = ReadonlyMap<string, Chain>;
+
+/** Reads Service ports back from the rules of iptables mode. Only rules with kube-proxy's comments can be read. */
+export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
+  return families.flatMap((family) => {
+    const nat = state.iptables[family]?.nat ?? noChains;
+    const filter = state.iptables[family]?.filter ?? noChains;
+    const drafts = new Map<string, Draft>();
+    for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) readCapture(rule, drafts, family);
+    for (const name of ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']) {
+      for (const rule of filter.get(name)?.rules ?? []) readRefusal(rule, drafts, family);
+    }
+    for (const rule of nat.get('KUBE-NODEPORTS')?.rules ?? []) readNodePort(rule, drafts, family);
+    for (const rule of filter.get('KUBE-NODEPORTS')?.rules ?? []) readHealthCheck(rule, drafts, family);
+    for (const chain of nat.values()) readServiceChain(chain, nat, drafts);
+    return [...drafts.values()].map(finish);
+  });
+}
+
+const noChains: Chains = new Map();
+
+function finish({ addresses, endpoints, ...draft }: Draft): DecompiledPort {
+  return {
+    ...draft,
+    addresses: [...addresses.values()],
+    scheduler: undefined,
+    endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
+  };
+}
+
+function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft | undefined {
+  const name = labelInComment(rule);
+  if (name === undefined) return undefined;
+  const known = drafts.get(name);
+  if (known) return known;
+  const draft: Draft = {
+    name,
+    family,
+    protocol: 'TCP',
+    port: undefined,
+    addresses: new Map(),
+    nodePort: undefined,
+    internalTrafficPolicy: undefined,
+    externalTrafficPolicy: undefined,
+    affinitySeconds: undefined,
+    sourceRanges: [],
+    healthCheckNodePort: undefined,
+    endpoints: new Map(),
+  };
+  drafts.set(name, draft);
+  return draft;
+}
+
+function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
+  return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
+}
+
+function commentOf(rule: Rule): string {
+  return find(rule, 'comment')?.text ?? '';
+}
+
+function readProtocol(rule: Rule, draft: Draft): void {
+  const protocol = find(rule, 'protocol')?.protocol.toUpperCase();
+  if (protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP') draft.protocol = protocol;
+}
+
+function portOf(rule: Rule): number | undefined {
+  const ports = find(rule, 'destination-port')?.ports;
+  return ports === undefined ? undefined : Number(ports);
+}
+
+function addAddress(rule: Rule, draft: Draft, kind: DecompiledAddress['kind']): void {
+  const cidr = find(rule, 'destination')?.cidr;
+  if (cidr === undefined) return;
+  const address = cidr.replace(/\/(32|128)$/, '');
+  const known = draft.addresses.get(address);
+  if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
+  draft.port ??= portOf(rule);
+}
+
+/** nat KUBE-SERVICES: the addresses, and by the chain that a packet goes to, the internal policy. */
+function readCapture(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
+  const draft = draftOf(rule, drafts, family);
+  if (!draft) return;
+  readProtocol(rule, draft);
+  const comment = commentOf(rule);
+  if (comment.endsWith(' cluster IP')) {
+    addAddress(rule, draft, 'cluster-ip');
+    draft.internalTrafficPolicy = jumpChain(rule)?.startsWith('KUBE-SVL-') ? 'Local' : 'Cluster';
+  } else if (comment.endsWith(' external IP')) addAddress(rule, draft, 'external-ip');
+  else if (comment.endsWith(' loadbalancer IP')) addAddress(rule, draft, 'load-balancer-ip');
+}
+
+/** filter: packets that nobody takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
+function readRefusal(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
+  const draft = draftOf(rule, drafts, family);
+  if (!draft) return;
+  readProtocol(rule, draft);
+  if (find(rule, 'address-type')) {
+    draft.nodePort ??= portOf(rule);
+    return;
+  }
+  addAddress(rule, draft, draft.addresses.size === 0 ? 'cluster-ip' : 'unknown');
+}
+
+function readNodePort(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
+  const draft = draftOf(rule, drafts, family);
+  if (!draft) return;
+  readProtocol(rule, draft);
+  draft.nodePort ??= portOf(rule);
+}
+
+function readHealthCheck(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
+  if (!commentOf(rule).endsWith(' health check node port')) return;
+  const draft = draftOf(rule, drafts, family);
+  if (draft) draft.healthCheckNodePort = portOf(rule);
+}
+
+/** The chains of one Service port: found by the jumps of the chains above, but each also tells its own name. */
+function readServiceChain(chain: Chain, nat: Chains, drafts: Map<string, Draft>): void {
+  const kind = /^KUBE-(SVC|SVL|EXT|FW)-/.exec(chain.name)?.[1];
+  const label = chain.rules.map(labelInComment).find((each) => each !== undefined);
+  const draft = drafts.get(label ?? labelOfJumps(chain, nat) ?? '');
+  if (!draft || kind === undefined) return;
+  if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
+  else if (kind === 'FW') {
+    for (const rule of chain.rules) {
+      const cidr = find(rule, 'source')?.cidr;
+      if (cidr !== undefined && cidr.includes('/')) draft.sourceRanges.push(cidr);
+    }
+  } else readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', nat, draft);
+}
+
+/** In large clusters the rules that name an endpoint have no comments; those of the masquerade mark still have. */
+function labelOfJumps(chain: Chain, nat: Chains): string | undefined {
+  const rule = nat.get('KUBE-SERVICES')?.rules.find((each) => jumpChain(each) === chain.name);
+  return rule && labelInComment(rule);
+}
+
+function isLocalExternal(chain: Chain): boolean {
+  return chain.rules.some((rule) => / LOCAL traffic for /.test(commentOf(rule)));
+}
+
+function readEndpoints(chain: Chain, policy: TrafficPolicy, nat: Chains, draft: Draft): void {
+  for (const rule of chain.rules) {
+    const recent = find(rule, 'recent')?.action;
+    if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
+    const target = jumpChain(rule);
+    if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
+    const endpoint = destinationOf(nat.get(target));
+    if (endpoint === undefined) continue;
+    const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
+    takes.add(policy);
+    draft.endpoints.set(endpoint, takes);
+  }
+}
+
+/** Where an endpoint's chain sends packets: "ip:port". */
+export function destinationOf(chain: Chain | undefined): string | undefined {
+  for (const rule of chain?.rules ?? []) {
+    const target = find(rule, 'jump')?.target;
+    if (target?.kind === 'dnat') return target.to;
+  }
+  return undefined;
+}

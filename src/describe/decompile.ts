@@ -1,0 +1,69 @@
+import { boundAddresses, nodePortKeys } from '../diff/belonging.ts';
+import type { Owners } from '../diff/owners.ts';
+import { recognizeMode } from '../diff/read-dump.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { decompileIptables } from './decompile-iptables.ts';
+import { decompileIpvs } from './decompile-ipvs.ts';
+
+/** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
+export interface DecompiledPort {
+  /** "namespace/name:port" where comments tell it, else "10.96.0.1:80/TCP" or "node port 30080/TCP". */
+  readonly name: string;
+  readonly family: Family;
+  readonly protocol: Protocol;
+  /** Undefined for a node port of which nothing tells the Service's own port. */
+  readonly port: number | undefined;
+  readonly addresses: readonly DecompiledAddress[];
+  readonly nodePort: number | undefined;
+  readonly internalTrafficPolicy: TrafficPolicy | undefined;
+  readonly externalTrafficPolicy: TrafficPolicy | undefined;
+  readonly affinitySeconds: number | undefined;
+  readonly sourceRanges: readonly string[];
+  readonly healthCheckNodePort: number | undefined;
+  /** IPVS mode only. */
+  readonly scheduler: string | undefined;
+  readonly endpoints: readonly DecompiledEndpoint[];
+}
+
+export type TrafficPolicy = 'Cluster' | 'Local';
+
+export interface DecompiledAddress {
+  readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'unknown';
+  readonly address: string;
+}
+
+export interface DecompiledEndpoint {
+  /** "ip:port". */
+  readonly endpoint: string;
+  /** The policies whose traffic it takes, as far as the state tells them apart. */
+  readonly takes: readonly TrafficPolicy[];
+}
+
+/** What a state tells of the Services that it came from. */
+export interface Decompiled {
+  readonly mode: 'ipvs' | 'iptables' | undefined;
+  /** Sorted by name, then family. */
+  readonly ports: readonly DecompiledPort[];
+}
+
+/** Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode. */
+export function decompile(state: KernelState, owners: Owners): Decompiled {
+  const mode = recognizeMode(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
+  switch (mode) {
+    case 'iptables':
+      return { mode, ports: sortPorts(decompileIptables(state)) };
+    case 'ipvs':
+      return {
+        mode,
+        ports: sortPorts(decompileIpvs(state, owners, new Set(boundAddresses(state)), nodePortKeys(state))),
+      };
+    case undefined:
+      return { mode, ports: [] };
+  }
+}
+
+function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
+  const key = ({ name, family }: DecompiledPort) => `${name} ${family}`;
+  return ports.toSorted((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+}

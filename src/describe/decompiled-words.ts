@@ -1,0 +1,63 @@
+import type { Owners } from '../diff/owners.ts';
+import type { DecompiledPort } from './decompile.ts';
+import type { DescriptionLine } from './describe-words.ts';
+import { cutLines } from './describe-words.ts';
+import { parseRuleLine } from './find-subject.ts';
+
+/** The name of the Service port that a chain, or a line of iptables-save, belongs to; else the text itself. */
+export function resolveName(what: string, owners: Owners): string {
+  const parsed = parseRuleLine(what);
+  const chain = parsed?.chain ?? { name: what, rules: [] };
+  return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? what;
+}
+
+/** Whether a text names the port: its name or a part of it, an address, its node port, or an endpoint. */
+export function isAbout(port: DecompiledPort, what: string): boolean {
+  const service = port.name.replace(/:[^/:]*$/, '');
+  return (
+    [port.name, service, service.replace(/^.*\//, '')].includes(what) ||
+    String(port.nodePort) === what ||
+    port.addresses.some(({ address }) => {
+      const withPort = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
+      return address === what || withPort === what || `${withPort}/${port.protocol}` === what;
+    }) ||
+    port.endpoints.some(({ endpoint }) => endpoint === what || endpoint.replace(/:\d+$/, '') === what)
+  );
+}
+
+const addressWords = {
+  'cluster-ip': 'cluster IP',
+  'external-ip': 'external IP',
+  'load-balancer-ip': 'load balancer address',
+  unknown: 'address',
+} as const;
+
+/** A Service port of a dump, as far as the state tells. */
+export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {
+  const line = (depth: number, text: string): DescriptionLine => ({
+    role: depth === 0 ? 'heading' : 'plain',
+    depth,
+    text,
+  });
+  const policies = [
+    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
+    ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
+    ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
+    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
+    ...(port.sourceRanges.length === 0 ? [] : [`for ${port.sourceRanges.join(', ')} only`]),
+    ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
+  ];
+  const endpoints = port.endpoints.map(({ endpoint, takes }) =>
+    line(2, takes.length === 0 ? endpoint : `${endpoint}  for policy ${takes.join(' and ')}`),
+  );
+  return [
+    line(0, port.name),
+    ...port.addresses.map(({ kind, address }) =>
+      line(1, `${addressWords[kind]} ${address} port ${port.port}/${port.protocol}`),
+    ),
+    ...(port.nodePort === undefined ? [] : [line(1, `node port ${port.nodePort}/${port.protocol}`)]),
+    ...(policies.length > 0 ? [line(1, policies.join(', '))] : []),
+    line(1, endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`),
+    ...cutLines(endpoints, limit, 2),
+  ];
+}

@@ -1,0 +1,152 @@
+import type { EndpointReason, EndpointUse } from '../cluster/endpoint-choice.ts';
+import { chooseEndpoints, explainEndpoints, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
+import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { conditionOf } from '../diff/service-changes.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Location } from '../kernel/origin.ts';
+import type { DnsRecord } from './dns.ts';
+import { dnsRecords } from './dns.ts';
+import type { EnvironmentVariable } from './environment.ts';
+import { environmentVariables } from './environment.ts';
+import type { KernelItem } from './kernel-items.ts';
+import { collectKernelItems } from './kernel-items.ts';
+import type { View } from './view.ts';
+
+/** All there is to say of one Service, as data. */
+export interface ServiceDescription {
+  /** "namespace/name". */
+  readonly service: string;
+  readonly type: ServiceInfo['type'];
+  /** Why kube-proxy programs nothing for it. */
+  readonly skipped?: NonNullable<ServiceInfo['skipped']>;
+  readonly clusterIPs: readonly string[];
+  readonly place?: Location;
+  readonly ports: readonly PortDescription[];
+  readonly dns: readonly DnsRecord[];
+  readonly environment: readonly EnvironmentVariable[];
+}
+
+/** One Service port: what kube-proxy knows of it in each family, and what it becomes in the kernel. */
+export interface PortDescription {
+  /** "namespace/name:port". */
+  readonly label: string;
+  readonly place?: Location;
+  readonly families: readonly PortInFamily[];
+  readonly kernel: readonly KernelItem[];
+}
+
+export interface PortInFamily {
+  readonly family: Family;
+  readonly protocol: ServicePort['protocol'];
+  readonly port: number;
+  readonly clusterIP: string;
+  readonly nodePort?: number;
+  readonly externalIPs: readonly string[];
+  readonly loadBalancerIPs: readonly string[];
+  readonly sourceRanges: readonly string[];
+  readonly internalTrafficPolicy: 'Cluster' | 'Local';
+  readonly externalTrafficPolicy: 'Cluster' | 'Local';
+  readonly affinitySeconds?: number;
+  readonly healthCheckNodePort?: number;
+  readonly endpoints: readonly EndpointDescription[];
+  /** What becomes of traffic that no endpoint is chosen for. */
+  readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all';
+}
+
+export interface EndpointDescription {
+  readonly endpoint: string;
+  readonly node?: string;
+  readonly condition: ReturnType<typeof conditionOf>;
+  /** What becomes of it for traffic of policy Cluster; absent where the port has none. */
+  readonly cluster?: EndpointReason['kind'];
+  /** The same for policy Local. */
+  readonly local?: EndpointReason['kind'];
+  readonly zoneHints?: readonly string[];
+  readonly nodeHints?: readonly string[];
+  readonly place?: Location;
+}
+
+/** Describes a Service; `labels` narrows it down to some of its ports. */
+export function describeService(
+  service: ServiceInfo,
+  labels: ReadonlySet<string> | undefined,
+  view: View,
+  clusterDomain: string,
+): ServiceDescription {
+  const ports = portsOf(service, view).filter(([label]) => !labels || labels.has(label));
+  return {
+    service: `${service.namespace}/${service.name}`,
+    type: service.type,
+    ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
+    clusterIPs: service.clusterIPs,
+    ...locate(service.place),
+    ports: ports.map(([label, inFamilies]) => ({
+      label,
+      ...locate(inFamilies[0]?.places?.port),
+      families: inFamilies.map((port) => describePort(port, view)),
+      kernel: collectKernelItems(label, inFamilies, view),
+    })),
+    dns: dnsRecords(service, clusterDomain),
+    environment: environmentVariables(service),
+  };
+}
+
+function portsOf(service: ServiceInfo, view: View): readonly (readonly [string, readonly ServicePort[]])[] {
+  const ports = new Map<string, ServicePort[]>();
+  for (const port of view.services.cluster.servicePorts) {
+    if (port.namespace !== service.namespace || port.service !== service.name) continue;
+    const known = ports.get(port.label);
+    if (known) known.push(port);
+    else ports.set(port.label, [port]);
+  }
+  return [...ports];
+}
+
+function describePort(port: ServicePort, { services: { node, settings } }: View): PortInFamily {
+  const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
+  const fallback = fallbackOf(port, chooseEndpoints(port, node), settings.mode);
+  return {
+    family: port.family,
+    protocol: port.protocol,
+    port: port.port,
+    clusterIP: port.clusterIP.text,
+    ...(port.nodePort === 0 ? {} : { nodePort: port.nodePort }),
+    externalIPs: texts(port.externalIPs),
+    loadBalancerIPs: texts(port.loadBalancerIPs),
+    sourceRanges: texts(port.sourceRanges),
+    internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : 'Cluster',
+    externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : 'Cluster',
+    ...(port.affinitySeconds === undefined ? {} : { affinitySeconds: port.affinitySeconds }),
+    ...(port.healthCheckNodePort === 0 ? {} : { healthCheckNodePort: port.healthCheckNodePort }),
+    endpoints: explainEndpoints(port, node).map(describeEndpoint),
+    ...(fallback === undefined ? {} : { fallback }),
+  };
+}
+
+/** Only iptables mode drops traffic of policy Local on a node without endpoints of its own. */
+function fallbackOf(
+  port: ServicePort,
+  choice: ReturnType<typeof chooseEndpoints>,
+  mode: 'ipvs' | 'iptables',
+): PortInFamily['fallback'] {
+  if (!choice.hasAny) return 'no-endpoints';
+  if (!usesLocalEndpoints(port) || choice.local.length > 0) return undefined;
+  return mode === 'ipvs' && choice.cluster.length > 0 ? 'local-to-all' : 'local-drops';
+}
+
+function describeEndpoint({ endpoint, cluster, local }: EndpointUse): EndpointDescription {
+  return {
+    endpoint: endpoint.label,
+    ...(endpoint.nodeName === undefined ? {} : { node: endpoint.nodeName }),
+    condition: conditionOf(endpoint),
+    ...(cluster ? { cluster: cluster.kind } : {}),
+    ...(local ? { local: local.kind } : {}),
+    ...(endpoint.zoneHints.length > 0 ? { zoneHints: endpoint.zoneHints } : {}),
+    ...(endpoint.nodeHints.length > 0 ? { nodeHints: endpoint.nodeHints } : {}),
+    ...locate(endpoint.place),
+  };
+}
+
+function locate(place: ServiceInfo['place']): { readonly place?: Location } {
+  return place ? { place: place.locate() } : {};
+}

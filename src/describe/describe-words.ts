@@ -1,0 +1,270 @@
+import type { Location } from '../kernel/origin.ts';
+import { count } from '../diff/words.ts';
+import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
+import type { Because, Finding, SharedSubject } from './find-subject.ts';
+import type { KernelItem } from './kernel-items.ts';
+
+/** A line for people; `depth` is how far it is moved in. */
+export interface DescriptionLine {
+  readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad';
+  readonly depth: number;
+  readonly text: string;
+}
+
+/** How a node is called in texts. */
+export interface NodeWords {
+  readonly node: string;
+  readonly limit: number;
+}
+
+/** A Service with all that stems from it. */
+export function describeServiceInWords(
+  description: ServiceDescription,
+  because: readonly Because[],
+  words: NodeWords,
+): readonly DescriptionLine[] {
+  const { service, type, place, ports, dns, environment, clusterIPs } = description;
+  const reasons = because.flatMap((each) => describeBecause(each) ?? []);
+  return [
+    line('heading', 0, `Service ${service}${at(place)}`),
+    ...reasons.map((reason) => line('plain', 1, reason)),
+    line('plain', 1, `type ${type}${describeSkipped(description)}`),
+    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.join(', ')}`)] : []),
+    ...ports.flatMap((port) => portLines(port, words)),
+    ...section(
+      'What pods see in DNS',
+      dns,
+      words.limit,
+      ({ name, type: record, value }) => `${name} ${record} ${value}`,
+    ),
+    ...section(
+      `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} that start after it`,
+      environment,
+      words.limit,
+      ({ name, value }) => `${name}=${value}`,
+    ),
+  ];
+}
+
+function describeSkipped({ skipped }: ServiceDescription): string {
+  if (skipped === undefined) return '';
+  switch (skipped) {
+    case 'headless':
+      return ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints';
+    case 'external-name':
+      return ': kube-proxy programs nothing, DNS answers with another name';
+    case 'no-cluster-ip':
+      return ', without a cluster IP yet: kube-proxy programs nothing';
+  }
+}
+
+/** What the thing asked about is; undefined where it is the Service itself. */
+function describeBecause(because: Because): string | undefined {
+  switch (because.kind) {
+    case 'name':
+      return undefined;
+    case 'cluster-ip':
+      return 'this is its cluster IP';
+    case 'external-ip':
+      return 'this is one of its external IPs';
+    case 'load-balancer-ip':
+      return "this is its load balancer's address";
+    case 'node-port':
+      return 'this is its node port';
+    case 'health-check-node-port':
+      return 'this is its health check node port';
+    case 'endpoint':
+      return `this is its endpoint ${because.endpoint}`;
+    case 'chain':
+      return because.to === undefined
+        ? `${because.chain} is one of its chains`
+        : `${because.chain} is its chain for endpoint ${because.to}`;
+    case 'rule':
+      return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
+    case 'rule-elsewhere':
+      return `a rule of chain ${because.chain} that names it, but it is not among the rules of this node`;
+  }
+}
+
+function portLines(port: PortDescription, words: NodeWords): readonly DescriptionLine[] {
+  return [
+    line('heading', 0, `Port ${port.label}${at(port.place)}`),
+    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words)),
+    ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2, (text) => text),
+  ];
+}
+
+function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): readonly DescriptionLine[] {
+  const addresses = [
+    ...port.externalIPs.map((address) => `external IP ${address}`),
+    ...port.loadBalancerIPs.map((address) => `load balancer address ${address}`),
+    ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
+  ];
+  const used = port.endpoints.filter(isUsedInWords).length;
+  return [
+    line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
+    line('plain', 1, policyWords(port)),
+    ...(port.fallback === undefined ? [] : [line('bad', 1, fallbackWords(port.fallback))]),
+    line(
+      'plain',
+      1,
+      `${count(port.endpoints.length, dual ? `${port.family === 'ipv4' ? 'IPv4' : 'IPv6'} endpoint` : 'endpoint')}, ${used.toLocaleString('en')} used on ${words.node}`,
+    ),
+    ...cutLines(alignEndpoints(port.endpoints), words.limit, 2),
+  ];
+}
+
+function policyWords(port: PortInFamily): string {
+  return [
+    `internalTrafficPolicy ${port.internalTrafficPolicy}`,
+    `externalTrafficPolicy ${port.externalTrafficPolicy}`,
+    ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
+    ...(port.sourceRanges.length === 0 ? [] : [`load balancer for ${port.sourceRanges.join(', ')} only`]),
+    ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
+  ].join(', ');
+}
+
+function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {
+  switch (fallback) {
+    case 'no-endpoints':
+      return 'no endpoint can take traffic: connections are refused';
+    case 'local-drops':
+      return 'no endpoint on this node: traffic of policy Local is dropped';
+    case 'local-to-all':
+      return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to all';
+  }
+}
+
+function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly DescriptionLine[] {
+  const width = (texts: readonly string[]) => Math.max(0, ...texts.map(({ length }) => length));
+  const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
+  const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
+  return endpoints.map((each) => {
+    const text = [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ');
+    return line(isUsedInWords(each) ? 'good' : 'dim', 2, `${text}${at(each.place)}`);
+  });
+}
+
+function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
+  return [cluster, local].some((kind) => kind === 'ready' || kind === 'last-resort');
+}
+
+/** Whether an endpoint is used, and why. */
+export function useWords(endpoint: EndpointDescription): string {
+  const { cluster, local } = endpoint;
+  if (cluster === undefined || local === undefined || cluster === local) {
+    return reasonWords(cluster ?? local, endpoint);
+  }
+  return `for policy Cluster ${reasonWords(cluster, endpoint)}; for policy Local ${reasonWords(local, endpoint)}`;
+}
+
+function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDescription): string {
+  switch (kind) {
+    case 'ready':
+      return 'used';
+    case 'last-resort':
+      return 'used: it terminates, but still serves, and none is ready';
+    case 'not-ready':
+      return `not used: ${endpoint.condition}`;
+    case 'terminating':
+      return 'not used: it terminates, and others are ready';
+    case 'other-node-hinted':
+      return `not used: its hints are for ${(endpoint.nodeHints ?? []).join(', ')}`;
+    case 'other-zone-hinted':
+      return `not used: its hints are for zone ${(endpoint.zoneHints ?? []).join(', ')}`;
+    case 'other-node':
+      return 'not used: it runs on another node';
+    case undefined:
+      return 'not used';
+  }
+}
+
+function kernelLines(item: KernelItem): readonly string[] {
+  const place = at(item.place);
+  switch (item.kind) {
+    case 'virtual-server': {
+      const taken = item.takenBy === undefined ? '' : `: taken by ${item.takenBy}, which claims it too`;
+      return [
+        `virtual server ${item.name} ${item.options}, ${count(item.realServers.length, 'real server')}${taken}${place}`,
+      ];
+    }
+    case 'address':
+      return [`address ${item.address} on ${item.link}${place}`];
+    case 'set-entry':
+      return [`set ${item.set}: ${item.value}${place}`];
+    case 'chain':
+      return [
+        `chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
+        ...item.rules.map((rule) => `  ${rule}`),
+      ];
+    case 'rules':
+      return [
+        `in chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
+        ...item.rules.map((rule) => `  ${rule}`),
+      ];
+  }
+}
+
+/** A chain or a set that belongs to no single Service port. */
+export function describeSharedInWords(subject: SharedSubject, limit: number): readonly DescriptionLine[] {
+  const owners = new Set(subject.items.flatMap(({ owner }) => owner ?? []));
+  const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
+  const where = subject.family && subject.table ? ` (${tableWords(subject.family, subject.table)})` : '';
+  const title = {
+    chain: `Chain ${subject.name}${where}: ${count(subject.items.length, 'rule')}${ofPorts}`,
+    set: `Set ${subject.name}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
+    rule: `A rule of chain ${subject.name}${where}, which every node has: it belongs to no Service`,
+  }[subject.kind];
+  const lines = subject.items.map(({ text, owner }) =>
+    line(owner === undefined ? 'plain' : 'good', 1, owner === undefined ? text : `${text}  ${owner}`),
+  );
+  return [line('heading', 0, title), ...cutLines(lines, limit, 1)];
+}
+
+/** Instead of the Services that are too many to show. */
+export function describeHidden(hidden: number): DescriptionLine {
+  return line('dim', 0, `… and ${count(hidden, 'more Service')}`);
+}
+
+/** What to say where nothing was found. */
+export function describeNothing(what: string, { suggestions }: Finding & { readonly kind: 'nothing' }): string {
+  const hint = suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
+  return `nothing here is called, or stands at, ${JSON.stringify(what)}${hint}`;
+}
+
+function section<T>(
+  title: string,
+  items: readonly T[],
+  limit: number,
+  words: (item: T) => string,
+): readonly DescriptionLine[] {
+  if (items.length === 0) return [];
+  return [
+    line('heading', 0, title),
+    ...cutLines(
+      items.map((item) => line('plain', 1, words(item))),
+      limit,
+      1,
+    ),
+  ];
+}
+
+/** The first lines, and how many there are more. */
+export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
+  if (lines.length <= limit + 1) return lines;
+  const hidden = lines.length - limit;
+  return [...lines.slice(0, limit), line('dim', depth, `… and ${hidden.toLocaleString('en')} more`)];
+}
+
+function tableWords(family: string, table: string): string {
+  return family === 'ipv4' ? table : `IPv6 ${table}`;
+}
+
+/** "  (svc.yaml:12)", or nothing. */
+function at(place: Location | undefined): string {
+  return place ? `  (${place.file}:${place.line})` : '';
+}
+
+function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+  return { role, depth, text };
+}

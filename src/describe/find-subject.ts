@@ -1,0 +1,258 @@
+import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { isServiceChain } from '../diff/owners.ts';
+import { parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
+import { formatRule, tableNames } from '../kernel/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import type { IpSet } from '../kernel/ipset.ts';
+import { nearest } from './suggest.ts';
+import type { View } from './view.ts';
+
+/** What somebody asked about. */
+export type Finding =
+  | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
+  /** A chain or a set that Service ports share, or that every node has. */
+  | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
+  | { readonly kind: 'nothing'; readonly suggestions: readonly string[] };
+
+/** A Service that the question is about. */
+export interface ServiceMatch {
+  readonly service: ServiceInfo;
+  /** Its ports that are meant; undefined for all. */
+  readonly labels: ReadonlySet<string> | undefined;
+  readonly because: readonly Because[];
+}
+
+/** What the thing asked about is to the Service port. */
+export type Because =
+  | {
+      readonly kind:
+        'name' | 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'node-port' | 'health-check-node-port';
+    }
+  | { readonly kind: 'endpoint'; readonly endpoint: string }
+  | { readonly kind: 'chain'; readonly chain: string; readonly to?: string }
+  | {
+      readonly kind: 'rule';
+      readonly family: Family;
+      readonly table: TableName;
+      readonly chain: string;
+      readonly number: number;
+    }
+  | { readonly kind: 'rule-elsewhere'; readonly chain: string };
+
+export interface SharedSubject {
+  readonly kind: 'chain' | 'set' | 'rule';
+  readonly name: string;
+  readonly family?: Family;
+  readonly table?: TableName;
+  readonly type?: string;
+  readonly items: readonly { readonly text: string; readonly owner?: string }[];
+}
+
+/**
+ * Finds what a text is about: a line of iptables-save, a chain, a set, an address with or without a port, a node port, a
+ * Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
+ */
+export function findSubject(text: string, view: View): Finding {
+  const what = text.trim();
+  const finders = [findRule, findChain, findSet, findAddress, findNodePort, findName];
+  for (const find of finders) {
+    const found = find(what, view);
+    if (found) return found;
+  }
+  return { kind: 'nothing', suggestions: suggest(what, view) };
+}
+
+/** The chain and rule in a line of iptables-save, with or without counters; undefined for any other text. */
+export function parseRuleLine(what: string): { readonly chain: Chain; readonly rule: Rule } | undefined {
+  if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
+  const { tables } = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`);
+  const [chain] = tables.nat?.values() ?? [];
+  const [rule] = chain?.rules ?? [];
+  return chain && rule && { chain, rule };
+}
+
+function findRule(what: string, view: View): Finding | undefined {
+  const parsed = parseRuleLine(what);
+  if (!parsed) return undefined;
+  const { chain, rule } = parsed;
+  const meaning = ruleMeaning(rule);
+  for (const { family, table, chain: known } of allChains(view, chain.name)) {
+    const at = known.rules.findIndex((each) => ruleMeaning(each) === meaning);
+    const found = known.rules[at];
+    if (!found) continue;
+    const owner = view.owners.ofRule(found) ?? view.owners.ofChain(known);
+    if (owner === undefined) return { kind: 'shared', subjects: [describeRule(family, table, chain.name, found)] };
+    return matchLabel(owner, view, { kind: 'rule', family, table, chain: chain.name, number: at + 1 });
+  }
+  const label = view.owners.ofRule(rule) ?? view.owners.ofChain(chain);
+  return label === undefined ? undefined : matchLabel(label, view, { kind: 'rule-elsewhere', chain: chain.name });
+}
+
+function describeRule(family: Family, table: TableName, chain: string, rule: Rule): SharedSubject {
+  return { kind: 'rule', name: chain, family, table, items: [{ text: `-A ${chain} ${formatRule(rule)}` }] };
+}
+
+interface PlacedChain {
+  readonly family: Family;
+  readonly table: TableName;
+  readonly chain: Chain;
+}
+
+function allChains({ state }: View, name: string): readonly PlacedChain[] {
+  return families.flatMap((family) =>
+    tableNames.flatMap((table) => {
+      const chain = state.iptables[family]?.[table]?.get(name);
+      return chain ? [{ family, table, chain }] : [];
+    }),
+  );
+}
+
+function findChain(what: string, view: View): Finding | undefined {
+  const places = allChains(view, what);
+  const [first] = places;
+  if (!first) return undefined;
+  const owner = view.owners.ofChain(first.chain);
+  if (owner !== undefined) {
+    const to = destinationOf(first.chain);
+    return matchLabel(owner, view, { kind: 'chain', chain: what, ...(to === undefined ? {} : { to }) });
+  }
+  const subjects = places.map(({ family, table, chain }): SharedSubject => {
+    const items = chain.rules.map((rule) => {
+      const label = view.owners.ofRule(rule);
+      return { text: formatRule(rule), ...(label === undefined ? {} : { owner: label }) };
+    });
+    return { kind: 'chain', name: what, family, table, items };
+  });
+  return { kind: 'shared', subjects };
+}
+
+/** Where an endpoint's chain sends packets. */
+function destinationOf(chain: Chain): string | undefined {
+  for (const { args } of chain.rules) {
+    for (const arg of args) if (arg.kind === 'jump' && arg.target.kind === 'dnat') return arg.target.to;
+  }
+  return undefined;
+}
+
+function findSet(what: string, view: View): Finding | undefined {
+  const set = view.state.sets.find(({ name }) => name === what);
+  return set && { kind: 'shared', subjects: [describeSet(set, view)] };
+}
+
+function describeSet(set: IpSet, view: View): SharedSubject {
+  const items = set.entries.map((entry) => {
+    const owner = view.owners.ofEntry(set, entry);
+    return { text: entry.value, ...(owner === undefined ? {} : { owner }) };
+  });
+  return { kind: 'set', name: set.name, type: set.type, items };
+}
+
+const withPort = /^(?:\[([^\]]+)\]|([^:/]+)):(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;
+
+function findAddress(what: string, view: View): Finding | undefined {
+  const match = withPort.exec(what);
+  const address = parseAddress(match?.[1] ?? match?.[2] ?? what.replace(/^\[(.*)\]$/, '$1'));
+  if (!address) return undefined;
+  const port = match ? Number(match[3]) : undefined;
+  const protocol = match?.[4]?.toUpperCase();
+  const isHost = view.services.node.hostAddresses.some(({ text }) => text === address.text);
+  return (
+    matchPorts(view, (each) => {
+      if (each.family !== address.family || (protocol !== undefined && protocol !== each.protocol)) return undefined;
+      const endpoint = each.endpoints.find(
+        (one) => one.address.text === address.text && (port === undefined || one.port === port),
+      );
+      if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
+      if (isHost && port !== undefined && each.nodePort === port) return { kind: 'node-port' };
+      if (port !== undefined && port !== each.port) return undefined;
+      if (each.clusterIP.text === address.text) return { kind: 'cluster-ip' };
+      if (each.externalIPs.some(({ text }) => text === address.text)) return { kind: 'external-ip' };
+      if (each.loadBalancerIPs.some(({ text }) => text === address.text)) return { kind: 'load-balancer-ip' };
+      return undefined;
+    }) ?? matchHeadless(view, address.text)
+  );
+}
+
+function matchHeadless(view: View, address: string): Finding | undefined {
+  const matches = view.services.cluster.services
+    .filter((service) => service.headlessEndpoints.some((endpoint) => endpoint.address === address))
+    .map((service) => ({ service, labels: undefined, because: [{ kind: 'endpoint', endpoint: address } as const] }));
+  return matches.length > 0 ? { kind: 'services', matches } : undefined;
+}
+
+function findNodePort(what: string, view: View): Finding | undefined {
+  const match = /^:?(\d{1,5})(?:\/(tcp|udp|sctp))?$/i.exec(what);
+  if (!match) return undefined;
+  const number = Number(match[1]);
+  const protocol = match[2]?.toUpperCase();
+  if (number === 0) return undefined;
+  return matchPorts(view, (port) => {
+    if (port.nodePort === number && (protocol === undefined || protocol === port.protocol))
+      return { kind: 'node-port' };
+    return port.healthCheckNodePort === number ? { kind: 'health-check-node-port' } : undefined;
+  });
+}
+
+/** All Service ports for which `why` gives a reason, by Service. */
+function matchPorts(view: View, why: (port: ServicePort) => Because | undefined): Finding | undefined {
+  const found = new Map<string, { readonly labels: Set<string>; readonly because: Map<string, Because> }>();
+  for (const port of view.services.cluster.servicePorts) {
+    const because = why(port);
+    if (!because) continue;
+    const key = `${port.namespace}/${port.service}`;
+    const match = found.get(key) ?? { labels: new Set<string>(), because: new Map<string, Because>() };
+    match.labels.add(port.label);
+    match.because.set(JSON.stringify(because), because);
+    found.set(key, match);
+  }
+  const matches = view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
+    const match = found.get(`${service.namespace}/${service.name}`);
+    return match ? [{ service, labels: match.labels, because: [...match.because.values()] }] : [];
+  });
+  return matches.length > 0 ? { kind: 'services', matches } : undefined;
+}
+
+function matchLabel(label: string, view: View, because: Because): Finding | undefined {
+  return matchPorts(view, (port) => (port.label === label ? because : undefined));
+}
+
+const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc(?:\.[a-z0-9.-]+)?\.?$/;
+
+function findName(what: string, view: View): Finding | undefined {
+  const dns = dnsName.exec(what);
+  const [name = '', port] = (dns ? `${dns[2]}/${dns[1]}` : what).split(':');
+  const matches = view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
+    const full = `${service.namespace}/${service.name}`;
+    if (full !== name && service.name !== name) return [];
+    if (port === undefined) return [{ service, labels: undefined, because: [{ kind: 'name' }] }];
+    const spec = service.ports.find((each) => each.name === port || String(each.port) === port);
+    if (!spec) return [];
+    const label = spec.name === '' ? full : `${full}:${spec.name}`;
+    return [{ service, labels: new Set([label]), because: [{ kind: 'name' }] }];
+  });
+  return matches.length > 0 ? { kind: 'services', matches } : undefined;
+}
+
+/** Names that the one that was not found could have meant. */
+function suggest(what: string, view: View): readonly string[] {
+  if (isServiceChain(what) || what.startsWith('KUBE-')) {
+    const chains = families.flatMap((family) =>
+      tableNames.flatMap((table) => [...(view.state.iptables[family]?.[table]?.keys() ?? [])]),
+    );
+    return nearest(what, [...new Set([...chains, ...view.state.sets.map(({ name }) => name)])]);
+  }
+  const { services } = view.services.cluster;
+  const full = services.map(({ namespace, name }) => `${namespace}/${name}`);
+  if (what.includes('/')) {
+    const named = what.split(':')[0] ?? what;
+    const known = services.find(({ namespace, name }) => `${namespace}/${name}` === named);
+    if (known) return known.ports.map((port) => `${named}:${port.name || port.port}`);
+    return nearest(named, full);
+  }
+  const names = new Map(services.map(({ namespace, name }) => [name, `${namespace}/${name}`]));
+  return nearest(what, [...names.keys()]).map((name) => names.get(name) ?? name);
+}

@@ -1,0 +1,122 @@
+import type { ServicePort } from '../cluster/model.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, TableName } from '../kernel/iptables.ts';
+import { formatRule, tableNames } from '../kernel/iptables.ts';
+import { formatServiceOptions } from '../kernel/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { Location, Origin } from '../kernel/origin.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { View } from './view.ts';
+
+/** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */
+export type KernelItem =
+  | {
+      readonly kind: 'virtual-server';
+      /** "TCP 10.96.0.1:80". */
+      readonly name: string;
+      /** "-s rr" and so on, as ipvsadm writes it. */
+      readonly options: string;
+      readonly realServers: readonly string[];
+      /** The other Service port that has it, where two claim one address and port. */
+      readonly takenBy?: string;
+      readonly place?: Location;
+    }
+  | { readonly kind: 'address'; readonly link: string; readonly address: string; readonly place?: Location }
+  | { readonly kind: 'set-entry'; readonly set: string; readonly value: string; readonly place?: Location }
+  /** A chain of its own with all rules, or the Service port's rules in one that all share. */
+  | {
+      readonly kind: 'chain' | 'rules';
+      readonly family: Family;
+      readonly table: TableName;
+      readonly chain: string;
+      readonly rules: readonly string[];
+      readonly place?: Location;
+    };
+
+/**
+ * All that stems from some Service ports of one label. Entries and addresses that several Service ports ask for stand
+ * once in a state, under the name of the first: compiling the ports alone tells that these ask for them, too.
+ */
+export function collectKernelItems(label: string, ports: readonly ServicePort[], view: View): readonly KernelItem[] {
+  const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [] });
+  return [
+    ...virtualServerItems(label, alone, view),
+    ...addressItems(alone, view),
+    ...entryItems(alone, view),
+    ...chainItems(label, alone, view),
+  ];
+}
+
+function virtualServerItems(label: string, alone: KernelState, { state, owners }: View): readonly KernelItem[] {
+  const asked = new Map(alone.virtualServers.map((server) => [virtualServerKey(server), server]));
+  return state.virtualServers.flatMap((server) => {
+    const own = asked.get(virtualServerKey(server));
+    if (!own) return [];
+    const owner = owners.ofServer(server);
+    return {
+      kind: 'virtual-server' as const,
+      name: `${server.protocol} ${joinHostPort(server.address, server.port)}`,
+      options: formatServiceOptions(server).trim(),
+      realServers: server.realServers.map(({ address, port }) => joinHostPort(address, port)),
+      ...(owner === undefined || owner === label ? {} : { takenBy: owner }),
+      ...placeOf(own.origin),
+    };
+  });
+}
+
+function addressItems(alone: KernelState, { state }: View): readonly KernelItem[] {
+  const asked = new Map(alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address, each] as const)));
+  return state.links.flatMap((link) =>
+    link.addresses.flatMap(({ address }) => {
+      const own = asked.get(address);
+      return own ? [{ kind: 'address' as const, link: link.name, address, ...placeOf(own.origin) }] : [];
+    }),
+  );
+}
+
+function entryItems(alone: KernelState, { state }: View): readonly KernelItem[] {
+  const asked = new Map(alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [each.value, each]))]));
+  return state.sets.flatMap((set) =>
+    set.entries.flatMap(({ value }) => {
+      const own = asked.get(set.name)?.get(value);
+      return own ? [{ kind: 'set-entry' as const, set: set.name, value, ...placeOf(own.origin) }] : [];
+    }),
+  );
+}
+
+function chainItems(label: string, alone: KernelState, { state, owners }: View): readonly KernelItem[] {
+  return families.flatMap((family) =>
+    tableNames.flatMap((table) => {
+      const asked = alone.iptables[family]?.[table];
+      const chains = [...(state.iptables[family]?.[table]?.values() ?? [])];
+      return chains.flatMap((chain): readonly KernelItem[] => {
+        const own = asked?.get(chain.name);
+        if (!own) return [];
+        const isOwn = own.origin !== undefined;
+        const rules = isOwn ? chain.rules : chain.rules.filter((rule) => owners.ofRule(rule) === label);
+        if (rules.length === 0) return [];
+        return [
+          {
+            kind: isOwn ? 'chain' : 'rules',
+            family,
+            table,
+            chain: chain.name,
+            rules: rules.map((rule) => `-A ${chain.name} ${formatRule(rule)}`),
+            ...placeOf(isOwn ? own.origin : firstOrigin(rules)),
+          },
+        ];
+      });
+    }),
+  );
+}
+
+function firstOrigin(rules: Chain['rules']): Origin | undefined {
+  return rules.find(({ origin }) => origin?.place)?.origin;
+}
+
+function placeOf(origin: Origin | undefined): { readonly place?: Location } {
+  const place = origin?.place?.locate();
+  return place ? { place } : {};
+}

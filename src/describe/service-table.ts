@@ -1,0 +1,117 @@
+import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { Decompiled, DecompiledPort } from './decompile.ts';
+import type { View } from './view.ts';
+
+/** A row of the table of all Services. */
+export interface ServiceRow {
+  /** "namespace/name"; of a dump, what it is called there. */
+  readonly service: string;
+  readonly type: string;
+  readonly address: string;
+  /** "80/TCP, 443/TCP:30443". */
+  readonly ports: string;
+  /** Endpoints used on the node, of all there are: "2 of 3". */
+  readonly endpoints: string;
+}
+
+const headings: ServiceRow = {
+  service: 'SERVICE',
+  type: 'TYPE',
+  address: 'ADDRESS',
+  ports: 'PORTS',
+  endpoints: 'ENDPOINTS',
+};
+
+/** One row for each Service, in the cluster's order. */
+export function serviceRows(view: View): readonly ServiceRow[] {
+  const { cluster, node } = view.services;
+  const ports = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  return cluster.services.map((service) => {
+    const name = `${service.namespace}/${service.name}`;
+    const own = ports.get(name) ?? [];
+    return {
+      service: name,
+      type: service.type,
+      address: addressOf(service),
+      ports: service.ports.map(portText).join(', '),
+      endpoints: own.length > 0 ? countUsed(own, node) : countHeadless(service),
+    };
+  });
+}
+
+function addressOf(service: ServiceInfo): string {
+  switch (service.skipped) {
+    case 'headless':
+      return 'headless';
+    case 'external-name':
+      return service.externalName ?? '';
+    case 'no-cluster-ip':
+      return 'none yet';
+    case undefined:
+      return service.clusterIPs.join(', ');
+  }
+}
+
+function portText({ port, protocol, nodePort }: ServiceInfo['ports'][number]): string {
+  return nodePort === 0 ? `${port}/${protocol}` : `${port}/${protocol}:${nodePort}`;
+}
+
+/** All ports and families together, an address and port once. */
+function countUsed(ports: readonly ServicePort[], node: View['services']['node']): string {
+  const all = new Set(ports.flatMap((port) => port.endpoints.map(({ label }) => label)));
+  const used = new Set(ports.flatMap((port) => chooseEndpoints(port, node).reachable.map(({ label }) => label)));
+  return `${used.size} of ${all.size}`;
+}
+
+function countHeadless({ skipped, headlessEndpoints }: ServiceInfo): string {
+  if (skipped !== 'headless') return '';
+  return `${headlessEndpoints.filter(({ ready }) => ready).length} of ${headlessEndpoints.length}`;
+}
+
+/** One row for each Service port that a dump shows. */
+export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
+  return ports.map((port) => ({
+    service: port.name,
+    type: kindsOf(port),
+    address: addressesOf(port),
+    ports: [
+      ...(port.port === undefined ? [] : [`${port.port}/${port.protocol}`]),
+      ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
+    ].join(', '),
+    endpoints: String(port.endpoints.length),
+  }));
+}
+
+/** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
+function addressesOf({ addresses, family }: DecompiledPort): string {
+  if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
+  return addresses.map(({ address }) => address).join(', ');
+}
+
+/** The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. */
+function kindsOf({ addresses, nodePort }: DecompiledPort): string {
+  if (addresses.some(({ kind }) => kind === 'load-balancer-ip')) return 'LoadBalancer';
+  if (nodePort !== undefined) return 'NodePort';
+  if (addresses.some(({ kind }) => kind === 'cluster-ip')) return 'ClusterIP';
+  return addresses.some(({ kind }) => kind === 'external-ip') ? 'external IP' : '';
+}
+
+/** The rows in columns, up to a limit, and how many there are more. */
+export function formatRows(rows: readonly ServiceRow[], limit: number): string {
+  const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
+  const columns = ['service', 'type', 'address', 'ports', 'endpoints'] as const;
+  const widths = columns.map((column) =>
+    Math.min(60, Math.max(...[headings, ...shown].map((row) => row[column].length))),
+  );
+  const lines = [headings, ...shown].map((row) =>
+    columns
+      .map((column, i) => row[column].padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const hidden = rows.length - shown.length;
+  if (hidden > 0) lines.push(`… and ${hidden.toLocaleString('en')} more (--limit 0 shows all)`);
+  return lines.map((text) => `${text}\n`).join('');
+}

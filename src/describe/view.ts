@@ -1,0 +1,13 @@
+import type { Cluster } from '../cluster/model.ts';
+import type { Owners } from '../diff/owners.ts';
+import type { SideServices } from '../diff/side.ts';
+import type { KernelState } from '../kernel/state.ts';
+
+/** What is looked at: Services, and the state that one node has of them. */
+export interface View {
+  readonly state: KernelState;
+  readonly owners: Owners;
+  readonly services: SideServices;
+  /** What kube-proxy would program on the same node for other Services. */
+  readonly compile: (cluster: Cluster) => KernelState;
+}
