@@ -15,6 +15,7 @@ export class BundleMemo {
   readonly formatVirtualServer: (server: VirtualServer) => string = remember(formatVirtualServer);
   readonly formatAppends: (chain: Chain) => string = remember(formatAppends);
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
+  readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
   readonly #last = new Map<BundleFileName, { readonly text: string; readonly digest: string }>();
 
   /** The SHA-256 of a file in hex. */
@@ -27,11 +28,24 @@ export class BundleMemo {
   }
 }
 
-function remember<T extends object>(format: (item: T) => string): (item: T) => string {
-  const texts = new WeakMap<T, string>();
+/** How many Services, and ports of Services in whatever family, are programmed. */
+interface ServiceCounts {
+  readonly services: number;
+  readonly servicePorts: number;
+}
+
+function countServices({ servicePorts }: Cluster): ServiceCounts {
+  return {
+    services: new Set(servicePorts.map(({ namespace, service }) => `${namespace}/${service}`)).size,
+    servicePorts: new Set(servicePorts.map(({ label, protocol }) => `${label} ${protocol}`)).size,
+  };
+}
+
+function remember<T extends object, R>(make: (item: T) => R): (item: T) => R {
+  const known = new WeakMap<T, { readonly made: R }>();
   return (item) => {
-    let text = texts.get(item);
-    if (text === undefined) texts.set(item, (text = format(item)));
-    return text;
+    let entry = known.get(item);
+    if (!entry) known.set(item, (entry = { made: make(item) }));
+    return entry.made;
   };
 }

@@ -103,7 +103,7 @@ function makeManifest(content: BundleContent, files: ReadonlyMap<BundleFileName,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
     tools: leastVersions(settings.mode),
-    counts: countState(content),
+    counts: { ...memo.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, memo.digest(name, text)])),
   };
 }
@@ -114,13 +114,11 @@ function leastVersions(mode: ProxySettings['mode']): Readonly<Record<string, str
   return mode === 'ipvs' ? { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' } : { iptables: '1.6.2' };
 }
 
-function countState({ state, cluster }: BundleContent): Readonly<Record<string, number>> {
+function countState(state: KernelState): Readonly<Record<string, number>> {
   const chains = Object.values(state.iptables)
     .flatMap((tables) => Object.values(tables))
     .flatMap((table) => [...table.values()]);
   return {
-    services: new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`)).size,
-    servicePorts: new Set(cluster.servicePorts.map(({ label, protocol }) => `${label} ${protocol}`)).size,
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
