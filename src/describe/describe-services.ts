@@ -1,5 +1,10 @@
 import type { EndpointReason, EndpointUse } from '../cluster/endpoint-choice.ts';
-import { chooseEndpoints, explainEndpoints, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
+import {
+  chooseEndpoints,
+  explainEndpoints,
+  isExternallyAccessible,
+  usesLocalEndpoints,
+} from '../cluster/endpoint-choice.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
@@ -45,7 +50,8 @@ export interface PortInFamily {
   readonly loadBalancerIPs: readonly string[];
   readonly sourceRanges: readonly string[];
   readonly internalTrafficPolicy: 'Cluster' | 'Local';
-  readonly externalTrafficPolicy: 'Cluster' | 'Local';
+  /** Absent where nothing but the cluster IP leads to it. */
+  readonly externalTrafficPolicy?: 'Cluster' | 'Local';
   readonly affinitySeconds?: number;
   readonly healthCheckNodePort?: number;
   readonly endpoints: readonly EndpointDescription[];
@@ -78,7 +84,7 @@ export function describeService(
     service: `${service.namespace}/${service.name}`,
     type: service.type,
     ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
-    clusterIPs: service.clusterIPs,
+    clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
     ...locate(service.place),
     ports: ports.map(([label, inFamilies]) => ({
       label,
@@ -115,7 +121,7 @@ function describePort(port: ServicePort, { services: { node, settings } }: View)
     loadBalancerIPs: texts(port.loadBalancerIPs),
     sourceRanges: texts(port.sourceRanges),
     internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : 'Cluster',
-    externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : 'Cluster',
+    ...(isExternallyAccessible(port) ? { externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : 'Cluster' } : {}),
     ...(port.affinitySeconds === undefined ? {} : { affinitySeconds: port.affinitySeconds }),
     ...(port.healthCheckNodePort === 0 ? {} : { healthCheckNodePort: port.healthCheckNodePort }),
     endpoints: explainEndpoints(port, node).map(describeEndpoint),

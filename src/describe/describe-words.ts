@@ -117,7 +117,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
 function policyWords(port: PortInFamily): string {
   return [
     `internalTrafficPolicy ${port.internalTrafficPolicy}`,
-    `externalTrafficPolicy ${port.externalTrafficPolicy}`,
+    ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
     ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
     ...(port.sourceRanges.length === 0 ? [] : [`load balancer for ${port.sourceRanges.join(', ')} only`]),
     ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
