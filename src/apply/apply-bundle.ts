@@ -1,12 +1,13 @@
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
+import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply, type Needs } from './doctor.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { decideOnNode, readNodeFacts, requireSysctl } from './node-decisions.ts';
+import { decideOnNode, readNodeFacts, requireSysctl, type Setting } from './node-decisions.ts';
 
 /** What somebody may choose besides the bundle. */
 export interface ApplyChoices {
@@ -29,7 +30,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
       modules: state.modules,
       settings: [
         ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
-        ...decideOnNode(manifest.settings, await readNodeFacts(host)),
+        ...(await decideWritable(host, manifest)),
       ],
     }),
     families: manifest.families,
@@ -38,6 +39,13 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
   };
+}
+
+/** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */
+async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
+  const decided = decideOnNode(manifest.settings, await readNodeFacts(host));
+  const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
+  return decided.filter((_, i) => writable[i]);
 }
 
 /** CIDRs of a command line or configuration. Throws a Failure for what is none. */

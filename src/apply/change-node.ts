@@ -196,8 +196,9 @@ function assertNotInterrupted({ signal }: Session): void {
 }
 
 /**
- * Reads everything back: a plan made from scratch must find nothing left to do but to delete real servers that have
- * drained in the meantime, which it does. Gives those that still drain. Tools' exit statuses prove too little.
+ * Reads everything back: a plan made from scratch must find nothing left to do but what could only be done now, which
+ * it does: settings that came with a module, and real servers that have drained in the meantime. Gives those that still
+ * drain. Tools' exit statuses prove too little.
  */
 async function settle(
   session: Session,
@@ -207,11 +208,11 @@ async function settle(
 ): Promise<readonly DrainingServer[]> {
   session.onEvent({ kind: 'checking' });
   let after = await look(session.host, request, owned, done.draining);
-  if (!isEmptyPlan(after.plan) && onlyDrains(after.plan)) {
+  if (!isEmptyPlan(after.plan) && isAfterthought(after.plan)) {
     await runPlan(session, after.plan);
     after = await look(session.host, request, owned, after.plan.draining);
   }
-  if (isEmptyPlan(after.plan) || onlyDrains(after.plan)) return after.plan.draining;
+  if (isAfterthought(after.plan) && after.plan.settings.length === 0) return after.plan.draining;
   throw new Failure(
     'wrong-result',
     `the tools reported no failure, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
@@ -228,14 +229,14 @@ function describeRest(plan: Plan): string {
   return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
 }
 
-/** Whether all that is left is to delete real servers whose connections have ended. */
-function onlyDrains(plan: Plan): boolean {
-  const { virtualServers, ...rest } = plan.delta;
-  const others = [rest.sets, rest.links, ...Object.values(rest.iptables), plan.settings, plan.modules];
+/** Whether all that is left are settings, and real servers whose connections have ended. */
+function isAfterthought(plan: Plan): boolean {
+  const { virtualServers, sets, links, iptables, ipvsTimeouts } = plan.delta;
+  const others = [sets, links, ...Object.values(iptables), plan.modules];
   return (
     virtualServers.every((change) => change.kind === 'delete-real-server') &&
     others.every((changes) => changes.length === 0) &&
-    rest.ipvsTimeouts === undefined
+    ipvsTimeouts === undefined
   );
 }
 
@@ -288,7 +289,6 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     path,
     name: path,
     value,
-    required: false,
   }));
   return {
     target: async () => ({ state, settings, modules: [] }),

@@ -11,6 +11,8 @@ export interface Host {
   readFile(path: string): Promise<string | undefined>;
   /** Writes into a file that is there, as /proc and /sys want it. */
   writeFile(path: string, text: string): Promise<void>;
+  /** Whether a file is there and this process may write into it. */
+  isWritable(path: string): Promise<boolean>;
   /** Puts a whole file in place of another or of none, and returns only when it would survive a power cut. */
   replaceFile(path: string, text: string): Promise<void>;
   /** Renames, and returns only when that would survive a power cut. */

@@ -22,8 +22,6 @@ export interface Setting {
   readonly value: string;
   /** Why this value, where the node decided it: "32768 × 4 cores". */
   readonly reason?: string | undefined;
-  /** Whether the rules need it. The rest a container's network may refuse. */
-  readonly required: boolean;
 }
 
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
@@ -107,12 +105,12 @@ function decideConntrackMax(
 }
 
 function decideSysctl(name: string, value: number, reason: string): Setting {
-  return { path: sysctlPath(name), name, value: `${value}`, reason, required: false };
+  return { path: sysctlPath(name), name, value: `${value}`, reason };
 }
 
 /** A sysctl of the bundle. */
 export function requireSysctl(name: string, value: string): Setting {
-  return { path: sysctlPath(name), name, value, required: true };
+  return { path: sysctlPath(name), name, value };
 }
 
 /** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */

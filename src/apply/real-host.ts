@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandResult, Host } from './host.ts';
@@ -16,6 +16,11 @@ export const realHost: Host = {
   run: runTool,
   readFile: readFileIfThere,
   writeFile: (path, text) => writeFile(path, text),
+  isWritable: (path) =>
+    access(path, constants.W_OK).then(
+      () => true,
+      () => false,
+    ),
   replaceFile,
   renameFile: async (from, to) => {
     await rename(from, to);

@@ -11,7 +11,6 @@ export async function runStep(host: Host, step: Step): Promise<void> {
   try {
     await host.writeFile(setting.path, setting.value);
   } catch (error) {
-    if (!setting.required) return;
     throw new Failure(
       'write-failed',
       `cannot ${describeStep(step)}: ${describeError(error)}`,

@@ -2,26 +2,33 @@
 //
 //   node test/kernel-lab/run.mjs [SUITE...]
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeFleet } from '../../scripts/make-fleet.mjs';
 
 const lab = dirname(fileURLToPath(import.meta.url));
 const root = join(lab, '../..');
 
 /** Name → entry and its arguments. The longest first. */
 const suites = {
-  packets: ['packets.ts'],
-  hitless: ['hitless.ts'],
   faults: ['faults.ts'],
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
+  hitless: ['hitless.ts'],
+  packets: ['packets.ts'],
 };
 
+/** Takes many minutes where it measures kube-proxy too, so it runs only when it is asked for. */
+const slow = { speed: ['speed.ts'] };
+
 const asked = process.argv.slice(2);
-const chosen = Object.entries(suites).filter(([name]) => asked.length === 0 || asked.includes(name));
+const chosen =
+  asked.length === 0
+    ? Object.entries(suites)
+    : Object.entries({ ...suites, ...slow }).filter(([name]) => asked.includes(name));
 const work = mkdtempSync(join(tmpdir(), 'kpc-kernel-'));
 let passed = 0;
 let failed = 0;
@@ -41,6 +48,7 @@ try {
     logLevel: 'warning',
   });
   compileBundles();
+  if (asked.includes('speed')) await compileBigBundle();
   // One after the other, so that the packages are installed once.
   await inKernel(['true']);
   const queue = [...chosen];
@@ -59,14 +67,34 @@ process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 function compileBundles() {
   for (const mode of ['ipvs', 'iptables']) {
     for (const stage of ['before', 'after']) {
-      const sources = [join(lab, 'packets', stage), join(lab, 'packets/node.yaml')].flatMap((path) => ['-f', path]);
-      const config = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
-      const out = ['-o', join(work, `${stage}-${mode}`)];
-      execFileSync(process.execPath, [join(root, 'dist/kpc.js'), 'compile', ...sources, ...config, ...out], {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
+      const sources = [join(lab, 'packets', stage), join(lab, 'packets/node.yaml')];
+      const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
+      compile(sources, options, `${stage}-${mode}`);
     }
   }
+}
+
+/** 2,000 Services with 10 endpoints: those that the oracle makes, where there is one, since it reads them too. */
+async function compileBigBundle() {
+  const folder = join(work, 'big-case');
+  const options = ['--ip-family', 'ipv4', '--proxy-mode', 'ipvs'];
+  const oracle = process.env.KPC_ORACLE;
+  if (oracle) {
+    mkdirSync(folder);
+    execFileSync(oracle, ['-gen', folder, '-services', '2000', '-endpoints', '10']);
+    const sources = ['cluster.yaml', 'node.yaml'].map((file) => join(folder, file));
+    const config = ['--config', join(folder, 'config.yaml'), '--host-addresses', join(folder, 'ip-addr.json')];
+    compile(sources, [...options, ...config], 'big');
+  } else {
+    await writeFleet(folder, { services: 2000, endpoints: 10 });
+    compile([folder], options, 'big');
+  }
+}
+
+function compile(sources, options, name) {
+  const files = sources.flatMap((source) => ['-f', source]);
+  const args = ['compile', ...files, ...options, '-o', join(work, name)];
+  execFileSync(process.execPath, [join(root, 'dist/kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 async function runSuite(name, [entry, ...args]) {

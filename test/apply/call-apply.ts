@@ -1,0 +1,25 @@
+import type { Host } from '../../src/apply/host.ts';
+import { main } from '../../src/cli/kpc-apply.ts';
+
+export interface ApplyRun {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs kpc-apply on a host, with nobody watching. */
+export async function callApply(host: Host, ...args: readonly string[]): Promise<ApplyRun> {
+  let out = '';
+  let err = '';
+  const status = await main(args, {
+    host,
+    terminal: {
+      out: async (text) => void (out += text),
+      err: async (text) => void (err += text),
+      readStdin: async () => '',
+      colour: { out: false, err: false },
+      interactive: false,
+    },
+  });
+  return { status, out, err };
+}

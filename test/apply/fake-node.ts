@@ -1,0 +1,339 @@
+import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+
+/** A node that exists in memory only: files, and what the four tools keep in a kernel. */
+export interface FakeNode {
+  readonly host: Host;
+  readonly files: Map<string, string>;
+  /** Everything the tools would print, in a stable order: two nodes hold the same where these are equal. */
+  dump(): string;
+  /** All tools that were run, in order. */
+  readonly commands: Command[];
+}
+
+interface Server {
+  readonly options: string;
+  readonly reals: Map<string, string>;
+}
+
+interface Kernel {
+  /** "iptables" or "ip6tables" → table → chain → rules. */
+  readonly tables: Map<string, Map<string, Map<string, string[]>>>;
+  /** Name → what follows it in its create line, and its entries. */
+  readonly sets: Map<string, { readonly create: string; readonly entries: Set<string> }>;
+  /** "-t 10.96.0.1:80". */
+  readonly servers: Map<string, Server>;
+  readonly links: Map<string, { readonly kind: string; readonly addresses: Set<string> }>;
+  timeouts: readonly [number, number, number];
+}
+
+const builtIn: Readonly<Record<string, readonly string[]>> = {
+  nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'],
+  filter: ['INPUT', 'FORWARD', 'OUTPUT'],
+};
+
+const bootId = '7f0c4b1e-0000-4000-8000-000000000001';
+
+export function createFakeNode(): FakeNode {
+  const kernel = emptyKernel();
+  const files = new Map<string, string>([
+    ['/proc/self/status', 'CapEff:\t000001ffffffffff\n'],
+    ['/proc/sys/kernel/random/boot_id', `${bootId}\n`],
+    ['/proc/sys/kernel/osrelease', '6.1.0\n'],
+    ['/proc/modules', 'ip_vs 1 0 - Live\nip_vs_rr 1 0 - Live\nnf_conntrack 1 0 - Live\n'],
+    ['/lib/modules/6.1.0/modules.dep', ''],
+    ['/lib/modules/6.1.0/modules.builtin', ''],
+    ['/proc/net/ip_vs', ''],
+    ['/sys/module/ip_set/parameters', ''],
+    ['/sys/devices/system/cpu/online', '0-3\n'],
+    ['/proc/100/stat', '100 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0'],
+    ['/proc/sys/net/ipv4/ip_forward', '0\n'],
+    ['/proc/sys/net/ipv4/conf/all/route_localnet', '0\n'],
+    ...['conntrack', 'expire_nodest_conn', 'expire_quiescent_template'].map(
+      (name) => [`/proc/sys/net/ipv4/vs/${name}`, '0\n'] as const,
+    ),
+  ]);
+  // Every module that a bundle may name can be found.
+  files.set(
+    '/proc/modules',
+    `${files.get('/proc/modules')}${knownModules.map((name) => `${name} 1 0 - Live\n`).join('')}`,
+  );
+  const commands: Command[] = [];
+  let clock = 1_700_000_000_000;
+  const host: Host = {
+    pid: 100,
+    run: async (command) => {
+      commands.push(command);
+      return runFake(kernel, command);
+    },
+    readFile: async (path) => files.get(path),
+    writeFile: async (path, text) => {
+      if (!files.has(path)) throw new Error(`ENOENT: no such file, open '${path}'`);
+      files.set(path, `${text}\n`);
+    },
+    isWritable: async (path) => files.has(path),
+    replaceFile: async (path, text) => void files.set(path, text),
+    renameFile: async (from, to) => {
+      const text = files.get(from);
+      if (text === undefined) throw new Error(`ENOENT: no such file, rename '${from}'`);
+      files.set(to, text);
+      files.delete(from);
+    },
+    remove: async (path) => {
+      for (const name of [...files.keys()]) if (name === path || name.startsWith(`${path}/`)) files.delete(name);
+    },
+    list: async (path) => [
+      ...new Set(
+        [...files.keys()]
+          .filter((name) => name.startsWith(`${path}/`))
+          .map((name) => name.slice(path.length + 1).split('/')[0] ?? ''),
+      ),
+    ],
+    sleep: async (milliseconds) => {
+      clock += milliseconds;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    now: () => clock,
+  };
+  return { host, files, commands, dump: () => dumpKernel(kernel, files) };
+}
+
+const knownModules = [
+  ...[
+    'ip_set',
+    'dummy',
+    'br_netfilter',
+    'xt_physdev',
+    'xt_set',
+    'xt_comment',
+    'xt_mark',
+    'xt_addrtype',
+    'xt_conntrack',
+  ],
+  ...['xt_statistic', 'xt_recent', 'xt_ipvs', 'ip_vs_mh', 'ip_vs_sh', 'ip_vs_wrr', 'ip_vs_lc'],
+  ...['hash_ip', 'hash_ipport', 'hash_ipportip', 'hash_ipportnet', 'bitmap_port'].map((type) => `ip_set_${type}`),
+];
+
+function emptyKernel(): Kernel {
+  const tables = new Map(
+    ['iptables', 'ip6tables'].map((tool) => [
+      tool,
+      new Map(
+        Object.entries(builtIn).map(([table, chains]) => [
+          table,
+          new Map(chains.map((chain) => [chain, [] as string[]])),
+        ]),
+      ),
+    ]),
+  );
+  return {
+    tables,
+    sets: new Map(),
+    servers: new Map(),
+    links: new Map([['eth0', { kind: 'veth', addresses: new Set(['192.168.50.11/24']) }]]),
+    timeouts: [900, 120, 300],
+  };
+}
+
+function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string {
+  const sysctls = [...files]
+    .filter(([path]) => path.startsWith('/proc/sys/net/'))
+    .map(([path, text]) => `${path} ${text}`);
+  return [
+    saveTables(kernel, 'iptables'),
+    saveTables(kernel, 'ip6tables'),
+    saveSets(kernel).split('\n').toSorted().join('\n'),
+    saveServers(kernel).split('\n').toSorted().join('\n'),
+    [...kernel.links]
+      .map(([name, { addresses }]) => `${name} ${[...addresses].toSorted().join(' ')}`)
+      .toSorted()
+      .join('\n'),
+    kernel.timeouts.join(' '),
+    sysctls.toSorted().join(''),
+  ].join('\n');
+}
+
+const ok = (stdout = ''): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });
+const wrong = (stderr: string, status = 1): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });
+
+function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandResult {
+  const first = args[0];
+  if (first === '--version' || first === '-V') return ok(`${tool} v9.9.9`);
+  switch (tool) {
+    case 'iptables-save':
+    case 'ip6tables-save':
+      return ok(saveTables(kernel, tool.replace('-save', '')));
+    case 'iptables-restore':
+    case 'ip6tables-restore':
+      return restoreTables(kernel, tool.replace('-restore', ''), stdin);
+    case 'ipset':
+      return first === 'save' ? ok(saveSets(kernel)) : restoreSets(kernel, stdin);
+    case 'ipvsadm':
+      if (first === '-Sn') return ok(saveServers(kernel));
+      if (first === '-L') return ok(`Timeout (tcp tcpfin udp): ${kernel.timeouts.join(' ')}\n`);
+      if (first === '--set') {
+        const [tcp, fin, udp] = args.slice(1).map(Number) as [number, number, number];
+        kernel.timeouts = [tcp || kernel.timeouts[0], fin || kernel.timeouts[1], udp || kernel.timeouts[2]];
+        return ok();
+      }
+      return restoreServers(kernel, stdin);
+    case 'ip':
+      return first === '-batch' ? restoreLinks(kernel, stdin) : ok(saveLinks(kernel));
+    case 'conntrack':
+    case 'modprobe':
+      return ok();
+    default:
+      return { kind: 'missing' };
+  }
+}
+
+function saveTables(kernel: Kernel, tool: string): string {
+  const lines: string[] = [];
+  for (const [table, chains] of kernel.tables.get(tool) ?? []) {
+    lines.push(`*${table}`);
+    const names = [...chains.keys()].toSorted((a, b) => rank(table, a) - rank(table, b) || (a < b ? -1 : 1));
+    for (const name of names) lines.push(`:${name} ${builtIn[table]?.includes(name) ? 'ACCEPT' : '-'} [0:0]`);
+    for (const name of names) for (const rule of chains.get(name) ?? []) lines.push(`-A ${name} ${rule}`);
+    lines.push('COMMIT');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function rank(table: string, chain: string): number {
+  const at = builtIn[table]?.indexOf(chain) ?? -1;
+  return at < 0 ? 99 : at;
+}
+
+/** Each table is changed whole or not at all; what has no COMMIT is not. */
+function restoreTables(kernel: Kernel, tool: string, input: string): CommandResult {
+  const tables = kernel.tables.get(tool) ?? new Map<string, Map<string, string[]>>();
+  let table = '';
+  let draft = new Map<string, string[]>();
+  for (const [i, line] of input.split('\n').entries()) {
+    const [word = '', chain = '', ...rest] = line.split(' ');
+    const rules = draft.get(chain);
+    if (line === '') continue;
+    if (line.startsWith('*')) {
+      table = line.slice(1);
+      draft = new Map([...(tables.get(table) ?? [])].map(([name, own]) => [name, [...own]]));
+    } else if (line === 'COMMIT') tables.set(table, draft);
+    else if (line.startsWith(':')) draft.set(word.slice(1), []);
+    else if (!rules) return wrong(`iptables-restore: line ${i + 1} failed`);
+    else if (word === '-A') rules.push(rest.join(' '));
+    else if (word === '-I') rules.splice(Number(rest[0]) - 1, 0, rest.slice(1).join(' '));
+    else if (word === '-X') draft.delete(chain);
+    else if (word === '-D') {
+      const at = rules.indexOf(rest.join(' '));
+      if (at < 0) return wrong(`iptables-restore: line ${i + 1} failed`);
+      rules.splice(at, 1);
+    } else return wrong(`iptables-restore: line ${i + 1} failed`);
+  }
+  return ok();
+}
+
+function saveSets(kernel: Kernel): string {
+  return [...kernel.sets]
+    .flatMap(([name, { create, entries }]) => [
+      `create ${name} ${create}`,
+      ...[...entries].map((entry) => `add ${name} ${entry}`),
+    ])
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Stops at the first line that fails. */
+function restoreSets(kernel: Kernel, input: string): CommandResult {
+  for (const [i, line] of input.trimEnd().split('\n').entries()) {
+    const [word = '', name = '', ...rest] = line.split(' ');
+    const set = kernel.sets.get(name);
+    const fail = wrong(`ipset v7.17: Error in line ${i + 1}: no`);
+    if (word === 'create') {
+      if (set) return fail;
+      kernel.sets.set(name, { create: rest.join(' '), entries: new Set() });
+    } else if (!set) return fail;
+    else if (word === 'add') {
+      if (set.entries.has(rest.join(' '))) return fail;
+      set.entries.add(rest.join(' '));
+    } else if (word === 'del') {
+      if (!set.entries.delete(rest.join(' '))) return fail;
+    } else if (word === 'destroy') {
+      if (isUsed(kernel, name))
+        return wrong(`ipset v7.17: Error in line ${i + 1}: Set cannot be destroyed: it is in use`);
+      kernel.sets.delete(name);
+    } else return fail;
+  }
+  return ok();
+}
+
+function isUsed(kernel: Kernel, set: string): boolean {
+  return [...kernel.tables.values()].some((tables) =>
+    [...tables.values()].some((chains) =>
+      [...chains.values()].some((rules) => rules.some((rule) => rule.includes(`--match-set ${set} `))),
+    ),
+  );
+}
+
+function saveServers(kernel: Kernel): string {
+  return [...kernel.servers]
+    .flatMap(([name, { options, reals }]) => [
+      `-A ${name} ${options}`,
+      ...[...reals].map(([real, rest]) => `-a ${name} -r ${real} ${rest}`),
+    ])
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Says what fails, goes on, and ends with status 0. */
+function restoreServers(kernel: Kernel, input: string): CommandResult {
+  let stderr = '';
+  for (const line of input.trimEnd().split('\n')) {
+    const [word = '', flag = '', address = '', ...rest] = line.split(' ');
+    const name = `${flag} ${address}`;
+    const server = kernel.servers.get(name);
+    const [, real = '', ...options] = rest;
+    if (word === '-A') {
+      if (server) stderr += 'Service already exists\n';
+      else kernel.servers.set(name, { options: rest.join(' '), reals: new Map() });
+    } else if (!server) stderr += 'No such service\n';
+    else if (word === '-E') kernel.servers.set(name, { ...server, options: rest.join(' ') });
+    else if (word === '-D') kernel.servers.delete(name);
+    else if (word === '-d') {
+      if (!server.reals.delete(real)) stderr += 'No such destination\n';
+    } else if (server.reals.has(real) === (word === '-a')) stderr += 'Destination already exists, or does not\n';
+    else server.reals.set(real, options.join(' '));
+  }
+  return { kind: 'ended', status: 0, stdout: '', stderr };
+}
+
+function saveLinks(kernel: Kernel): string {
+  return JSON.stringify(
+    [...kernel.links].map(([ifname, { kind, addresses }]) => ({
+      ifname,
+      linkinfo: { info_kind: kind },
+      addr_info: [...addresses].map((text) => {
+        const [local = '', length] = text.split('/');
+        return { family: local.includes(':') ? 'inet6' : 'inet', local, prefixlen: Number(length), scope: 'global' };
+      }),
+    })),
+  );
+}
+
+/** Stops at the first line that fails. */
+function restoreLinks(kernel: Kernel, input: string): CommandResult {
+  for (const [i, line] of input.trimEnd().split('\n').entries()) {
+    const words = line.split(' ');
+    const [object, verb, third = ''] = words;
+    const fail = wrong(`RTNETLINK answers: no\nCommand failed -:${i + 1}`);
+    if (object === 'link' && verb === 'add') {
+      if (kernel.links.has(third)) return fail;
+      kernel.links.set(third, { kind: words[4] ?? '', addresses: new Set() });
+    } else if (object === 'link' && verb === 'del') {
+      if (!kernel.links.delete(third)) return fail;
+    } else {
+      const addresses = kernel.links.get(words[4] ?? '')?.addresses;
+      if (!addresses || addresses.has(third) === (verb === 'add')) return fail;
+      if (verb === 'add') addresses.add(third);
+      else addresses.delete(third);
+    }
+  }
+  return ok();
+}

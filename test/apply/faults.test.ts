@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
+
+const before = 'fixtures/dual-stack/expected-ipvs';
+const after = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
+
+/** A node with a virtual server and a rule of somebody else's. */
+async function startEmptyNode(): Promise<FakeNode> {
+  const node = createFakeNode();
+  const servers = '-A -t 100.64.9.1:80 -s rr\n-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7\n';
+  await node.host.run({ tool: 'ipvsadm', args: ['-R'], stdin: servers });
+  const rules = '*filter\n-A INPUT -s 100.64.9.9/32 -j DROP\nCOMMIT\n';
+  await node.host.run({ tool: 'iptables-restore', args: ['--noflush'], stdin: rules });
+  return node;
+}
+
+/** The same with a bundle applied to it. */
+async function startNode(): Promise<FakeNode> {
+  const node = await startEmptyNode();
+  const { status, err } = await callApply(node.host, 'apply', before);
+  expect(err).toMatch(/^done: /);
+  expect(status).toBe(0);
+  node.commands.length = 0;
+  return node;
+}
+
+/** What the node holds after an apply that nothing disturbed. */
+async function wantedDump(): Promise<string> {
+  const node = await startNode();
+  expect((await callApply(node.host, 'apply', after)).status).toBe(0);
+  return node.dump();
+}
+
+function isChange({ tool, args }: Command): boolean {
+  return tool.endsWith('-restore')
+    ? args[0] !== '--version'
+    : args[0] === '-R' || args[0] === '-batch' || args[0] === 'restore';
+}
+
+type Disturbance = (command: Command, host: Host) => Promise<CommandResult>;
+const disturbances: Readonly<Record<string, Disturbance>> = {
+  'is missing': async () => ({ kind: 'missing' }),
+  'ends with status 1': async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'no reason given' }),
+  'ends with status 0 and does nothing': async () => ({ kind: 'ended', status: 0, stdout: '', stderr: '' }),
+  'is killed halfway': async (command, host) => {
+    const lines = (command.stdin ?? '').split('\n');
+    await host.run({ ...command, stdin: `${lines.slice(0, Math.ceil(lines.length / 2)).join('\n')}\n` });
+    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
+  },
+};
+
+describe('a tool goes wrong', async () => {
+  const steps = await countChanges();
+  for (const [how, disturb] of Object.entries(disturbances)) {
+    for (let at = 0; at < steps; at++) {
+      test(`the node is as before where change ${at + 1} of ${steps} ${how}`, async () => {
+        const node = await startNode();
+        const there = node.dump();
+        let seen = 0;
+        const host: Host = {
+          ...node.host,
+          run: (command) => (isChange(command) && seen++ === at ? disturb(command, node.host) : node.host.run(command)),
+        };
+        const { status, err } = await callApply(host, 'apply', after);
+        expect(err).toMatch(/what to do: .+\nThe node is as it was before\.\n$/s);
+        expect(status).toBe(3);
+        expect(node.dump()).toBe(there);
+        expect((await callApply(node.host, 'verify', before)).status).toBe(0);
+      });
+    }
+  }
+});
+
+async function countChanges(): Promise<number> {
+  const node = await startNode();
+  await callApply(node.host, 'apply', after);
+  return node.commands.filter(isChange).length;
+}
+
+/** What dies with the process: nothing after it happens. */
+class Killed extends Error {}
+
+/** A host whose process dies at the nth thing that it changes: before it is done, or just after. */
+function dieAt(node: FakeNode, nth: number, when: 'before' | 'after'): Host {
+  let seen = 0;
+  let dead = false;
+  const step = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (dead) throw new Killed();
+    dead = seen++ === nth;
+    if (dead && when === 'before') throw new Killed();
+    const result = await work();
+    if (dead) throw new Killed();
+    return result;
+  };
+  const alive = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (dead) throw new Killed();
+    return work();
+  };
+  const { host } = node;
+  return {
+    ...host,
+    run: (command) => (isChange(command) ? step : alive)(() => host.run(command)),
+    writeFile: (path, text) => step(() => host.writeFile(path, text)),
+    replaceFile: (path, text) => step(() => host.replaceFile(path, text)),
+    renameFile: (from, to) => step(() => host.renameFile(from, to)),
+    remove: (path) => step(() => host.remove(path)),
+  };
+}
+
+/** Runs an apply that dies, and takes the process away. False where it came to its end before it could die. */
+async function killApply(node: FakeNode, nth: number, when: 'before' | 'after'): Promise<boolean> {
+  const outcome = await callApply(dieAt(node, nth, when), 'apply', after).then(
+    ({ status }) => status,
+    (error: unknown) => error,
+  );
+  // Another process comes after it, under another id.
+  const stat = node.files.get('/proc/100/stat') ?? '';
+  node.files.delete('/proc/100/stat');
+  node.files.set('/proc/101/stat', stat.replace(/^100/, '101').replace('4711', '4712'));
+  return outcome !== 0;
+}
+
+describe('kpc-apply is killed', () => {
+  const followers: Readonly<Record<string, readonly string[]>> = {
+    apply: ['apply', after],
+    rollback: ['rollback'],
+  };
+  for (const when of ['before', 'after'] as const) {
+    for (const [name, args] of Object.entries(followers)) {
+      test(`just ${when} anything it changes: the next ${name} makes the node whole`, async () => {
+        const wanted = await wantedDump();
+        const empty = (await startEmptyNode()).dump();
+        let deaths = 0;
+        for (let nth = 0; ; nth++) {
+          const node = await startNode();
+          const there = node.dump();
+          if (!(await killApply(node, nth, when))) break;
+          deaths++;
+          const next: Host = { ...node.host, pid: 101 };
+          const { status, err } = await callApply(next, ...args);
+          if (name === 'apply') {
+            expect(status, `${nth}: ${err}`).toBe(0);
+            expect(node.dump(), `${nth}`).toBe(wanted);
+            expect((await callApply(next, 'verify', after)).status).toBe(0);
+            continue;
+          }
+          expect(status, `${nth}: ${err}`).toBe(0);
+          // Killed before there was a snapshot, it left the apply before it to roll back; killed after the last
+          // check, itself.
+          const unfinished = /did not come to its end/.test(err);
+          expect(unfinished ? [there] : [there, empty], `${nth}: ${err}`).toContain(node.dump());
+        }
+        expect(deaths).toBeGreaterThan(10);
+      });
+    }
+  }
+});
