@@ -24,7 +24,11 @@ interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses
   readonly out?: string;
   readonly print?: PrintName;
   readonly check?: string;
+  readonly output: (typeof checkOutputs)[number];
 }
+
+/** How --check may tell what differs. */
+const checkOutputs = ['text', 'json', 'github', 'junit'] as const;
 
 export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
@@ -44,6 +48,11 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     )
     .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 where it does')
+    .addOption(
+      new Option('--output <format>', 'how --check prints; github annotates the Services of a pull request')
+        .choices(checkOutputs)
+        .default('text'),
+    )
     .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
 }
 
@@ -94,10 +103,15 @@ async function compileOne(
   const failed = loaded.diagnostics.some(({ severity }) => severity === 'error');
   // What nothing is compiled for needs no word on what its bundle would lack.
   const missing = failed ? [] : describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined);
-  await reportDiagnostics([...missing, ...loaded.diagnostics], loaded.files, terminal);
-  if (failed) return exitStatus.badInput;
+  const diagnostics = [...missing, ...loaded.diagnostics];
+  await reportDiagnostics(diagnostics, loaded.files, terminal);
+  if (failed) {
+    await reportFailedCheck(options, diagnostics, terminal);
+    return exitStatus.badInput;
+  }
   const { hostAddresses } = loaded;
   const content = compileNode(loaded.prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
+  if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, options, terminal);
 }
 
@@ -124,7 +138,6 @@ function describeMissing(nodeName: string, { nodes }: Prepared, hostAddresses: b
 async function output(content: BundleContent, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.print !== undefined) return print(options.print, content, terminal);
   const bundle = makeBundle(content);
-  if (options.check !== undefined) return check(options.check, bundle, terminal);
   if (options.out !== undefined) return write(options.out, bundle, terminal);
   await terminal.out(formatAll(bundle.files));
   await terminal.err(
@@ -143,19 +156,51 @@ async function write(folder: string, { manifest, files }: Bundle, terminal: Term
   return exitStatus.ok;
 }
 
-async function check(folder: string, { files }: Bundle, terminal: Terminal): Promise<ExitStatus> {
-  const result = await checkBundle(folder, files);
-  switch (result.kind) {
-    case 'same':
-      return exitStatus.ok;
-    case 'unreadable':
-      await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
-      return exitStatus.badInput;
-    case 'differs':
-      await terminal.out(result.diff);
-      await terminal.err(`${folder} differs in ${result.files.join(', ')}: write it again with -o ${folder}\n`);
-      return exitStatus.differs;
+async function check(
+  folder: string,
+  content: BundleContent,
+  diagnostics: readonly Diagnostic[],
+  { output: format }: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const result = await checkBundle(folder, makeBundle(content).files);
+  if (result.kind === 'unreadable') {
+    await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
+    return exitStatus.badInput;
   }
+  const same = result.kind === 'same';
+  if (same && format === 'text') return exitStatus.ok;
+  const { reportCheck, ...reports } = await import('./check-report.ts');
+  const report = await reportCheck(folder, same ? [] : result.files, content);
+  switch (format) {
+    case 'text':
+      await terminal.out(same ? '' : result.diff);
+      await terminal.err(reports.checkToText(report));
+      break;
+    case 'json':
+      await terminal.out(reports.checkToJson(report, diagnostics));
+      break;
+    case 'github':
+      await terminal.out(reports.checkToGithub(report, diagnostics));
+      break;
+    case 'junit':
+      await terminal.out(reports.checkToJunit(report));
+      break;
+  }
+  if (same) return exitStatus.ok;
+  await terminal.err(`${folder} differs in ${result.files.join(', ')}: write it again with -o ${folder}\n`);
+  return exitStatus.differs;
+}
+
+/** Of input that does not compile, GitHub is to show where. */
+async function reportFailedCheck(
+  { check: folder, output: format }: CompileOptions,
+  diagnostics: readonly Diagnostic[],
+  terminal: Terminal,
+): Promise<void> {
+  if (folder === undefined || format !== 'github') return;
+  const { checkToGithub } = await import('./check-report.ts');
+  await terminal.out(checkToGithub(undefined, diagnostics));
 }
 
 async function print(name: PrintName, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {

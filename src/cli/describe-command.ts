@@ -49,7 +49,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
       ]),
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(addLimit())
     .action(async (what: string | undefined, options: DescribeOptions) => {
       if (what !== undefined && /^-(?![AI] )/.test(what)) command.error(`error: unknown option '${what}'`);

@@ -31,7 +31,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     .argument('<to>', 'what is to be');
   addInputOptions(command)
     .option('--node <name>', 'the node to compile manifests for (default: that of the other side, if it is a bundle)')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(outputs).default('text'))
+    .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
     .option('--foreign', "compare what is not kube-proxy's too")
     .action(async (from: string, to: string, options: DiffOptions) => done(await runDiff(from, to, options, terminal)));
