@@ -7,6 +7,7 @@ import { compareText, endpointsByPort, groupSlices } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
 import { servicePortLabel } from './model.ts';
+import type { Place } from '../kernel/origin.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
@@ -121,18 +122,27 @@ function makeServicePort(
   endpoints: ReadonlyMap<PortKey, readonly Endpoint[]>,
 ): ServicePort {
   const { namespace, name } = service.metadata;
-  const { externalIPIndexes, ingressIndexes, rangeIndexes, ...fields } = shared;
   return {
-    ...fields,
     namespace,
     service: name,
     portName: port.name,
     protocol: port.protocol,
     label: servicePortLabel(namespace, name, port.name),
+    family: shared.family,
+    clusterIP: shared.clusterIP,
     port: port.port,
     nodePort: port.nodePort,
+    externalIPs: shared.externalIPs,
+    loadBalancerIPs: shared.loadBalancerIPs,
+    sourceRanges: shared.sourceRanges,
+    affinitySeconds: shared.affinitySeconds,
+    internalPolicyLocal: shared.internalPolicyLocal,
+    externalPolicyLocal: shared.externalPolicyLocal,
+    healthCheckNodePort: shared.healthCheckNodePort,
+    scheduler: shared.scheduler,
+    forwarding: shared.forwarding,
     endpoints: endpoints.get(`${port.name}/${port.protocol}`) ?? [],
-    places: placesOf(source, index, { externalIPIndexes, ingressIndexes, rangeIndexes }),
+    places: new FieldPlaces(source, index, shared),
   };
 }
 
@@ -190,19 +200,43 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
   return address?.family === family ? address : undefined;
 }
 
-function placesOf(
-  source: Source,
-  index: number,
-  at: Pick<AddressFields, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>,
-): ServicePortPlaces {
-  return {
-    port: source.place(['spec', 'ports', index]),
-    clusterIP: source.place(['spec', 'clusterIP']),
-    nodePort: source.place(['spec', 'ports', index, 'nodePort']),
-    externalIP: (i) => source.place(['spec', 'externalIPs', at.externalIPIndexes[i] ?? 0]),
-    ingress: (i) => source.place(['status', 'loadBalancer', 'ingress', at.ingressIndexes[i] ?? 0, 'ip']),
-    sourceRange: (i) => source.place(['spec', 'loadBalancerSourceRanges', at.rangeIndexes[i] ?? 0]),
-  };
+type Indexes = Pick<AddressFields, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>;
+
+/** Places of one Service port's fields, each made when it is asked for. */
+class FieldPlaces implements ServicePortPlaces {
+  readonly #source: Source;
+  readonly #index: number;
+  readonly #at: Indexes;
+
+  constructor(source: Source, index: number, at: Indexes) {
+    this.#source = source;
+    this.#index = index;
+    this.#at = at;
+  }
+
+  get port(): Place {
+    return this.#source.place(['spec', 'ports', this.#index]);
+  }
+
+  get clusterIP(): Place {
+    return this.#source.place(['spec', 'clusterIP']);
+  }
+
+  get nodePort(): Place {
+    return this.#source.place(['spec', 'ports', this.#index, 'nodePort']);
+  }
+
+  externalIP(i: number): Place {
+    return this.#source.place(['spec', 'externalIPs', this.#at.externalIPIndexes[i] ?? 0]);
+  }
+
+  ingress(i: number): Place {
+    return this.#source.place(['status', 'loadBalancer', 'ingress', this.#at.ingressIndexes[i] ?? 0, 'ip']);
+  }
+
+  sourceRange(i: number): Place {
+    return this.#source.place(['spec', 'loadBalancerSourceRanges', this.#at.rangeIndexes[i] ?? 0]);
+  }
 }
 
 /**

@@ -1,9 +1,10 @@
 import type { Address } from '../kernel/address.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import { groupBy } from './group-by.ts';
 import type { Endpoint } from './model.ts';
-import type { EndpointSlice, SliceEndpoint, Sourced } from './objects.ts';
+import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 const headlessLabel = 'service.kubernetes.io/headless';
@@ -75,7 +76,7 @@ export function endpointsByPort(
           terminating: endpoint.terminating,
           zoneHints: endpoint.zoneHints,
           nodeHints: endpoint.nodeHints,
-          place: source.place(['endpoints', index]),
+          place: new EndpointPlace(source, index),
         });
       }
     }
@@ -83,6 +84,29 @@ export function endpointsByPort(
   return new Map(
     [...byPort].map(([key, known]) => [key, [...known.values()].sort((a, b) => compareText(a.label, b.label))]),
   );
+}
+
+/** An endpoint of a slice. There are so many of them that the way to the field is only made when somebody asks. */
+class EndpointPlace implements Place {
+  readonly #source: Source;
+  readonly #index: number;
+
+  constructor(source: Source, index: number) {
+    this.#source = source;
+    this.#index = index;
+  }
+
+  get file(): string {
+    return this.#place().file;
+  }
+
+  locate(): Location {
+    return this.#place().locate();
+  }
+
+  #place(): Place {
+    return this.#source.place(['endpoints', this.#index]);
+  }
 }
 
 /** kube-proxy takes an endpoint's first address only: the API allows no second one any more. */

@@ -22,14 +22,34 @@ export type Locator = (path: FieldPath, of: PositionOf) => number;
 
 /** A Source whose places ask the locator when somebody wants to see them, once. */
 export function createSource(file: TextFile, locator: Locator): InputSource {
-  const at = (path: FieldPath, of: PositionOf): Place => {
-    let location: Location | undefined;
-    return {
-      file: file.name,
-      locate: () => (location ??= file.locationAt(locator(path, of))),
-    };
+  return {
+    place: (path) => new FieldPlace(file, locator, path, 'value'),
+    keyPlace: (path) => new FieldPlace(file, locator, path, 'key'),
   };
-  return { place: (path) => at(path, 'value'), keyPlace: (path) => at(path, 'key') };
+}
+
+/** A class, because there are several places for each endpoint: closures would take twice the memory. */
+class FieldPlace implements Place {
+  readonly #text: TextFile;
+  readonly #locator: Locator;
+  readonly #path: FieldPath;
+  readonly #of: PositionOf;
+  #location: Location | undefined;
+
+  constructor(text: TextFile, locator: Locator, path: FieldPath, of: PositionOf) {
+    this.#text = text;
+    this.#locator = locator;
+    this.#path = path;
+    this.#of = of;
+  }
+
+  get file(): string {
+    return this.#text.name;
+  }
+
+  locate(): Location {
+    return (this.#location ??= this.#text.locationAt(this.#locator(this.#path, this.#of)));
+  }
 }
 
 /** The source of one item of a list: its fields are fields of the list below `prefix`. */

@@ -16,6 +16,19 @@ export interface FileDocuments {
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
 export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully): FileDocuments {
   const documents: InputDocument[] = [];
+  const diagnostics = takeDocuments(file, readYaml, (document) => documents.push(document));
+  return { documents, diagnostics };
+}
+
+/**
+ * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
+ * read. Returns what is wrong with those that could not be read.
+ */
+export function takeDocuments(
+  file: TextFile,
+  readYaml: ReadYaml,
+  take: (document: InputDocument) => void,
+): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
     for (const { offset, code, text } of faults) {
@@ -27,21 +40,21 @@ export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully
     const values = readJsonValues(file.text, span);
     if (values) {
       for (const { start, value } of values) {
-        documents.push({ file, value, source: createSource(file, createJsonLocator(file, start)) });
+        take({ file, value, source: createSource(file, createJsonLocator(file, start)) });
       }
       continue;
     }
     const parsed = readYaml(file.text, span);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
-      documents.push({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
+      take({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
     } else {
       const text = file.text.slice(span.start, span.end);
       const asJson = isMeantAsJson(file, text) && !nestsTooDeeply(text);
       report(span.start, asJson ? findJsonFaults(text) : parsed.faults);
     }
   }
-  return { documents, diagnostics };
+  return diagnostics;
 }
 
 function isMeantAsJson(file: TextFile, text: string): boolean {

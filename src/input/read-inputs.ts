@@ -4,7 +4,7 @@ import { createSource } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFiles, type Stdin } from './load-files.ts';
-import { readDocuments } from './read-documents.ts';
+import { takeDocuments } from './read-documents.ts';
 import { type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import type { TextFile } from './text-file.ts';
@@ -52,10 +52,13 @@ export function collectFiles(files: readonly TextFile[]): CollectedObjects {
   const validator = new Validator();
   const readYaml = createYamlReader();
   for (const file of files) {
-    const { documents, diagnostics } = readDocuments(file, readYaml);
+    let isEmpty = true;
+    const diagnostics = takeDocuments(file, readYaml, (document) => {
+      isEmpty = false;
+      collectDocument(document, validator, collected);
+    });
     for (const diagnostic of diagnostics) collected.diagnostics.push(diagnostic);
-    for (const document of documents) collectDocument(document, validator, collected);
-    if (documents.length === 0 && diagnostics.length === 0) {
+    if (isEmpty && diagnostics.length === 0) {
       const place = createSource(file, () => 0).place([]);
       collected.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
     }
