@@ -9,7 +9,9 @@ import { virtualServerKey, type VirtualServerChange } from '../kernel/ipvs-delta
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import type { LinkChange } from '../kernel/link-delta.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { describeServer } from './ownership.ts';
 import type { Plan } from './plan.ts';
+import type { DrainingServer } from './record.ts';
 
 /** The Service ports of a bundle. */
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
@@ -180,7 +182,7 @@ function describeServerChange(change: VirtualServerChange, services: ServiceInde
   const { service: server } = change;
   const service =
     services.bySocket.get(virtualServerKey(server)) ?? services.byNodePort.get(`${server.protocol} ${server.port}`);
-  const name = `${server.protocol} ${joinHostPort(server.address, server.port)}`;
+  const name = describeServer(server);
   switch (change.kind) {
     case 'add-service': {
       const text = `${name} ${server.scheduler}, ${count(server.realServers.length, 'real server')}`;
@@ -254,4 +256,11 @@ function describeAddress(
 
 function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? '' : 's'}`;
+}
+
+/** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */
+export function describeDraining({ virtualServer, realServer }: DrainingServer): string {
+  const [protocol = '', address = '', port] = virtualServer.split(' ');
+  const [realAddress = '', realPort] = realServer.split(' ');
+  return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }

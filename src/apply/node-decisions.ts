@@ -24,7 +24,7 @@ export interface Setting {
   readonly reason?: string | undefined;
 }
 
-export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
 const conntrackMaxLimit = 1_048_576;
@@ -68,13 +68,7 @@ function decideConntrack(conntrack: ProxySettings['conntrack'], facts: NodeFacts
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
       const reason = 'a quarter of nf_conntrack_max';
-      decisions.push({
-        path: conntrackBucketsPath,
-        name: 'nf_conntrack hashsize',
-        value: `${buckets}`,
-        reason,
-        required: false,
-      });
+      decisions.push({ path: conntrackBucketsPath, name: 'nf_conntrack hashsize', value: `${buckets}`, reason });
     }
   }
   for (const [name, seconds] of [

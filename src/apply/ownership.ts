@@ -1,4 +1,4 @@
-import { contains, parseAddress, type Network } from '../kernel/address.ts';
+import { contains, joinHostPort, parseAddress, type Network } from '../kernel/address.ts';
 import { equalStates } from '../kernel/delta.ts';
 import { families } from '../kernel/family.ts';
 import { tableNames, type TableName } from '../kernel/iptables.ts';
@@ -37,12 +37,12 @@ export interface Share {
   readonly conflicts: readonly Conflict[];
   /** What will be ours once the wanted state is there: all of it but what somebody else had made just so. */
   readonly belongings: Belongings;
-  /** Virtual servers on the node that are neither ours nor wanted, by key. */
+  /** Virtual servers on the node that are neither ours nor wanted: "TCP 10.96.0.1:80". */
   readonly foreign: readonly string[];
 }
 
 /** `adoptable`: whether --adopt would settle it. */
-export interface Conflict {
+interface Conflict {
   readonly kind: 'virtual-server' | 'set';
   readonly name: string;
   readonly adoptable: boolean;
@@ -123,9 +123,10 @@ function shareVirtualServers(
     if (claims.adopt && adoptable) ours.add(key);
     else {
       const twin = desired.get(key);
-      if (!twin) foreign.push(key);
+      const name = describeServer(server);
+      if (!twin) foreign.push(name);
       else if (isSameServer(server, twin)) borrowed.add(key);
-      else conflicts.push({ kind: 'virtual-server', name: key, adoptable });
+      else conflicts.push({ kind: 'virtual-server', name, adoptable });
     }
   }
   return { ours, conflicts, borrowed, foreign };
@@ -147,6 +148,11 @@ function shareSets(present: KernelState, wanted: KernelState, claims: Claims): K
     }
   }
   return { ours, conflicts, borrowed };
+}
+
+/** "TCP 10.96.0.1:80". */
+export function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
+  return `${server.protocol} ${joinHostPort(server.address, server.port)}`;
 }
 
 function isSameServer(a: VirtualServer, b: VirtualServer): boolean {

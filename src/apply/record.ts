@@ -60,7 +60,7 @@ export function stateFolder(path: string): StateFolder {
 
 const nothing: Belongings = { virtualServers: [], sets: [], chains: [] };
 
-export function emptyRecord(bootId: string): OwnershipRecord {
+function emptyRecord(bootId: string): OwnershipRecord {
   return { bootId, owned: nothing, draining: [] };
 }
 

@@ -21,7 +21,7 @@ export type Step =
       readonly input: string;
     };
 
-export type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
+type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
 
 /**
  * A plan in the order in which it is carried out. New things come before what uses them: modules, sysctls, sets, rules

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
-import { describePlan } from '../apply/describe-plan.ts';
+import { describeDraining, describePlan } from '../apply/describe-plan.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { loadBundle, openSession, type ApplyEnvironment } from './apply-environment.ts';
@@ -66,7 +66,7 @@ export function formatText(plan: Plan, bundle: StoredBundle, nothing: string): s
         `${adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
-    ...plan.draining.map(({ virtualServer, realServer }) => `${virtualServer} → ${realServer} drains\n`),
+    ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
   ];
   if (isEmptyPlan(plan)) return `${nothing}\n${notes.join('')}`;
   return `${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`;

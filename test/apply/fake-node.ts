@@ -79,7 +79,7 @@ export function createFakeNode(): FakeNode {
       files.delete(from);
     },
     remove: async (path) => {
-      for (const name of [...files.keys()]) if (name === path || name.startsWith(`${path}/`)) files.delete(name);
+      for (const name of files.keys()) if (name === path || name.startsWith(`${path}/`)) files.delete(name);
     },
     list: async (path) => [
       ...new Set(
@@ -97,21 +97,10 @@ export function createFakeNode(): FakeNode {
   return { host, files, commands, dump: () => dumpKernel(kernel, files) };
 }
 
-const knownModules = [
-  ...[
-    'ip_set',
-    'dummy',
-    'br_netfilter',
-    'xt_physdev',
-    'xt_set',
-    'xt_comment',
-    'xt_mark',
-    'xt_addrtype',
-    'xt_conntrack',
-  ],
-  ...['xt_statistic', 'xt_recent', 'xt_ipvs', 'ip_vs_mh', 'ip_vs_sh', 'ip_vs_wrr', 'ip_vs_lc'],
-  ...['hash_ip', 'hash_ipport', 'hash_ipportip', 'hash_ipportnet', 'bitmap_port'].map((type) => `ip_set_${type}`),
-];
+const knownModules = (
+  'ip_set ip_set_hash_ip ip_set_hash_ipport ip_set_hash_ipportip ip_set_hash_ipportnet ip_set_bitmap_port dummy ' +
+  'br_netfilter xt_physdev xt_set xt_comment xt_mark xt_addrtype xt_conntrack xt_statistic xt_recent xt_ipvs'
+).split(' ');
 
 function emptyKernel(): Kernel {
   const tables = new Map(

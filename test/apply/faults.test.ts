@@ -122,38 +122,51 @@ async function killApply(node: FakeNode, nth: number, when: 'before' | 'after'):
   return outcome !== 0;
 }
 
-describe('kpc-apply is killed', () => {
-  const followers: Readonly<Record<string, readonly string[]>> = {
-    apply: ['apply', after],
-    rollback: ['rollback'],
-  };
-  for (const when of ['before', 'after'] as const) {
-    for (const [name, args] of Object.entries(followers)) {
-      test(`just ${when} anything it changes: the next ${name} makes the node whole`, async () => {
-        const wanted = await wantedDump();
-        const empty = (await startEmptyNode()).dump();
-        let deaths = 0;
-        for (let nth = 0; ; nth++) {
-          const node = await startNode();
-          const there = node.dump();
-          if (!(await killApply(node, nth, when))) break;
-          deaths++;
-          const next: Host = { ...node.host, pid: 101 };
-          const { status, err } = await callApply(next, ...args);
-          if (name === 'apply') {
-            expect(status, `${nth}: ${err}`).toBe(0);
-            expect(node.dump(), `${nth}`).toBe(wanted);
-            expect((await callApply(next, 'verify', after)).status).toBe(0);
-            continue;
-          }
-          expect(status, `${nth}: ${err}`).toBe(0);
-          // Killed before there was a snapshot, it left the apply before it to roll back; killed after the last
-          // check, itself.
-          const unfinished = /did not come to its end/.test(err);
-          expect(unfinished ? [there] : [there, empty], `${nth}: ${err}`).toContain(node.dump());
-        }
-        expect(deaths).toBeGreaterThan(10);
-      });
-    }
+/** Kills an apply at each thing it changes, one after the other, and gives each node that this leaves. */
+async function* killEverywhere(when: 'before' | 'after'): AsyncGenerator<{
+  readonly nth: number;
+  readonly node: FakeNode;
+  /** The next process on it. */
+  readonly host: Host;
+  /** What the node held before the apply that was killed. */
+  readonly there: string;
+}> {
+  for (let nth = 0; ; nth++) {
+    const node = await startNode();
+    const there = node.dump();
+    if (!(await killApply(node, nth, when))) return;
+    yield { nth, node, host: { ...node.host, pid: 101 }, there };
   }
+}
+
+describe.each(['before', 'after'] as const)('kpc-apply is killed just %s anything it changes', (when) => {
+  test('the next apply makes the node whole', async () => {
+    const wanted = await wantedDump();
+    let deaths = 0;
+    for await (const { nth, node, host } of killEverywhere(when)) {
+      deaths++;
+      const { status, err } = await callApply(host, 'apply', after);
+      expect(status, `${nth}: ${err}`).toBe(0);
+      expect(node.dump(), `${nth}`).toBe(wanted);
+      expect((await callApply(host, 'verify', after)).status).toBe(0);
+      expect((await callApply(host, 'cleanup')).status).toBe(0);
+      expect(node.dump(), 'it knew what was its own').not.toContain('KUBE-');
+    }
+    expect(deaths).toBeGreaterThan(10);
+  });
+
+  test('the next rollback makes the node whole', async () => {
+    const empty = (await startEmptyNode()).dump();
+    let deaths = 0;
+    for await (const { nth, node, host, there } of killEverywhere(when)) {
+      deaths++;
+      const { status, err } = await callApply(host, 'rollback');
+      expect(status, `${nth}: ${err}`).toBe(0);
+      // Killed before there was a snapshot, it left the apply before it to roll back; killed after the last check,
+      // itself.
+      const unfinished = /did not come to its end/.test(err);
+      expect(unfinished ? [there] : [there, empty], `${nth}: ${err}`).toContain(node.dump());
+    }
+    expect(deaths).toBeGreaterThan(10);
+  });
 });

@@ -40,8 +40,8 @@ function assertAsBefore(what: SavedState = beginning): void {
 }
 
 /** The first line of what was said, and what to do about it. */
-function quote(run: Run): string {
-  const lines = run.err.split('\n').map((line) => line.trim());
+function quote({ err }: Run): string {
+  const lines = err.split('\n').map((line) => line.trim());
   const error = lines.find((line) => line.startsWith('kpc-apply: error: ')) ?? '';
   const advice = lines.find((line) => line.startsWith('what to do: ')) ?? '';
   return `${error.replace('kpc-apply: error: ', '')} — ${advice.replace('what to do: ', '')}`.replaceAll(bundles, '…');

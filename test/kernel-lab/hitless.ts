@@ -2,11 +2,14 @@
 import { assert, expectApply, startSuite } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
+import { repeat, type Probe } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 const suite = startSuite('hitless');
 buildNetwork();
 const traffic = await startServers();
+const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', port: 80 };
+const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Throws where a transfer has broken or stands still. */
@@ -37,9 +40,7 @@ for (const mode of ['ipvs', 'iptables'] as const) {
     await openTo('leaving', 'pod-a');
     await expectApply(['apply', after], 0);
     await assertMoving('leaving');
-    const fresh = await traffic.probe(
-      Array(4).fill({ from: 'client', protocol: 'tcp', address: '10.96.0.10', port: 80 }),
-    );
+    const fresh = await traffic.probe(repeat(web, 4));
     assert(
       fresh.every((answer) => answer.startsWith('pod-c ')),
       `new connections went to ${fresh.join(', ')}`,
@@ -77,9 +78,7 @@ for (const mode of ['ipvs', 'iptables'] as const) {
       await expectApply(['apply', after], 0);
       await expectApply(['apply', before], 0);
       await assertMoving('returning');
-      const answers = await traffic.probe(
-        Array(4).fill({ from: 'client', protocol: 'tcp', address: '10.96.0.10', port: 80 }),
-      );
+      const answers = await traffic.probe(repeat(web, 4));
       assert(
         answers.some((answer) => answer.startsWith('pod-a ')),
         answers.join(', '),
@@ -91,7 +90,7 @@ for (const mode of ['ipvs', 'iptables'] as const) {
   await suite.check(`${mode}: UDP flows to an endpoint that has gone are forgotten`, async () => {
     await expectApply(['apply', before], 0);
     run('conntrack', ['-F']);
-    await traffic.probe(Array(12).fill({ from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 }));
+    await traffic.probe(repeat(dns, 12));
     const flows = () => run('conntrack', ['-L', '-p', 'udp', '--orig-dst', '10.96.0.11']);
     assert(flows().includes('src=10.1.1.10'), `no flow to begin with: ${flows()}`);
     await expectApply(['apply', after], 0);

@@ -18,6 +18,7 @@ const suites = {
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
   hitless: ['hitless.ts'],
+  watch: ['watch.ts'],
   packets: ['packets.ts'],
 };
 

@@ -13,6 +13,11 @@ export interface Probe {
   readonly source?: string | undefined;
 }
 
+/** The same probe several times. */
+export function repeat(probe: Probe, times: number): readonly Probe[] {
+  return Array.from({ length: times }, () => probe);
+}
+
 /** Servers and clients in network namespaces: what traffic.pl does, one line a request. */
 export interface Traffic {
   /** A server that answers with its name and the client's address. */

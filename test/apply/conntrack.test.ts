@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { cleanStaleFlows } from '../../src/apply/conntrack.ts';
+import type { Command, Host } from '../../src/apply/host.ts';
+import { loadBundle } from '../../src/cli/apply-environment.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;
+const dns = servicePorts.find((port) => port.protocol === 'UDP' && port.family === 'ipv4' && port.endpoints.length > 0);
+const address = `${dns?.clusterIP.text}`;
+const endpoint = dns?.endpoints.find(({ serving }) => serving)?.address.text;
+
+function flow(protocol: string, source: string, to: string, port: number, reply: string): string {
+  return `${protocol}      17 25 src=${source} dst=${to} sport=40000 dport=${port} src=${reply} dst=${source} sport=53 dport=40000 mark=0 use=1\n`;
+}
+
+function withFlows(listing: string): { readonly host: Host; readonly deleted: string[] } {
+  const deleted: string[] = [];
+  const run = async ({ args }: Command) => {
+    if (args[0] === '-D') deleted.push(args.join(' '));
+    const stdout = args[0] === '-L' && args.includes('ipv4') ? listing : '';
+    return { kind: 'ended' as const, status: 0, stdout, stderr: '' };
+  };
+  return { host: { ...createFakeNode().host, run }, deleted };
+}
+
+test('forgets flows to a Service that go where it has no endpoint, and no others', async () => {
+  const { host, deleted } = withFlows(
+    [
+      flow('udp', '10.0.0.1', address, dns?.port ?? 0, '10.244.9.9'),
+      flow('udp', '10.0.0.2', address, dns?.port ?? 0, endpoint ?? ''),
+      flow('udp', '10.0.0.3', '8.8.8.8', 53, '8.8.8.8'),
+      flow('udp', '10.0.0.4', address, 9, address),
+      'conntrack v1.4.7 (conntrack-tools): 4 flow entries have been shown.\n',
+    ].join(''),
+  );
+  expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
+  expect(deleted).toEqual([
+    `-D -f ipv4 -p udp --orig-src 10.0.0.1 --sport 40000 --orig-dst ${address} --dport ${dns?.port}`,
+  ]);
+});
+
+test('looks at flows that nobody has answered too: they were sent before the Service had an endpoint', async () => {
+  const listing = `udp 17 29 src=10.0.0.1 dst=${address} sport=40000 dport=${dns?.port} [UNREPLIED] src=${address} dst=10.0.0.1 sport=${dns?.port} dport=40000 mark=0 use=1\n`;
+  const { host, deleted } = withFlows(listing);
+  expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
+  expect(deleted).toHaveLength(1);
+});
+
+test('leaves a Service without endpoints alone, as kube-proxy does', async () => {
+  const { host } = withFlows(flow('udp', '10.0.0.1', address, dns?.port ?? 0, '10.244.9.9'));
+  const bare = servicePorts.map((port) => ({ ...port, endpoints: [] }));
+  expect(await cleanStaleFlows(host, bare)).toBe(0);
+});
+
+test('does without the tool', async () => {
+  const host: Host = { ...createFakeNode().host, run: async () => ({ kind: 'missing' }) };
+  expect(await cleanStaleFlows(host, servicePorts)).toBeUndefined();
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import { parseConnections } from '../../src/apply/connections.ts';
+import { planDrain } from '../../src/apply/drain.ts';
+
+const servers = (text: string) => parseIpvsadm(text).virtualServers;
+const listing = (active: number, inactive: number) => `IP Virtual Server version 1.2.1 (size=4096)
+Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port Forward Weight ActiveConn InActConn
+TCP  0A60000A:0050 rr
+  -> 0A01010A:1F90      Masq    0      ${active}          ${inactive}
+TCP  [fd00:0096:0000:0000:0000:0000:0000:0010]:0050 rr persistent 10800
+  -> [fd00:0001:0000:0000:0000:0000:0000:000a]:1F90      Masq    1      1          4
+`;
+const key = { virtualServer: 'TCP 10.96.0.10 80', realServer: '10.1.1.10 8080' };
+const there = (weight: number) =>
+  servers(`-A -t 10.96.0.10:80 -s rr
+-a -t 10.96.0.10:80 -r 10.1.1.10:8080 -m -w ${weight}
+-a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1
+`);
+const wanted = servers('-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1\n');
+const policy = { timeout: undefined, now: 5000 };
+const weights = (list: ReturnType<typeof servers>) =>
+  list.flatMap((server) => server.realServers.map(({ weight }) => weight));
+
+describe('/proc/net/ip_vs', () => {
+  test('counts active and inactive connections of both families', () => {
+    expect([...parseConnections(listing(2, 3))]).toEqual([
+      ['TCP 10.96.0.10 80 10.1.1.10 8080', 5],
+      ['TCP fd00:96::10 80 fd00:1::a 8080', 5],
+    ]);
+  });
+});
+
+describe('a TCP real server that goes', () => {
+  test('gets weight 0 first, even without connections: one may be opened just now', () => {
+    const plan = planDrain(there(1), wanted, new Map(), [], policy);
+    expect(weights(plan.virtualServers)).toEqual([0, 1]);
+    expect(plan.draining).toEqual([{ ...key, since: 5000 }]);
+  });
+
+  test('stays at weight 0 while it has connections', () => {
+    const known = [{ ...key, since: 1000 }];
+    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 1)), known, policy);
+    expect(weights(plan.virtualServers)).toEqual([0, 1]);
+    expect(plan.draining).toEqual(known);
+  });
+
+  test('goes when its connections have ended', () => {
+    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 0)), [{ ...key, since: 1000 }], policy);
+    expect(plan).toEqual({ virtualServers: wanted, draining: [] });
+  });
+
+  test('goes with its connections when its time is over, and not before', () => {
+    const known = [{ ...key, since: 1000 }];
+    const connections = parseConnections(listing(1, 0));
+    const after = (timeout: number) => planDrain(there(0), wanted, connections, known, { timeout, now: 5000 });
+    expect(weights(after(4001).virtualServers)).toEqual([0, 1]);
+    expect(weights(after(4000).virtualServers)).toEqual([1]);
+  });
+
+  test('stays where nobody knows of its connections', () => {
+    expect(weights(planDrain(there(0), wanted, new Map(), [], policy).virtualServers)).toEqual([0, 1]);
+  });
+});
+
+test.each(['-u', '--sctp-service'])('a real server of %s goes at once', (flag) => {
+  const text = (real: string) => `-A ${flag} 10.96.0.10:80 -s rr\n${real}`;
+  const plan = planDrain(
+    servers(text(`-a ${flag} 10.96.0.10:80 -r 10.1.1.10:8080 -m -w 1\n`)),
+    servers(text('')),
+    new Map(),
+    [],
+    policy,
+  );
+  expect(weights(plan.virtualServers)).toEqual([]);
+});
+
+test('a virtual server that goes takes its real servers with it', () => {
+  expect(planDrain(there(1), [], new Map(), [], policy)).toEqual({ virtualServers: [], draining: [] });
+});

@@ -1,0 +1,76 @@
+import { afterEach, expect, test } from 'vitest';
+import { createHealthServers } from '../../src/apply/health-checks.ts';
+import type { Manifest } from '../../src/bundle/manifest.ts';
+import { loadBundle } from '../../src/cli/apply-environment.ts';
+
+const { manifest } = await loadBundle('fixtures/dual-stack/expected-ipvs');
+const port = 20_000 + (process.pid % 20_000);
+const listenOn = { ipv4: ['127.0.0.1'], ipv6: [] };
+const health = { healthy: true };
+const servers = createHealthServers(() => health.healthy);
+afterEach(async () => {
+  health.healthy = true;
+  await servers.close();
+});
+
+function withEndpoints(localEndpoints: number, at = port): Manifest {
+  return {
+    ...manifest,
+    families: ['ipv4'],
+    healthChecks: [{ port: at, service: 'shop/web', localEndpoints: { ipv4: localEndpoints } }],
+  };
+}
+
+const ask = (at = port) => fetch(`http://127.0.0.1:${at}/healthz`);
+
+test('answers 200 with the number of local endpoints, byte for byte as kube-proxy does', async () => {
+  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([]);
+  const response = await ask();
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(response.headers.get('x-load-balancing-endpoint-weight')).toBe('2');
+  expect(await response.text()).toBe(`{
+\t"service": {
+\t\t"namespace": "shop",
+\t\t"name": "web"
+\t},
+\t"localEndpoints": 2,
+\t"serviceProxyHealthy": true
+}`);
+});
+
+test('answers 503 without local endpoints', async () => {
+  await servers.update(withEndpoints(0), listenOn);
+  const response = await ask();
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ localEndpoints: 0, serviceProxyHealthy: true });
+});
+
+test('answers 503 while the rules are not in place', async () => {
+  health.healthy = false;
+  await servers.update(withEndpoints(2), listenOn);
+  const response = await ask();
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ localEndpoints: 2, serviceProxyHealthy: false });
+});
+
+test('takes up the numbers of a new bundle, and closes a port that has gone', async () => {
+  await servers.update(withEndpoints(2), listenOn);
+  await servers.update(withEndpoints(0), listenOn);
+  expect((await ask()).status).toBe(503);
+  await servers.update(withEndpoints(1, port + 1), listenOn);
+  expect((await ask(port + 1)).status).toBe(200);
+  await expect(ask()).rejects.toThrow('fetch failed');
+});
+
+test('says what it cannot open, and tries again with the next bundle', async () => {
+  const others = createHealthServers(() => true);
+  await others.update(withEndpoints(1), listenOn);
+  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([
+    expect.stringMatching(/^cannot open health check port .*EADDRINUSE/),
+  ]);
+  await others.close();
+  expect(await servers.update(withEndpoints(2), listenOn)).toEqual([]);
+  expect((await ask()).headers.get('x-load-balancing-endpoint-weight')).toBe('2');
+});

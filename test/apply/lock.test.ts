@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { withLock } from '../../src/apply/lock.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const folder = '/var/lib/kpc';
+const stat = (pid: number, started: number) => `${pid} (a) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ${started} 0`;
+
+test('keeps a second one out, and says who is at work', async () => {
+  const { host, files } = createFakeNode();
+  files.set('/proc/200/stat', stat(200, 9));
+  await withLock({ ...host, pid: 200 }, folder, 'apply /etc/kpc/bundle', async () => {
+    await expect(withLock(host, folder, 'plan', async () => 1)).rejects.toMatchObject({
+      code: 'busy',
+      message: 'another kpc-apply is at work: process 200, "apply /etc/kpc/bundle"',
+    });
+  });
+  expect(await withLock(host, folder, 'plan', async () => 1)).toBe(1);
+});
+
+test('lets go where the work fails', async () => {
+  const { host, files } = createFakeNode();
+  await expect(withLock(host, folder, 'apply', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect([...files.keys()].filter((name) => name.startsWith(folder))).toEqual([]);
+});
+
+test.each([
+  ['a process that is gone', { pid: 300, started: '1' }],
+  ['another process of the same id', { pid: 200, started: '8' }],
+  ['an earlier boot', { pid: 200, started: '9', bootId: 'another' }],
+])('is not held up by the claim of %s', async (_, claim) => {
+  const { host, files } = createFakeNode();
+  files.set('/proc/200/stat', stat(200, 9));
+  const bootId = files.get('/proc/sys/kernel/random/boot_id')?.trim();
+  files.set(`${folder}/lock/x`, JSON.stringify({ bootId, command: 'apply', ...claim }));
+  expect(await withLock(host, folder, 'apply', async () => 1)).toBe(1);
+  expect(files.has(`${folder}/lock/x`)).toBe(false);
+});
+
+test('of two that come at once, never both get in', async () => {
+  const { host, files } = createFakeNode();
+  files.set('/proc/200/stat', stat(200, 9));
+  let inside = 0;
+  const work = async () => {
+    inside++;
+    expect(inside).toBe(1);
+    await host.sleep(1);
+    inside--;
+  };
+  await Promise.allSettled([withLock(host, folder, 'a', work), withLock({ ...host, pid: 200 }, folder, 'b', work)]);
+  expect(inside).toBe(0);
+});

@@ -1,0 +1,127 @@
+// kpc-apply watch as a process of its own: it applies, repairs, takes up a new bundle, answers health checks from outside
+// and ends when it is told to. And what signals do to an apply.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { cpSync, renameSync, rmSync } from 'node:fs';
+import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
+import { addresses, buildNetwork, run } from './network.ts';
+import { saveState } from './saved-state.ts';
+
+const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
+const suite = startSuite('watch');
+const folder = '/run/bundle';
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+buildNetwork();
+const network = saveState();
+cpSync(`${bundles}/before-ipvs`, folder, { recursive: true });
+
+/** Waits until something is so; the message says what never came. */
+async function until(what: string, isSo: () => boolean, seconds = 60): Promise<void> {
+  for (let i = 0; i < seconds * 2; i++) {
+    if (isSo()) return;
+    await sleep(500);
+  }
+  throw new Error(`${what}: not within ${seconds} s`);
+}
+
+function start(...args: readonly string[]): { readonly child: ChildProcess; readonly said: () => string } {
+  let said = '';
+  const child = spawn(process.execPath, [program, ...args, '--state-dir', stateDir], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  return { child, said: () => said };
+}
+
+/** How a process ends, once it has been sent a signal. */
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  return new Promise((resolve) => {
+    child.on('close', resolve);
+    child.kill(signal);
+  });
+}
+
+/** Asks a health check from outside: status and body. */
+function askHealth(port: number, host: string): string {
+  const script = `
+    use IO::Socket::IP;
+    my $socket = IO::Socket::IP->new(PeerAddr => "${host}", PeerPort => ${port}, Timeout => 5) or print("closed"), exit;
+    print $socket "GET / HTTP/1.0\\r\\n\\r\\n";
+    print <$socket>;`;
+  return run('ip', ['netns', 'exec', 'client', 'perl', '-e', script]);
+}
+
+const listed = () => run('ipvsadm', ['-Sn']);
+const watch = start('watch', folder, '--sync-period', '2s', '--min-sync-period', '500ms');
+
+await suite.check('watch applies the bundle', async () => {
+  await until('the rules', () => watch.said().includes('done: '));
+  await expectApply(['verify', folder], 0);
+});
+await suite.check('watch answers health checks as kube-proxy does', async () => {
+  await until('an answer', () => askHealth(32100, addresses.node1.ipv4) !== 'closed');
+  const local = askHealth(32100, addresses.node1.ipv4);
+  assert(/^HTTP\/1\.\d 200 /.test(local), local);
+  assert(local.includes('"localEndpoints": 1'), local);
+  const far = askHealth(32101, addresses.node1.ipv4);
+  assert(/^HTTP\/1\.\d 503 /.test(far), far);
+  assert(far.includes('"name": "balanced-far"') && far.includes('"localEndpoints": 0'), far);
+});
+await suite.check('watch repairs what somebody takes away or adds', async () => {
+  const whole = saveState();
+  run('ipvsadm', ['-D', '-t', '10.96.0.10:80']);
+  run('ipset', ['del', 'KUBE-CLUSTER-IP', '10.96.0.13,tcp:80']);
+  run('iptables', ['-t', 'nat', '-F', 'KUBE-POSTROUTING']);
+  run('ip', ['addr', 'del', '10.96.0.14/32', 'dev', 'kube-ipvs0']);
+  run('ip', ['addr', 'add', '10.96.0.99/32', 'dev', 'kube-ipvs0']);
+  await until('the repair', () => JSON.stringify(saveState()) === JSON.stringify(whole));
+});
+await suite.check('watch takes up a new bundle', async () => {
+  cpSync(`${bundles}/after-ipvs`, `${folder}.new`, { recursive: true });
+  renameSync(folder, `${folder}.old`);
+  renameSync(`${folder}.new`, folder);
+  await until('the new Service', () => listed().includes('-A -t 10.96.0.30:80'));
+  await until('the end of the old ones', () => !listed().includes('-A -t 10.96.0.20:80'));
+  await until('the end of its health check', () => askHealth(32100, addresses.node1.ipv4) === 'closed');
+});
+await suite.check('watch goes on with what is there while the bundle is broken', async () => {
+  rmSync(`${folder}/ipset.restore`);
+  await until('the complaint', () => watch.said().includes('ipset.restore is missing'));
+  assert(listed().includes('-A -t 10.96.0.30:80'), listed());
+  cpSync(`${bundles}/after-ipvs/ipset.restore`, `${folder}/ipset.restore`);
+});
+await suite.check('watch ends at SIGTERM, and the rules stay', async () => {
+  const status = await end(watch.child, 'SIGTERM');
+  assert(status === 0, `status ${status}: ${watch.said()}`);
+  await expectApply(['verify', folder], 0);
+});
+await suite.check(
+  'an apply whose terminal hangs up waits for its confirmation all the same, then goes back',
+  async () => {
+    const there = saveState();
+    const apply = start('apply', `${bundles}/before-ipvs`, '--confirm-timeout', '5s');
+    await until('the question', () => apply.said().includes('kpc-apply confirm'));
+    apply.child.kill('SIGHUP');
+    await sleep(500);
+    assert(apply.child.exitCode === null, 'it ended');
+    const status = await new Promise((resolve) => apply.child.on('close', resolve));
+    assert(status === 3, `status ${String(status)}: ${apply.said()}`);
+    assertSame('ipvsadm', saveState().ipvsadm, there.ipvsadm);
+  },
+);
+await suite.check('an apply that is interrupted while it waits goes back at once', async () => {
+  const there = saveState();
+  const apply = start('apply', `${bundles}/before-ipvs`, '--confirm-timeout', '10m');
+  await until('the question', () => apply.said().includes('kpc-apply confirm'));
+  const status = await end(apply.child, 'SIGTERM');
+  assert(status === 3, `status ${status}: ${apply.said()}`);
+  assertSame('ipvsadm', saveState().ipvsadm, there.ipvsadm);
+});
+await suite.check('cleanup leaves the network as it was', async () => {
+  await expectApply(['cleanup'], 0);
+  const after = saveState();
+  for (const part of ['iptables', 'ip6tables', 'ipset', 'ipvsadm', 'addresses'] as const) {
+    assertSame(part, after[part], network[part]);
+  }
+});
+suite.finish();
