@@ -17,6 +17,7 @@ import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
+import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -24,11 +25,11 @@ interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses
   readonly out?: string;
   readonly print?: PrintName;
   readonly check?: string;
-  readonly output: (typeof checkOutputs)[number];
+  readonly output: (typeof outputs)[number];
 }
 
-/** How --check may tell what differs. */
-const checkOutputs = ['text', 'json', 'github', 'junit'] as const;
+/** For people, for programs, and the two that tell a CI what --check found. */
+const outputs = ['text', 'json', 'github', 'junit'] as const;
 
 export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
@@ -49,14 +50,18 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 where it does')
     .addOption(
-      new Option('--output <format>', 'how --check prints; github annotates the Services of a pull request')
-        .choices(checkOutputs)
+      new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
+        .choices(outputs)
         .default('text'),
     )
     .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+  if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
+    await terminal.err(`kpc: error: --output ${options.output} tells what --check finds: name a folder by --check\n`);
+    return exitStatus.badInput;
+  }
   const { hostAddresses: hosts, ...others } = options;
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);
@@ -106,13 +111,13 @@ async function compileOne(
   const diagnostics = [...missing, ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (failed) {
-    await reportFailedCheck(options, diagnostics, terminal);
+    await reportFailure(options, diagnostics, terminal);
     return exitStatus.badInput;
   }
   const { hostAddresses } = loaded;
   const content = compileNode(loaded.prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
-  return output(content, options, terminal);
+  return output(content, diagnostics, options, terminal);
 }
 
 /** What is compiled all the same, but not as the user may think. */
@@ -135,10 +140,25 @@ function describeMissing(nodeName: string, { nodes }: Prepared, hostAddresses: b
   );
 }
 
-async function output(content: BundleContent, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+async function output(
+  content: BundleContent,
+  diagnostics: readonly Diagnostic[],
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
   if (options.print !== undefined) return print(options.print, content, terminal);
   const bundle = makeBundle(content);
-  if (options.out !== undefined) return write(options.out, bundle, terminal);
+  const { out: folder, output: format } = options;
+  const status = folder === undefined ? exitStatus.ok : await write(folder, bundle, terminal);
+  if (format === 'json') {
+    // What is in a folder need not be told again.
+    const files = folder === undefined ? { files: Object.fromEntries(bundle.files) } : { folder };
+    await terminal.out(
+      formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest: bundle.manifest, ...files }),
+    );
+    return status;
+  }
+  if (folder !== undefined) return status;
   await terminal.out(formatAll(bundle.files));
   await terminal.err(
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ipvsadm.\n`,
@@ -192,15 +212,20 @@ async function check(
   return exitStatus.differs;
 }
 
-/** Of input that does not compile, GitHub is to show where. */
-async function reportFailedCheck(
-  { check: folder, output: format }: CompileOptions,
+/** Where input does not compile, programs and GitHub are told why in their own words too. */
+async function reportFailure(
+  { output: format }: CompileOptions,
   diagnostics: readonly Diagnostic[],
   terminal: Terminal,
 ): Promise<void> {
-  if (folder === undefined || format !== 'github') return;
+  if (format === 'json') await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
+  if (format !== 'github') return;
   const { checkToGithub } = await import('./check-report.ts');
   await terminal.out(checkToGithub(undefined, diagnostics));
+}
+
+function formatJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
 async function print(name: PrintName, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {

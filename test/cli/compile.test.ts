@@ -235,3 +235,47 @@ describe('input', () => {
     },
   );
 });
+
+describe('--output json, for programs', () => {
+  test('gives the files, the manifest and the diagnostics', async () => {
+    const { status, stdout } = await runKpc(['compile', '-f', svc, '--output', 'json']);
+    expect(status).toBe(0);
+    const result: unknown = JSON.parse(stdout);
+    expect(result).toEqual({ diagnostics: [], manifest: JSON.parse(expected['manifest.json'] ?? ''), files: expected });
+  });
+
+  test('names the folder instead of the files where they are written to one', async () => {
+    const folder = freshPath();
+    const { stdout } = await runKpc(['compile', '-f', svc, '--output', 'json', '-o', folder]);
+    expect(JSON.parse(stdout)).toMatchObject({ folder });
+    expect(JSON.parse(stdout)).not.toHaveProperty('files');
+    expect(readFolder(folder)).toEqual(expected);
+  });
+
+  test('of bad input gives the diagnostics alone, with their places', async () => {
+    const bad = writeChanged('port: 80 ', 'port: 70000 ');
+    const { status, stdout } = await runKpc(['compile', '-f', bad, '--output', 'json']);
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout)).toEqual({
+      diagnostics: [
+        {
+          severity: 'error',
+          code: 'bad-port',
+          text: 'port 70000: a port is a number from 1 to 65535',
+          file: bad,
+          line: 12,
+          column: 13,
+        },
+      ],
+    });
+  });
+
+  test('github and junit go with --check', async () => {
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', svc, '--output', 'junit']);
+    expect({ status, stdout, stderr }).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: 'kpc: error: --output junit tells what --check finds: name a folder by --check\n',
+    });
+  });
+});
