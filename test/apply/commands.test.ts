@@ -1,0 +1,342 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const ipvs = 'fixtures/dual-stack/expected-ipvs';
+const iptables = 'fixtures/dual-stack/expected-iptables';
+const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-apply-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+describe('plan', () => {
+  test('shows what would change, by Service, and ends with status 1', async () => {
+    const { host, commands } = createFakeNode();
+    const { status, out } = await callApply(host, 'plan', ipvs);
+    expect(status).toBe(1);
+    expect(out).toMatch(/^this node\n {2}~ setting net\.ipv4\.ip_forward: 0 → 1\n/);
+    expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ rr, \d+ real servers?\n/);
+    expect(out).toMatch(/\d+ virtual servers added.*\n$/);
+    expect(commands.filter(({ stdin }) => stdin !== undefined)).toEqual([]);
+  });
+
+  test('gives programs the same as JSON, and status 0 where nothing would change', async () => {
+    const { host } = createFakeNode();
+    const before = JSON.parse((await callApply(host, 'plan', ipvs, '--output', 'json')).out);
+    expect(before.changes).toContainEqual(
+      expect.objectContaining({ action: 'add', object: 'link', text: 'kube-ipvs0' }),
+    );
+    await callApply(host, 'apply', ipvs);
+    const { status, out } = await callApply(host, 'plan', ipvs, '--output', 'json');
+    expect(status).toBe(0);
+    expect(JSON.parse(out)).toEqual({ changes: [], conflicts: [], foreignVirtualServers: [], draining: [] });
+  });
+
+  test('shows what is in the way, and that --adopt settles it', async () => {
+    const { host } = createFakeNode();
+    const [line = ''] = readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8').split('\n');
+    await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
+    await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
+    expect((await callApply(host, 'plan', ipvs)).out).toMatch(
+      /! virtual server .* is there, and not kpc-apply's: --adopt takes it over/,
+    );
+    const refused = await callApply(host, 'apply', ipvs);
+    expect(refused.status).toBe(3);
+    expect(refused.err).toMatch(/in the way.*what to do: if a kube-proxy left it, apply with --adopt/s);
+    expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
+    expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
+  });
+});
+
+describe('apply', () => {
+  test('a second one changes nothing, writes nothing and runs no tool that could', async () => {
+    const { host, commands, files, dump } = createFakeNode();
+    expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
+    const [there, kept] = [dump(), JSON.stringify([...files])];
+    commands.length = 0;
+    const { status, err } = await callApply(host, 'apply', ipvs);
+    expect([status, err]).toEqual([0, 'nothing to do: the node is as it should be\n']);
+    expect(commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted()).toEqual([
+      'ip -j -d addr',
+      'ip6tables-save',
+      'ipset save',
+      'iptables-save',
+      'ipvsadm -Sn',
+    ]);
+    expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
+  });
+
+  test.each([
+    [ipvs, iptables],
+    [iptables, ipvs],
+    [ipvs, other],
+    [other, iptables],
+  ])('%s and then %s is what the second alone is', async (first, second) => {
+    const [both, alone] = [createFakeNode(), createFakeNode()];
+    await callApply(both.host, 'apply', first);
+    expect((await callApply(both.host, 'apply', second)).status).toBe(0);
+    expect((await callApply(alone.host, 'apply', second)).status).toBe(0);
+    // Sysctls stay as they are: nobody knows who else has come to need them.
+    const withoutSysctls = (text: string) => text.slice(0, text.indexOf('/proc/sys/'));
+    expect(withoutSysctls(both.dump())).toBe(withoutSysctls(alone.dump()));
+  });
+
+  test('takes things in their order: sets, rules, virtual servers, addresses; and the other way when they go', async () => {
+    const { host, commands } = createFakeNode();
+    const changes = () =>
+      commands
+        .splice(0)
+        .filter(({ stdin }) => stdin !== undefined)
+        .map(({ tool }) => tool);
+    await callApply(host, 'apply', ipvs);
+    expect(changes()).toEqual(['ipset', 'iptables-restore', 'ip6tables-restore', 'ipvsadm', 'ip']);
+    await callApply(host, 'cleanup');
+    expect(changes()).toEqual(['ip', 'ipvsadm', 'iptables-restore', 'ip6tables-restore', 'ipset']);
+  });
+
+  test('--dry-run prints what each tool would read, and changes nothing', async () => {
+    const { host, dump, files } = createFakeNode();
+    const [there, kept] = [dump(), JSON.stringify([...files])];
+    const { status, out } = await callApply(host, 'apply', ipvs, '--dry-run');
+    expect(status).toBe(0);
+    expect(out).toContain(`# ipvsadm -R\n${readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8')}`);
+    expect(out).toContain(`# ip -batch -\n${readFileSync(`${ipvs}/ip.batch`, 'utf8')}`);
+    expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
+  });
+
+  test('puts sysctls back too where it fails', async () => {
+    const { host, dump } = createFakeNode();
+    const there = dump();
+    const failing: Host = {
+      ...host,
+      run: async (command) => (command.args[0] === '-R' ? { kind: 'missing' } : host.run(command)),
+    };
+    expect((await callApply(failing, 'apply', ipvs)).status).toBe(3);
+    expect(dump()).toBe(there);
+  });
+
+  test('quotes the line that a tool complains of', async () => {
+    const { host } = createFakeNode();
+    const failing: Host = {
+      ...host,
+      run: async (command) =>
+        command.tool === 'iptables-restore' && command.stdin !== undefined
+          ? { kind: 'ended', status: 2, stdout: '', stderr: 'iptables-restore: line 3 failed\n' }
+          : host.run(command),
+    };
+    const { err } = await callApply(failing, 'apply', ipvs);
+    expect(err).toMatch(
+      /"iptables-restore --noflush --wait 10" ended with status 2\niptables-restore: line 3 failed\nline 3: :KUBE-/,
+    );
+  });
+
+  test('says what is left where putting back fails too, and rollback does it later', async () => {
+    const { host, dump } = createFakeNode();
+    await callApply(host, 'apply', ipvs);
+    const there = dump();
+    let worked = false;
+    const failing: Host = {
+      ...host,
+      run: async (command) => {
+        if (command.args[0] !== '-R') return host.run(command);
+        if (worked) return { kind: 'ended', status: 1, stdout: '', stderr: 'no memory' };
+        worked = true;
+        return host.run(command);
+      },
+    };
+    const { status, err } = await callApply(failing, 'apply', other);
+    expect(status).toBe(4);
+    expect(err).toMatch(/NOT everything could be put back\. Left to do:\n {2}remove virtual server /);
+    expect((await callApply(host, 'rollback')).status).toBe(0);
+    expect(dump()).toBe(there);
+  });
+
+  test('refuses a node that is not fit, and goes on with --force', async () => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/77/comm', 'kube-proxy\n');
+    const { status, err } = await callApply(host, 'apply', ipvs);
+    expect(status).toBe(3);
+    expect(err).toMatch(/a kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
+    expect((await callApply(host, 'apply', ipvs, '--force')).status).toBe(0);
+  });
+});
+
+describe('a bundle that is not to be trusted', () => {
+  const spoil = (name: string, change: (folder: string) => void) => {
+    const folder = join(scratch, name);
+    cpSync(ipvs, folder, { recursive: true });
+    change(folder);
+    return folder;
+  };
+  const tamper = (folder: string) => {
+    const file = join(folder, 'ipvsadm.restore');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('-s rr', '-s sh'));
+  };
+  const sneak = async (folder: string, line: string) => {
+    const { createHash } = await import('node:crypto');
+    writeFileSync(join(folder, 'sysctl.conf'), line);
+    const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+    manifest.files['sysctl.conf'] = createHash('sha256').update(line).digest('hex');
+    writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest));
+  };
+
+  test.each(['apply', 'plan', 'verify', 'doctor'])('%s refuses it with status 2', async (command) => {
+    const { host, dump, files } = createFakeNode();
+    const [there, kept] = [dump(), JSON.stringify([...files])];
+    const { status, err } = await callApply(host, command, spoil(`tampered-${command}`, tamper));
+    expect(status).toBe(2);
+    expect(err).toMatch(/ipvsadm\.restore is not what was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s);
+    expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
+  });
+
+  test('nothing but the network can be set, whatever the checksums say', async () => {
+    const folder = spoil('sneaky', () => undefined);
+    await sneak(folder, 'kernel.core_pattern = |/tmp/evil\n');
+    const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
+    expect(status).toBe(2);
+    expect(err).toContain('kernel.core_pattern is no sysctl of the network');
+  });
+});
+
+describe('rollback', () => {
+  test('brings back what was there before the last apply; twice, what was rolled back', async () => {
+    const { host, dump } = createFakeNode();
+    await callApply(host, 'apply', ipvs);
+    const first = dump();
+    await callApply(host, 'apply', other);
+    const second = dump();
+    expect((await callApply(host, 'rollback')).status).toBe(0);
+    expect(dump()).toBe(first);
+    expect((await callApply(host, 'rollback')).status).toBe(0);
+    expect(dump()).toBe(second);
+  });
+
+  test('says so where there is nothing to go back to, as after a boot', async () => {
+    const { host, files } = createFakeNode();
+    expect((await callApply(host, 'rollback')).err).toMatch(/\[nothing-to-roll-back\]/);
+    await callApply(host, 'apply', ipvs);
+    files.set('/proc/sys/kernel/random/boot_id', 'another\n');
+    expect((await callApply(host, 'rollback')).status).toBe(3);
+  });
+});
+
+describe('confirm', () => {
+  test('keeps what was applied', async () => {
+    const { host, files } = createFakeNode();
+    const applying = callApply(host, 'apply', ipvs, '--confirm-timeout', '60s');
+    while (!files.has('/var/lib/kpc/awaiting.json')) await new Promise((resolve) => setImmediate(resolve));
+    expect((await callApply(host, 'confirm')).status).toBe(0);
+    expect((await applying).status).toBe(0);
+    expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
+  });
+
+  test('too late, finds everything put back', async () => {
+    const { host, dump } = createFakeNode();
+    const there = dump();
+    const { status, err } = await callApply(host, 'apply', ipvs, '--confirm-timeout', '60s');
+    expect([status, dump()]).toEqual([3, there]);
+    expect(err).toMatch(/nobody confirmed within 60 s \[not-confirmed\]/);
+    expect((await callApply(host, 'confirm')).err).toMatch(/\[nothing-to-confirm\]/);
+  });
+});
+
+describe('cleanup', () => {
+  test('leaves what others made, and a kube-proxy, unless --adopt says otherwise', async () => {
+    const { host, dump } = createFakeNode();
+    await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: '-A -t 100.64.9.1:80 -s rr\n' });
+    const theirs = dump();
+    await host.run({ tool: 'ipset', args: ['restore'], stdin: readFileSync(`${ipvs}/ipset.restore`, 'utf8') });
+    await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8') });
+    await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
+    const [, , count = ''] = /(-A (-t \S+))/.exec(readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8')) ?? [];
+    const excluded = `${count.slice(3, count.lastIndexOf(':'))}/32`;
+    expect((await callApply(host, 'cleanup', '--adopt', '--ipvs-exclude-cidrs', excluded)).status).toBe(0);
+    expect(dump()).toContain(`-A ${count} `);
+    expect(dump()).not.toContain('KUBE-');
+    expect(dump()).toContain('-A -t 100.64.9.1:80 -s rr');
+    await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `-D ${count}\n` });
+    expect(dump().replace(/^-A -t (?!100\.64).*\n/gm, '')).toBe(theirs);
+  });
+});
+
+describe('dump', () => {
+  test('writes a bundle that plan finds nothing to change for', async () => {
+    const { host } = createFakeNode();
+    await callApply(host, 'apply', ipvs);
+    const folder = join(scratch, 'dump');
+    expect((await callApply(host, 'dump', '-o', folder)).err).toMatch(
+      /^\d+ virtual servers, \d+ sets, \d+ chains and \d+ addresses, written to /,
+    );
+    const { status, out } = await callApply(host, 'plan', folder);
+    expect([status, out]).toEqual([0, 'nothing would change\n']);
+    expect(readFileSync(join(folder, 'ipvsadm.restore'), 'utf8')).toBe(readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8'));
+  });
+});
+
+describe('doctor', () => {
+  test('finds a fit node fit', async () => {
+    const { status, out } = await callApply(createFakeNode().host, 'doctor', ipvs);
+    expect(out).not.toMatch(/^error/m);
+    expect(status).toBe(0);
+  });
+
+  test('says what is missing and what to do about it', async () => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/modules', '');
+    files.set(
+      '/lib/modules/6.1.0/modules.dep',
+      'kernel/net/ip_vs_rr.ko.zst: kernel/net/ip_vs.ko.zst\nkernel/net/ip_vs.ko.zst:\n',
+    );
+    files.set('/lib/modules/6.1.0/modules.builtin', 'kernel/net/nf_conntrack.ko\n');
+    files.set('/proc/self/status', 'CapEff:\t0000000000000000\n');
+    const withoutIpset: Host = {
+      ...host,
+      run: async (command) =>
+        command.tool === 'ipset'
+          ? { kind: 'missing' }
+          : command.tool === 'ipvsadm'
+            ? { kind: 'ended', status: 0, stdout: 'ipvsadm v1.26 2008/5/15\n', stderr: '' }
+            : host.run(command),
+    };
+    const { status, out } = await callApply(withoutIpset, 'doctor', ipvs);
+    expect(status).toBe(1);
+    expect(out).toMatch(/error {3}may not change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
+    expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
+    expect(out).toMatch(
+      /error {3}ipvsadm is 1\.26, and 1\.\d+ is the least that will do\n {8}upgrade the package ipvsadm\n/,
+    );
+    expect(out).toMatch(/ok {6}ip_vs_rr can be loaded\n/);
+    expect(out).toMatch(/ok {6}nf_conntrack is built into the kernel\n/);
+    expect(out).toMatch(/error {3}xt_comment is missing/);
+  });
+
+  test('finds rules in the other variant of iptables', async () => {
+    const { host } = createFakeNode();
+    const stray: Host = {
+      ...host,
+      run: async (command) =>
+        command.tool === 'iptables-legacy-save'
+          ? { kind: 'ended', status: 0, stdout: '*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n', stderr: '' }
+          : command.tool === 'iptables'
+            ? { kind: 'ended', status: 0, stdout: 'iptables v1.8.9 (nf_tables)\n', stderr: '' }
+            : host.run(command),
+    };
+    expect((await callApply(stray, 'doctor')).out).toMatch(
+      /warning .*the legacy one holds 1 KUBE- chains too, which still match/,
+    );
+  });
+});
+
+test.each([
+  [['apply'], /missing required argument/],
+  [['apply', ipvs, '--drain-timeout', 'soon'], /Write a duration like 30s/],
+  [['apply', ipvs, '--ipvs-exclude-cidrs', '10.0.0.0'], /is no CIDR/],
+  [['frobnicate'], /unknown command/],
+])('%j is a usage error', async (args, message) => {
+  const { status, err } = await callApply(createFakeNode().host, ...args);
+  expect(status).toBe(2);
+  expect(err).toMatch(message);
+});
