@@ -51,6 +51,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
       Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0),
     ),
     assigned: [],
+    dumped: true,
   };
 }
 

@@ -23,6 +23,8 @@ export interface BundleContent {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
+  /** Set where the state was read from a node, not compiled. */
+  readonly dumped?: true | undefined;
   readonly kpcVersion: string;
 }
 
@@ -90,6 +92,7 @@ function makeManifest(content: BundleContent, files: ReadonlyMap<BundleFileName,
     kpcVersion: content.kpcVersion,
     kubeProxyVersion,
     mode: settings.mode,
+    dumped: content.dumped,
     node: {
       name: node.name,
       zone: node.zone,

@@ -27,6 +27,8 @@ export interface Manifest {
   /** The kube-proxy whose state this is: "v1.36.3". */
   readonly kubeProxyVersion: string;
   readonly mode: ProxySettings['mode'];
+  /** Only where the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
+  readonly dumped?: true | undefined;
   /** Name '' where no node was given. */
   readonly node: {
     readonly name: string;

@@ -12,6 +12,7 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
@@ -62,6 +63,7 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     };
   }
   const { manifest, state, cluster } = result.bundle;
+  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
   const node = readNode(manifest);
   const { settings, families } = manifest;
   const side: Side = {
@@ -76,6 +78,21 @@ async function readBundleSide(path: string): Promise<StoredSide> {
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
   const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}`;
   return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
+}
+
+/**
+ * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its sysctls are those that kube-proxy may set,
+ * whether it did or not, and its modules those that happen to be loaded: neither is to be compared.
+ */
+function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
+  const coverage = { ...coverAll(manifest.families), sysctls: false, modules: false };
+  const side: Side = { kind: 'dump', name: path, state, labels: undefined, coverage, services: undefined };
+  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${manifest.families.join(' and ')}`];
+  return {
+    kind: 'dump',
+    dump: { state, coverage, files: [], unread: [] },
+    reading: { side, diagnostics: [], files: noFiles, notes },
+  };
 }
 
 /** The node that a bundle was compiled for. */
