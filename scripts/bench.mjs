@@ -1,0 +1,304 @@
+// Measures kpc, prints the figures, and writes them to docs/performance.md with plots.
+//
+//   npm run bench              everything: about ten minutes
+//   npm run bench -- --quick   smaller inputs, in under a minute; writes nothing
+//
+// Machines differ and are busy, so what counts are ratios, each against something that runs in turn with kpc: kube-proxy's
+// own code on the same files where the environment variable KPC_ORACLE names a program that runs it
+// (PROGRAM -case FOLDER -bench), else Node itself reading the same data.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { compare, describeMachine, fitExponent, measure, runOnce } from './bench/measure.mjs';
+import { plotLines } from './bench/plot.mjs';
+import { writeFleet } from './make-fleet.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const kpc = join(root, 'dist', 'kpc.js');
+const oracle = process.env.KPC_ORACLE || undefined;
+const quick = process.argv.includes('--quick');
+
+const plan = quick
+  ? { runs: 2, services: 1000, sizes: [500, 1000, 2000], fleet: { services: 200, nodes: 100, localNodes: 40 } }
+  : {
+      runs: 5,
+      services: 10_000,
+      sizes: [1000, 2000, 5000, 10_000, 20_000, 50_000],
+      fleet: { services: 2000, nodes: 5000, localNodes: 2000 },
+    };
+const endpoints = 10;
+const nodeName = 'node-0';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+
+/** Writes the cluster of that many Services once, in YAML and in JSON, and gives the folder. */
+const made = new Map();
+async function makeCase(services) {
+  const known = made.get(services);
+  if (known) return known;
+  const folder = join(scratch, `case-${services}`);
+  await writeFleet(folder, { services, endpoints, nodes: 10 });
+  await writeFleet(folder, { services, endpoints, nodes: 10, json: true });
+  // The names of files that kube-proxy's side of the comparison reads.
+  writeFileSync(join(folder, 'cluster.yaml'), readFileSync(join(folder, 'services.yaml')));
+  writeFileSync(join(folder, 'node.yaml'), readFileSync(join(folder, 'nodes.yaml'), 'utf8').split('---\n')[0]);
+  writeFileSync(join(folder, 'ip-addr.json'), JSON.stringify([hostLink]));
+  writeConfig(folder, 'ipvs');
+  made.set(services, folder);
+  return folder;
+}
+
+const hostLink = {
+  ifindex: 2,
+  ifname: 'eth0',
+  addr_info: [{ family: 'inet', local: '192.168.0.10', prefixlen: 24, scope: 'global' }],
+};
+
+function writeConfig(folder, mode) {
+  writeFileSync(
+    join(folder, 'config.yaml'),
+    `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ${mode}\nhostnameOverride: ${nodeName}\n`,
+  );
+}
+
+function compile(folder, { file = 'cluster.yaml', mode = 'ipvs', out = ['-o', join(scratch, `out-${mode}`)] } = {}) {
+  const inputs = ['-f', join(folder, file), '-f', join(folder, 'node.yaml')];
+  const node = ['--node', nodeName, '--proxy-mode', mode, '--host-addresses', join(folder, 'ip-addr.json')];
+  return { argv: [process.execPath, kpc, 'compile', ...inputs, ...node, ...out] };
+}
+
+/** What a compilation is measured against, and what to call it. */
+function reference(folder) {
+  if (oracle) return { name: "kube-proxy's code", command: { argv: [oracle, '-case', folder, '-bench'] } };
+  const script = `JSON.parse(require('fs').readFileSync(${JSON.stringify(join(folder, 'services.json'))}, 'utf8'))`;
+  return { name: 'JSON.parse of the same data', command: { argv: [process.execPath, '-e', script] } };
+}
+
+async function benchCompile() {
+  const folder = await makeCase(plan.services);
+  const results = [];
+  for (const [name, file, mode] of [
+    ['YAML to a bundle, IPVS', 'cluster.yaml', 'ipvs'],
+    ['JSON to a bundle, IPVS', 'services.json', 'ipvs'],
+    ['YAML to a bundle, iptables', 'cluster.yaml', 'iptables'],
+    ['JSON to a bundle, iptables', 'services.json', 'iptables'],
+  ]) {
+    writeConfig(folder, mode);
+    const result = compare(compile(folder, { file, mode }), reference(folder).command, plan.runs);
+    const megabytes = statSync(join(folder, file)).size / 1e6;
+    results.push({ name: `${name} (${megabytes.toFixed(1)} MB)`, ...result });
+  }
+  writeConfig(folder, 'ipvs');
+  return results;
+}
+
+async function benchStart() {
+  const folder = await makeCase(10);
+  const nothing = { argv: [process.execPath, '-e', '0'] };
+  const runs = plan.runs * 4;
+  return [
+    { name: 'kpc --version', ...compare({ argv: [process.execPath, kpc, '--version'] }, nothing, runs) },
+    { name: 'kpc compile of 10 Services', ...compare(compile(folder), nothing, runs) },
+  ];
+}
+
+/** Figures for each size, the kube-proxy of the same size where it can be asked, and the exponents of growth. */
+async function benchGrowth() {
+  const runs = quick ? 1 : 3;
+  const empty = measure(compile(await makeCase(1)), 3);
+  const series = [];
+  for (const [name, file, mode] of [
+    ['kpc, YAML, IPVS', 'cluster.yaml', 'ipvs'],
+    ['kpc, JSON, IPVS', 'services.json', 'ipvs'],
+    ['kpc, YAML, iptables', 'cluster.yaml', 'iptables'],
+  ]) {
+    const rows = [];
+    for (const services of plan.sizes) {
+      rows.push({ services, ...measure(compile(await makeCase(services), { file, mode }), runs) });
+    }
+    // The time to start is the same for all sizes, and would make growth look smaller than it is.
+    const exponent = fitExponent(
+      rows.map(({ services, cpu, wall }) => [services, (cpu ?? wall) - (empty.cpu ?? empty.wall)]),
+    );
+    series.push({ name, rows, exponent });
+  }
+  if (!oracle) return series;
+  const rows = [];
+  for (const services of plan.sizes) {
+    rows.push({ services, ...measure(reference(await makeCase(services)).command, runs) });
+  }
+  return [
+    ...series,
+    {
+      name: "kube-proxy's code, IPVS",
+      rows,
+      exponent: fitExponent(rows.map((row) => [row.services, row.cpu ?? row.wall])),
+    },
+  ];
+}
+
+/** Other things to do with a compiled cluster. */
+async function benchOthers() {
+  const folder = await makeCase(plan.services);
+  const before = join(scratch, 'before');
+  const after = join(scratch, 'after');
+  const changed = join(scratch, 'changed.yaml');
+  const text = readFileSync(join(folder, 'cluster.yaml'), 'utf8');
+  writeFileSync(changed, text.replace('- 10.0.0.2\n', '- 10.200.0.2\n'));
+  runOnce(compile(folder, { out: ['-o', before] }));
+  runOnce(compile(folder, { file: '../changed.yaml', out: ['-o', after] }));
+  const node = process.execPath;
+  return [
+    {
+      name: 'compile, ipvsadm.restore alone to stdout',
+      ...measure(compile(folder, { out: ['--print', 'ipvsadm'] }), plan.runs),
+    },
+    { name: 'compile --check, nothing changed', ...measure(compile(folder, { out: ['--check', before] }), plan.runs) },
+    {
+      name: 'diff of two bundles, one endpoint changed',
+      ...measure({ argv: [node, kpc, 'diff', before, after], ok: [1] }, plan.runs),
+    },
+  ];
+}
+
+async function benchFleet() {
+  const { services, nodes, localNodes } = plan.fleet;
+  const folder = join(scratch, 'fleet');
+  await writeFleet(folder, { services, endpoints, nodes, localNodes });
+  const out = join(scratch, 'fleet-out');
+  const argv = [process.execPath, kpc, 'compile', '-f', folder, '--all-nodes', '-o', out];
+  // Without a warm-up, for the second run finds everything done.
+  const first = runOnce({ argv });
+  const second = runOnce({ argv });
+  return [
+    { name: `${count(nodes)} nodes × ${count(services)} Services × ${endpoints} endpoints, from nothing`, ...first },
+    { name: 'the same again, nothing changed', ...second },
+  ];
+}
+
+function count(number) {
+  return number.toLocaleString('en');
+}
+
+/** Figures of one run in words, for the columns time, CPU and memory. */
+function figures({ wall, cpu, peak }) {
+  return [
+    `${seconds(wall)}`,
+    cpu === undefined ? '' : seconds(cpu),
+    peak === undefined ? '' : `${Math.round(peak)} MiB`,
+  ];
+}
+
+function seconds(number) {
+  return number < 1 ? `${Math.round(number * 1000)} ms` : `${number.toFixed(number < 10 ? 2 : 0)} s`;
+}
+
+function table(header, rows) {
+  const align = header.map((_, i) => (i === 0 ? '---' : '--:'));
+  return [header, align, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+async function main() {
+  const parts = [];
+  const say = (part) => {
+    parts.push(part);
+    console.log(`${part}\n`);
+  };
+  const folder = await makeCase(plan.services);
+  const { name: against } = reference(folder);
+  say(`Measured on: ${describeMachine()}. Medians; time is wall time, CPU that of all threads.`);
+  if (!oracle) say("KPC_ORACLE names no program that runs kube-proxy's code, so the comparison is with JSON.parse.");
+
+  const compiled = await benchCompile();
+  say(`${count(plan.services)} Services with ${endpoints} endpoints each, against ${against}, in turn:`);
+  say(
+    table(
+      ['', 'time', 'CPU', 'peak memory', `time of ${against}`, 'ratio', 'ratio of CPU'],
+      compiled.map(({ name, own, other, ratio }) => [name, ...figures(own), seconds(other.wall), ...ratios(ratio)]),
+    ),
+  );
+
+  say('Starting, against `node -e 0`, in turn:');
+  say(
+    table(
+      ['', 'time', 'CPU', 'peak memory', 'time of node -e 0', 'ratio', 'ratio of CPU'],
+      (await benchStart()).map(({ name, own, other, ratio }) => [
+        name,
+        ...figures(own),
+        seconds(other.wall),
+        ...ratios(ratio),
+      ]),
+    ),
+  );
+
+  const growth = await benchGrowth();
+  say(
+    `CPU time and peak memory by number of Services, ${endpoints} endpoints each; time grows as Services to the power of e:`,
+  );
+  say(
+    table(
+      ['', ...plan.sizes.map(count), 'e'],
+      growth.map(({ name, rows, exponent }) => [name, ...rows.map(cell), exponent.toFixed(2)]),
+    ),
+  );
+
+  say(`Other work on ${count(plan.services)} Services:`);
+  say(
+    table(
+      ['', 'time', 'CPU', 'peak memory'],
+      (await benchOthers()).map(({ name, ...own }) => [name, ...figures(own)]),
+    ),
+  );
+
+  say('A fleet in one process:');
+  say(
+    table(
+      ['', 'time', 'CPU', 'peak memory'],
+      (await benchFleet()).map(({ name, ...own }) => [name, ...figures(own)]),
+    ),
+  );
+  if (!quick) writeDocs(parts.join('\n\n'), growth);
+}
+
+function ratios({ wall, cpu }) {
+  return [wall.toFixed(2), Number.isNaN(cpu) ? '' : cpu.toFixed(2)];
+}
+
+function cell({ wall, cpu, peak }) {
+  return `${seconds(cpu ?? wall)}${peak === undefined ? '' : `, ${Math.round(peak)} MiB`}`;
+}
+
+const begin = '<!-- figures: written by npm run bench -->';
+const end = '<!-- end of figures -->';
+
+/** Puts the figures between the marks of docs/performance.md, and draws the plots. */
+function writeDocs(text, growth) {
+  const docs = join(root, 'docs');
+  mkdirSync(docs, { recursive: true });
+  const page = readFileSync(join(docs, 'performance.md'), 'utf8');
+  const [before, rest] = page.split(begin);
+  const after = rest?.split(end)[1];
+  if (after === undefined) throw new Error(`docs/performance.md lacks the lines ${begin} and ${end}`);
+  writeFileSync(join(docs, 'performance.md'), `${before}${begin}\n\n${text}\n\n${end}${after}`);
+  const lines = (value) =>
+    growth.map(({ name, rows }) => ({ name, points: rows.map((row) => [row.services, value(row)]) }));
+  const time = plotLines({
+    title: 'CPU time to compile one node, 10 endpoints a Service',
+    xTitle: 'Services',
+    yTitle: 'seconds',
+    series: lines(({ cpu, wall }) => cpu ?? wall),
+  });
+  writeFileSync(join(docs, 'performance-time.svg'), time);
+  if (growth.some(({ rows }) => rows.some(({ peak }) => peak === undefined))) return;
+  const memory = plotLines({
+    title: 'Peak memory to compile one node, 10 endpoints a Service',
+    xTitle: 'Services',
+    yTitle: 'MiB',
+    series: lines(({ peak }) => peak),
+  });
+  writeFileSync(join(docs, 'performance-memory.svg'), memory);
+}
+
+await main();

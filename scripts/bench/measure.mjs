@@ -1,0 +1,76 @@
+// Times programs as whole processes, from outside.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpus, release, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-measure-'));
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+
+/** GNU time tells what the kernel counted for a process: without it there is wall time only. */
+const hasTime = spawnSync('time', ['-f', '%e', 'true']).status === 0;
+
+/** Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined where nothing tells them. */
+export function runOnce({ argv, ok = [0] }) {
+  const report = join(scratch, 'report');
+  const [program, ...args] = hasTime ? ['time', '-o', report, '-f', '%U %S %M', ...argv] : argv;
+  const start = process.hrtime.bigint();
+  const { status, stderr, error } = spawnSync(program, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    maxBuffer: 1 << 28,
+    encoding: 'utf8',
+  });
+  const wall = Number(process.hrtime.bigint() - start) / 1e9;
+  if (error) throw error;
+  if (!ok.includes(status)) throw new Error(`${argv.join(' ')} ended with ${status}: ${stderr.slice(-2000)}`);
+  if (!hasTime) return { wall };
+  const [user, system, kilobytes] = readFileSync(report, 'utf8').trim().split('\n').at(-1).split(' ').map(Number);
+  return { wall, cpu: user + system, peak: kilobytes / 1024 };
+}
+
+/** Runs a command after a warm-up: the median of each figure. */
+export function measure(command, runs) {
+  runOnce(command);
+  return medians(Array.from({ length: runs }, () => runOnce(command)));
+}
+
+/**
+ * Runs two commands in turn, after a warm-up of each: the medians of both, and the medians of the ratios pair by pair,
+ * which hold also where the machine is busy with other things.
+ */
+export function compare(command, other, runs) {
+  runOnce(command);
+  runOnce(other);
+  const pairs = Array.from({ length: runs }, () => [runOnce(command), runOnce(other)]);
+  return {
+    own: medians(pairs.map(([own]) => own)),
+    other: medians(pairs.map(([, theirs]) => theirs)),
+    ratio: medians(pairs.map(([own, theirs]) => ({ wall: own.wall / theirs.wall, cpu: own.cpu / theirs.cpu }))),
+  };
+}
+
+function medians(results) {
+  return Object.fromEntries(Object.keys(results[0]).map((key) => [key, median(results.map((result) => result[key]))]));
+}
+
+function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** The exponent e of the y = c * x^e that is nearest to the points, on logarithmic axes. */
+export function fitExponent(points) {
+  const logs = points.map(([x, y]) => [Math.log(x), Math.log(y)]);
+  const mean = (index) => logs.reduce((sum, log) => sum + log[index], 0) / logs.length;
+  const [meanX, meanY] = [mean(0), mean(1)];
+  const slope = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  return slope / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+}
+
+/** One line on what the figures were measured on. */
+export function describeMachine() {
+  const [first] = cpus();
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `${cpus().length} CPUs (${first?.model.trim() ?? 'unknown'}), ${memory} GiB, Linux ${release()}, Node ${process.versions.node}`;
+}
