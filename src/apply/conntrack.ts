@@ -78,7 +78,7 @@ function deleteFlow(family: Family, flow: UdpFlow): Command {
 }
 
 /** Lines like "udp 17 25 src=A dst=B sport=1 dport=2 [UNREPLIED] src=C dst=D sport=3 dport=4 mark=0 use=1". */
-export function parseFlows(listing: string): readonly UdpFlow[] {
+function parseFlows(listing: string): readonly UdpFlow[] {
   const flows: UdpFlow[] = [];
   for (const line of listing.split('\n')) {
     const tuples = [...line.matchAll(/src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)/g)];

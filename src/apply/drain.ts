@@ -34,11 +34,12 @@ export function planDrain(
   const since = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server.since]));
   const draining: DrainingServer[] = [];
   const virtualServers = wanted.map((server): VirtualServer => {
-    if (server.protocol !== 'TCP') return server;
     const key = virtualServerKey(server);
+    const old = present.get(key);
+    if (server.protocol !== 'TCP' || !old || haveSamePlaces(old, server)) return server;
     const staying = new Set(server.realServers.map(realServerKey));
     const leaving: RealServer[] = [];
-    for (const real of present.get(key)?.realServers ?? []) {
+    for (const real of old.realServers) {
       const realKey = realServerKey(real);
       if (staying.has(realKey)) continue;
       const place = placeKey(key, realKey);
@@ -53,4 +54,15 @@ export function planDrain(
     return { ...server, realServers: [...server.realServers, ...leaving].sort(compareRealServers) };
   });
   return { virtualServers, draining };
+}
+
+/** Nearly all virtual servers keep their real servers, which both lists have in the same order. */
+function haveSamePlaces(a: VirtualServer, b: VirtualServer): boolean {
+  return (
+    a.realServers.length === b.realServers.length &&
+    a.realServers.every((real, i) => {
+      const other = b.realServers[i];
+      return other !== undefined && real.address === other.address && real.port === other.port;
+    })
+  );
 }

@@ -117,7 +117,7 @@ function respond(response: ServerResponse, answer: HealthAnswer, healthy: boolea
 }
 
 /** The body, byte for byte as kube-proxy writes it. */
-export function formatHealthAnswer(answer: HealthAnswer, healthy: boolean): string {
+function formatHealthAnswer(answer: HealthAnswer, healthy: boolean): string {
   const { namespace, name, localEndpoints } = answer;
   return JSON.stringify(
     { service: { namespace, name }, localEndpoints, serviceProxyHealthy: healthy },

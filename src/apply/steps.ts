@@ -26,28 +26,41 @@ type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
 /**
  * A plan in the order in which it is carried out. New things come before what uses them: modules, sysctls, sets, rules
  * (the masquerade rules stand before anything can be routed), virtual servers, addresses. What goes takes the other
- * way. Rules change in one piece with what is new; where there are to be none at all, they go after the virtual
- * servers.
+ * way. Rules change in one piece, old and new at once: see placeRules.
  */
 export function listSteps(plan: Plan): readonly Step[] {
   const { additions, removals } = splitDelta(plan.delta);
   const rules = [...restoreTables(plan.delta, 'ipv4'), ...restoreTables(plan.delta, 'ipv6')];
-  const rulesGo = Object.values(plan.state.iptables).every((tables) =>
-    Object.values(tables).every((chains) => chains.size === 0),
-  );
+  const place = placeRules(plan);
   return [
     ...(plan.modules.length > 0 ? [{ kind: 'load-modules' as const, modules: plan.modules }] : []),
     ...plan.settings.map((change): Step => ({ kind: 'change-setting', change })),
     ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts' as const, change: additions.ipvsTimeouts }] : []),
     ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
-    ...(rulesGo ? [] : rules),
+    ...(place === 'before IPVS' ? rules : []),
     ...restore('ipvsadm', 'add', formatVirtualServersDelta(additions.virtualServers)),
     ...restore('ip', 'add', formatLinksDelta(additions.links)),
+    ...(place === 'between' ? rules : []),
     ...restore('ip', 'remove', formatLinksDelta(removals.links)),
     ...restore('ipvsadm', 'remove', formatVirtualServersDelta(removals.virtualServers)),
-    ...(rulesGo ? rules : []),
+    ...(place === 'after IPVS' ? rules : []),
     ...restore('ipset', 'remove', formatSetsDelta(removals.sets)),
   ];
+}
+
+/**
+ * Where there are to be no rules at all, they go after the virtual servers. Where iptables mode gives way to IPVS, its
+ * rules serve until the virtual servers are there: they see a packet before IPVS does, so nothing is served twice.
+ */
+function placeRules({ state, delta }: Plan): 'before IPVS' | 'between' | 'after IPVS' {
+  const chains = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  if (chains.every((table) => table.size === 0)) return 'after IPVS';
+  const leavesIptables = Object.values(delta.iptables).some((tables) =>
+    tables.some(({ changes }) =>
+      changes.some((change) => change.kind === 'delete-chain' && change.chain.name.startsWith('KUBE-SVC-')),
+    ),
+  );
+  return leavesIptables && state.virtualServers.length > 0 ? 'between' : 'before IPVS';
 }
 
 const tableTools: { readonly [F in Family]: RestoreTool } = { ipv4: 'iptables', ipv6: 'ip6tables' };

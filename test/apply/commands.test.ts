@@ -97,6 +97,21 @@ describe('apply', () => {
     expect(changes()).toEqual(['ip', 'ipvsadm', 'iptables-restore', 'ip6tables-restore', 'ipset']);
   });
 
+  test('from one mode to the other, somebody always serves: the old rules go when what comes after them is there', async () => {
+    const { host, commands } = createFakeNode();
+    const changes = () =>
+      commands
+        .splice(0)
+        .filter(({ stdin }) => stdin !== undefined)
+        .map(({ tool }) => tool);
+    await callApply(host, 'apply', iptables);
+    changes();
+    await callApply(host, 'apply', ipvs);
+    expect(changes()).toEqual(['ipset', 'ipvsadm', 'ip', 'iptables-restore', 'ip6tables-restore']);
+    await callApply(host, 'apply', iptables);
+    expect(changes()).toEqual(['iptables-restore', 'ip6tables-restore', 'ip', 'ipvsadm', 'ipset']);
+  });
+
   test('--dry-run prints what each tool would read, and changes nothing', async () => {
     const { host, dump, files } = createFakeNode();
     const [there, kept] = [dump(), JSON.stringify([...files])];
