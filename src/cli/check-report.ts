@@ -66,16 +66,15 @@ export function checkToText({ comparison, problems }: CheckReport): string {
 
 /** The comparison and what was said of the input, for programs. */
 export function checkToJson(report: CheckReport, diagnostics: readonly Diagnostic[]): string {
-  const { folder, files, comparison, problems } = report;
-  const result = {
-    folder,
-    same: files.length === 0,
-    files,
-    problems,
-    ...(comparison ? { diff: toJson(comparison.from, comparison.to, comparison.diff) } : {}),
-    diagnostics: diagnosticsToJson(diagnostics),
-  };
+  const { folder, files } = report;
+  const same = files.length === 0;
+  const result = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
   return `${JSON.stringify(result, undefined, 2)}\n`;
+}
+
+/** What differs, as an object to be written as JSON. */
+export function comparisonToJson({ files, comparison, problems }: CheckReport): object {
+  return { files, problems, ...(comparison ? { diff: toJson(comparison.from, comparison.to, comparison.diff) } : {}) };
 }
 
 /** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */
@@ -106,7 +105,8 @@ function advice(folder: string): string {
   return `If this is meant, write ${folder} again with kpc compile -o ${folder}`;
 }
 
-function annotation(
+/** One workflow command. */
+export function annotation(
   level: 'error' | 'warning' | 'notice',
   title: string,
   text: string,
@@ -164,24 +164,38 @@ function limit(lines: readonly string[]): readonly string[] {
 
 /** A JUnit report: a test case for each Service port that is compiled, and for each thing that differs. */
 export function checkToJunit(report: CheckReport): string {
-  const failures = findFailures(report);
-  const failed = new Map(failures.map((failure) => [failure.label ?? failure.title, failure]));
-  const cases = new Map(report.compiled.map(({ label, place }) => [label, place]));
-  for (const [name, { place }] of failed) cases.set(name, place);
-  const lines = [...cases].map(([name, place]) => testCase(name, place, failed.get(name)));
-  const attributes = `name=${quoteXml(`kpc compile --check ${report.folder}`)} tests="${cases.size}" failures="${failed.size}"`;
+  const failed = new Map(findFailures(report).map((failure) => [failure.label ?? failure.title, failure]));
+  const places = new Map(report.compiled.map(({ label, place }) => [label, place]));
+  for (const [name, { place }] of failed) places.set(name, place);
+  return formatTestSuite(
+    `kpc compile --check ${report.folder}`,
+    [...places].map(([name, place]) => ({ name, place, failure: failed.get(name) })),
+  );
+}
+
+/** One test case of a JUnit report. */
+export interface TestCase {
+  readonly name: string;
+  readonly place: Location | undefined;
+  readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
+}
+
+/** A JUnit report with one suite. */
+export function formatTestSuite(name: string, cases: readonly TestCase[]): string {
+  const failures = cases.filter(({ failure }) => failure !== undefined).length;
+  const attributes = `name=${quoteXml(name)} tests="${cases.length}" failures="${failures}"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${attributes}>`,
     `  <testsuite ${attributes}>`,
-    ...lines,
+    ...cases.map(formatTestCase),
     '  </testsuite>',
     '</testsuites>',
     '',
   ].join('\n');
 }
 
-function testCase(name: string, place: Location | undefined, failure: Failure | undefined): string {
+function formatTestCase({ name, place, failure }: TestCase): string {
   const at = place ? ` file=${quoteXml(place.file)} line="${place.line}"` : '';
   const open = `    <testcase classname="kpc" name=${quoteXml(name)}${at}`;
   if (!failure) return `${open}/>`;

@@ -5,6 +5,8 @@ import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkBundle } from './check-bundle.ts';
+import type { OutputFormat } from './check-format.ts';
+import { outputFormats } from './check-format.ts';
 import type { Prepared } from './compile-inputs.ts';
 import { chooseNodeName, compileNode } from './compile-inputs.ts';
 import type { PrintName } from './compile-output.ts';
@@ -25,11 +27,8 @@ interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses
   readonly out?: string;
   readonly print?: PrintName;
   readonly check?: string;
-  readonly output: (typeof outputs)[number];
+  readonly output: OutputFormat;
 }
-
-/** For people, for programs, and the two that tell a CI what --check found. */
-const outputs = ['text', 'json', 'github', 'junit'] as const;
 
 export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
@@ -51,7 +50,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 where it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
-        .choices(outputs)
+        .choices(outputFormats)
         .default('text'),
     )
     .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
@@ -84,7 +83,10 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
   const fleet = chooseFleet(options, prepared);
   const diagnostics = [...fleet.diagnostics, ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (diagnostics.some(({ severity }) => severity === 'error')) return exitStatus.badInput;
+  if (diagnostics.some(({ severity }) => severity === 'error')) {
+    await reportFailure(options, diagnostics, terminal);
+    return exitStatus.badInput;
+  }
   const run = { prepared, fleet, options, terminal };
   return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
 }

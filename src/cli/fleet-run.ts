@@ -1,9 +1,13 @@
+import { join } from 'node:path';
 import { BundleMemo } from '../bundle/bundle-memo.ts';
-import type { Bundle } from '../bundle/make-bundle.ts';
+import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
 import type { NodeDifference } from '../fleet/fleet-folder.ts';
 import { FleetFolder } from '../fleet/fleet-folder.ts';
 import { isInShard } from '../fleet/shard.ts';
+import type { NodeChange } from './check-fleet-report.ts';
+import type { OutputFormat } from './check-format.ts';
+import type { CheckReport } from './check-report.ts';
 import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
 import { compileNode, NodeMemo } from './compile-inputs.ts';
 import type { ExitStatus } from './exit-status.ts';
@@ -17,7 +21,7 @@ import type { Terminal } from './terminal.ts';
 export interface FleetRun {
   readonly prepared: Prepared;
   readonly fleet: Fleet;
-  readonly options: FleetOptions & { readonly ipFamily: IpFamilyChoice };
+  readonly options: FleetOptions & { readonly ipFamily: IpFamilyChoice; readonly output: OutputFormat };
   readonly terminal: Terminal;
 }
 
@@ -45,51 +49,63 @@ export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatu
   return exitStatus.ok;
 }
 
-/** Prints which nodes' folders differ from what the input makes of them, a line for each. */
+/** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+  const { reportCheck } = await import('./check-report.ts');
+  const { formatFleetCheck } = await import('./check-fleet-report.ts');
   const folder = new FleetFolder(path);
-  const lines: string[] = [];
+  const changed: NodeChange[] = [];
+  let example: CheckReport | undefined;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const [node, bundle] of compileFleet(run)) {
+  for (const [node, bundle, content] of compileFleet(run)) {
     const difference = await folder.compare(node, bundle);
     if (difference.kind === 'unreadable') {
       await progress.end();
       await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
       return exitStatus.badInput;
     }
-    lines.push(...describeDifference(node, difference));
+    const what = describeDifference(difference);
+    if (what !== undefined) changed.push({ node, what });
+    // The Services are the same on every node: one that differs tells what becomes of them.
+    if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
+      example = await reportCheck(join(path, node), difference.files, content);
+    }
     await progress.step();
   }
   await progress.end();
-  const changed = lines.length;
-  for (const node of await findStale(folder, run)) lines.push(`${node}: no such node any more`);
-  const total = run.fleet.nodes.length;
-  if (changed > 0) lines.push(`${changed} of ${total} ${total === 1 ? 'node changes' : 'nodes change'}`);
-  if (lines.length === 0) return exitStatus.ok;
-  await run.terminal.out(`${lines.join('\n')}\n`);
+  const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
+  const report = { folder: path, nodes: run.fleet.nodes, changed, stale, example };
+  await run.terminal.out(formatFleetCheck(report, run.options.output));
+  if (changed.length + stale.length === 0) return exitStatus.ok;
   await run.terminal.err(`${path} is not what the input makes: write it again with --out ${path}\n`);
   return exitStatus.differs;
 }
 
-function* compileFleet({ prepared, fleet, options }: FleetRun): Generator<readonly [node: string, bundle: Bundle]> {
+function* compileFleet({
+  prepared,
+  fleet,
+  options,
+}: FleetRun): Generator<readonly [node: string, bundle: Bundle, content: BundleContent]> {
   const nodeMemo = new NodeMemo();
   const bundleMemo = new BundleMemo();
   for (const nodeName of fleet.nodes) {
     const request = { nodeName, hostAddresses: fleet.hostAddresses.get(nodeName), ipFamily: options.ipFamily };
-    yield [nodeName, makeBundle(compileNode(prepared, request, nodeMemo), bundleMemo)];
+    const content = compileNode(prepared, request, nodeMemo);
+    yield [nodeName, makeBundle(content, bundleMemo), content];
   }
 }
 
-function describeDifference(node: string, difference: NodeDifference): readonly string[] {
+/** How a node's folder differs; undefined where it does not. */
+function describeDifference(difference: NodeDifference): string | undefined {
   switch (difference.kind) {
     case 'same':
-      return [];
+      return undefined;
     case 'missing':
-      return [`${node}: new`];
+      return 'new';
     case 'differs':
-      return [`${node}: ${difference.files.join(', ')}`];
+      return difference.files.join(', ');
     case 'unreadable':
-      return [`${node}: ${difference.reason}`];
+      return difference.reason;
   }
 }
 

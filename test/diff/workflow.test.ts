@@ -24,7 +24,8 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 test('a pull request that leaves the golden bundle behind: marks, a report, and words', async () => {
   const repository = await makeRepository('stale');
-  await commit(repository, 'after', false);
+  writeManifests(repository, 'after');
+  await commit(repository, 'after');
   const { runs, files } = await runWorkflow(repository, 'stale');
   expect(runs.map(({ status }) => status)).toEqual([1, 0, 0]);
   expect(runs[0]?.stdout).toBe(
@@ -41,7 +42,9 @@ test('a pull request that leaves the golden bundle behind: marks, a report, and 
 
 test('a pull request with its golden bundle: no mark, and the words all the same', async () => {
   const repository = await makeRepository('fresh');
-  await commit(repository, 'after', true);
+  writeManifests(repository, 'after');
+  await writeGolden(repository);
+  await commit(repository, 'after');
   const { runs, files } = await runWorkflow(repository, 'fresh');
   expect(runs.map(({ status, stdout }) => ({ status, stdout }))).toEqual([
     { status: 0, stdout: '' },
@@ -56,12 +59,14 @@ async function makeRepository(name: string): Promise<string> {
   mkdirSync(join(repository, 'tools'), { recursive: true });
   cpSync(kpcProgram, join(repository, 'tools/kpc.js'));
   await git(repository, 'init', '--quiet');
-  await commit(repository, 'before', true);
+  writeManifests(repository, 'before');
+  await writeGolden(repository);
+  await commit(repository, 'before');
   await git(repository, 'update-ref', 'refs/remotes/origin/main', 'HEAD');
   return repository;
 }
 
-async function commit(repository: string, side: string, withGolden: boolean): Promise<void> {
+function writeManifests(repository: string, side: string): void {
   for (const folder of ['services', 'cluster']) mkdirSync(join(repository, folder), { recursive: true });
   const copy = (from: string, to: string) => {
     const text = readFileSync(join(cases, side, from), 'utf8');
@@ -69,12 +74,16 @@ async function commit(repository: string, side: string, withGolden: boolean): Pr
   };
   copy('store.yaml', 'services/store.yaml');
   copy('node.yaml', 'cluster/node.yaml');
-  if (withGolden) {
-    const run = await runStep(`node tools/kpc.js compile $INPUT -o "$GOLDEN"`, repository, {});
-    expect(run.status, run.stderr).toBe(0);
-  }
+}
+
+async function writeGolden(repository: string): Promise<void> {
+  const run = await runStep(`node tools/kpc.js compile $INPUT -o "$GOLDEN"`, repository, {});
+  expect(run.status, run.stderr).toBe(0);
+}
+
+async function commit(repository: string, message: string): Promise<void> {
   await git(repository, 'add', '.');
-  await git(repository, '-c', 'user.name=kpc', '-c', 'user.email=kpc@example.com', 'commit', '--quiet', '-m', side);
+  await git(repository, '-c', 'user.name=kpc', '-c', 'user.email=kpc@example.com', 'commit', '--quiet', '-m', message);
 }
 
 async function git(repository: string, ...args: readonly string[]): Promise<void> {
