@@ -1,5 +1,5 @@
 #!/bin/bash
-# in-kernel.sh [--megabytes N] COMMAND ARGUMENT...
+# in-kernel.sh [--megabytes N] [--own] COMMAND ARGUMENT...
 #
 # Runs COMMAND as root in a network of its own, in a kernel that has IPVS, and exits with its status.
 #
@@ -7,6 +7,8 @@
 # have none, and load no modules) it is Debian's User Mode Linux kernel over this machine's own files: an ordinary
 # process that boots in about three seconds. Files that COMMAND writes stay, but for /run, which is empty and its own;
 # what it does to the network is gone when it ends.
+#
+# --own takes this machine's kernel in any case, IPVS or not.
 #
 # Installs what it needs from Debian's packages. Times taken in User Mode Linux compare only with each other: system
 # calls and new processes cost several times more there.
@@ -16,6 +18,11 @@ megabytes=3072
 if [ "${1:-}" = --megabytes ]; then
   megabytes=$2
   shift 2
+fi
+own=
+if [ "${1:-}" = --own ]; then
+  own=yes
+  shift
 fi
 if [ $# -eq 0 ]; then
   sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
@@ -39,7 +46,7 @@ install_missing() {
 tools=(perl kmod iptables ipset ipvsadm conntrack iproute2 procps)
 modules="ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp"
 
-if has_ipvs; then
+if [ -n "$own" ] || has_ipvs; then
   install_missing "${tools[@]}"
   for module in $modules; do modprobe --quiet "$module" 2>/dev/null || true; done
   exec unshare --net --mount bash -c '

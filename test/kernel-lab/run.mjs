@@ -20,7 +20,11 @@ const suites = {
   hitless: ['hitless.ts'],
   watch: ['watch.ts'],
   packets: ['packets.ts'],
+  nft: ['nft.ts'],
 };
+
+/** Suites for this machine's own kernel. */
+const inOwnKernel = new Set(['nft']);
 
 /** Takes many minutes where it measures kube-proxy too, so it runs only when it is asked for. */
 const slow = { speed: ['speed.ts'] };
@@ -99,12 +103,14 @@ function compile(sources, options, name) {
 }
 
 async function runSuite(name, [entry, ...args]) {
-  const { status, output } = await inKernel(['node', join(work, entry.replace(/\.ts$/, '.mjs')), ...args]);
+  const command = ['node', join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
+  const { status, output } = await inKernel(inOwnKernel.has(name) ? ['--own', ...command] : command);
   const total = /^(\d+) passed, (\d+) failed$/m.exec(output);
   console.log(output.replace(/^\d+ passed, \d+ failed\n/m, ''));
   passed += Number(total?.[1] ?? 0);
   failed += Number(total?.[2] ?? 0);
-  if (!total || (status !== 0 && total[2] === '0')) {
+  const skipped = total?.[0].startsWith('0 passed, 0') && output.includes(': skipped, ');
+  if (!total || (status !== 0 && total[2] === '0' && !skipped)) {
     failed++;
     console.log(`FAIL  ${name}: ended with status ${status}`);
   }
