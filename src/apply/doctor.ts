@@ -1,4 +1,5 @@
 import type { Manifest } from '../bundle/manifest.ts';
+import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
@@ -42,11 +43,12 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineRights(host),
     examineTools(host, needs),
     examineModules(modules, needs),
-    examineSchedulers(host, modules, needs),
+    examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     examineVariants(host),
     examineKubeProxy(host),
     examineBridges(host),
+    examineAddresses(host, needs),
   ]);
   return groups.flat();
 }
@@ -160,7 +162,7 @@ function schedulerModule(scheduler: string): string {
   return `ip_vs_${scheduler}`;
 }
 
-function examineSchedulers(_host: Host, index: ModuleIndex, needs: Needs): readonly Finding[] {
+function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
   if (needs.mode !== 'ipvs') return [];
   return needs.schedulers.map((scheduler): Finding => {
     const place = findModule(index, schedulerModule(scheduler));
@@ -218,15 +220,41 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const processes = (await host.list('/proc')).filter((name) => /^\d+$/.test(name));
   const names = await Promise.all(processes.map((pid) => host.readFile(`/proc/${pid}/comm`)));
-  const at = names.findIndex((name) => name?.trim() === 'kube-proxy');
+  const own = await host.readLink('/proc/self/ns/net');
   const subject = 'kube-proxy';
-  if (at < 0) return [{ severity: 'ok', subject, text: 'no kube-proxy is running' }];
+  for (const [i, pid] of processes.entries()) {
+    if (names[i]?.trim() !== 'kube-proxy') continue;
+    const network = await host.readLink(`/proc/${pid}/ns/net`);
+    // One in the network of a container (a node of a test cluster, say) is no matter of this one.
+    if (network !== undefined && network !== own) continue;
+    return [
+      {
+        severity: 'error',
+        subject,
+        text: `a kube-proxy is running (process ${pid}): it would undo what kpc-apply does`,
+        advice: 'stop it first, and take over what it leaves with apply --adopt',
+      },
+    ];
+  }
+  return [{ severity: 'ok', subject, text: 'no kube-proxy is running in this network' }];
+}
+
+/** A bundle is compiled for one node: node ports listen on its addresses. */
+async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
+  const expected = needs.manifest?.node.hostAddresses ?? [];
+  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
+  if (expected.length === 0 || result.kind === 'missing') return [];
+  const { links } = parseIpAddrJson(result.stdout);
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
+  const missing = expected.filter((address) => !present.has(address));
+  const subject = 'addresses';
+  if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];
   return [
     {
-      severity: 'error',
+      severity: 'warning',
       subject,
-      text: `a kube-proxy is running (process ${processes[at]}): it would undo what kpc-apply does`,
-      advice: 'stop it first, and take over what it leaves with apply --adopt',
+      text: `this node has not got ${missing.join(', ')}, for which the bundle was compiled`,
+      advice: 'see whether it is the bundle of this node; else compile it with --host-addresses',
     },
   ];
 }

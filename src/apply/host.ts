@@ -21,6 +21,8 @@ export interface Host {
   remove(path: string): Promise<void>;
   /** The names in a folder; none where there is no such folder. */
   list(path: string): Promise<readonly string[]>;
+  /** What a symbolic link points to; undefined where there is none, or it is not to be read. */
+  readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
   /** Milliseconds since 1970. */
   now(): number;

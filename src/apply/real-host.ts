@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { access, constants, mkdir, open, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandResult, Host } from './host.ts';
@@ -28,6 +28,7 @@ export const realHost: Host = {
   },
   remove: (path) => rm(path, { recursive: true, force: true }),
   list: async (path) => (await unlessMissing(readdir(path))) ?? [],
+  readLink: (path) => readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
 };

@@ -328,6 +328,18 @@ describe('doctor', () => {
     expect(out).toMatch(/error {3}xt_comment is missing/);
   });
 
+  test('a kube-proxy in another network is no matter, and a bundle for another node is one', async () => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/77/comm', 'kube-proxy\n');
+    files.set('/proc/77/ns/net', 'net:[2]');
+    files.set('/proc/self/ns/net', 'net:[1]');
+    const { out } = await callApply(host, 'doctor', ipvs);
+    expect(out).toContain('no kube-proxy is running in this network');
+    expect(out).toMatch(/warning this node has not got .*, for which the bundle was compiled/);
+    files.set('/proc/77/ns/net', 'net:[1]');
+    expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
+  });
+
   test('finds rules in the other variant of iptables', async () => {
     const { host } = createFakeNode();
     const stray: Host = {

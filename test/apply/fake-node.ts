@@ -88,6 +88,7 @@ export function createFakeNode(): FakeNode {
           .map((name) => name.slice(path.length + 1).split('/')[0] ?? ''),
       ),
     ],
+    readLink: async (path) => files.get(path),
     sleep: async (milliseconds) => {
       clock += milliseconds;
       await new Promise((resolve) => setImmediate(resolve));

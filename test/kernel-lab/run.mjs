@@ -5,6 +5,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { writeFleet } from '../../scripts/make-fleet.mjs';
@@ -34,6 +35,7 @@ const chosen =
   asked.length === 0
     ? Object.entries(suites)
     : Object.entries({ ...suites, ...slow }).filter(([name]) => asked.includes(name));
+const totalLine = /^(\d+) passed, (\d+) failed$/m;
 const work = mkdtempSync(join(tmpdir(), 'kpc-kernel-'));
 let passed = 0;
 let failed = 0;
@@ -105,8 +107,7 @@ function compile(sources, options, name) {
 async function runSuite(name, [entry, ...args]) {
   const command = ['node', join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
   const { status, output } = await inKernel(inOwnKernel.has(name) ? ['--own', ...command] : command);
-  const total = /^(\d+) passed, (\d+) failed$/m.exec(output);
-  console.log(output.replace(/^\d+ passed, \d+ failed\n/m, ''));
+  const total = totalLine.exec(output);
   passed += Number(total?.[1] ?? 0);
   failed += Number(total?.[2] ?? 0);
   const skipped = total?.[0].startsWith('0 passed, 0') && output.includes(': skipped, ');
@@ -124,7 +125,11 @@ function inKernel(command) {
       env: { ...process.env, KPC_LAB: lab, KPC_BUNDLES: work },
     });
     let output = '';
-    child.stdout.on('data', (chunk) => (output += chunk));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      output += `${line}\n`;
+      // The totals are added up; the kernel's own messages tell nothing.
+      if (!totalLine.test(line) && !line.startsWith('IPVS: ')) console.log(line);
+    });
     child.on('close', (status) => resolve({ status, output }));
   });
 }
