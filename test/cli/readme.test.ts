@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
-import { projectFolder, runKpc, runProgram } from '../support/run-kpc.ts';
+import { projectFolder, runKpc, runKpcApply, runProgram } from '../support/run-kpc.ts';
 
 const readme = readFileSync(join(projectFolder, 'README.md'), 'utf8');
 
@@ -53,12 +53,42 @@ describe("README's commands", () => {
   });
 });
 
-test('README has every flag of compile, and no other', async () => {
-  const { stdout } = await runKpc(['compile', '--help']);
-  const flags = (text: string) => new Set(text.match(/(?<![\w-])--[a-z][a-z-]+/g));
-  const table = readme.slice(readme.indexOf('## Commands and flags'), readme.indexOf('| exit status'));
-  const ofAnyCommand = ['--version', '--help'];
-  expect(flags(table)).toEqual(new Set([...flags(stdout), ...ofAnyCommand]));
+/** The flags that a text names. */
+function flagsIn(text: string): ReadonlySet<string> {
+  return new Set(text.match(/(?<![\w-])--[a-z][a-z-]+/g));
+}
+
+/** The flags in the first column of the tables below a heading. */
+function documentedFlags(heading: string): ReadonlySet<string> {
+  const start = readme.indexOf(`\n### ${heading}\n`);
+  const length = readme.slice(start + 1).search(/\n##/);
+  const section = readme.slice(start, start + 1 + length);
+  const rows = section.match(/^\| [^|]*/gm) ?? [];
+  return flagsIn(rows.join('\n'));
+}
+
+async function flagsOf(run: typeof runKpc, command: string): Promise<ReadonlySet<string>> {
+  const { stdout } = await run([command, '--help']);
+  return new Set([...flagsIn(stdout)].filter((flag) => flag !== '--help'));
+}
+
+describe('README has every flag, and no other, of', () => {
+  test('kpc compile', async () => {
+    expect(documentedFlags('kpc compile')).toEqual(await flagsOf(runKpc, 'compile'));
+  });
+
+  test.each(['diff', 'describe'])('kpc %s, besides those of compile', async (command) => {
+    const [all, ofCompile] = await Promise.all([flagsOf(runKpc, command), flagsOf(runKpc, 'compile')]);
+    const documented = documentedFlags(`kpc ${command}`);
+    expect([...documented].filter((flag) => !all.has(flag))).toEqual([]);
+    expect([...all].filter((flag) => !documented.has(flag) && !ofCompile.has(flag))).toEqual([]);
+  });
+
+  test('kpc-apply', async () => {
+    const commands = ['doctor', 'plan', 'apply', 'confirm', 'rollback', 'verify', 'dump', 'cleanup', 'watch'];
+    const all = await Promise.all(commands.map((command) => flagsOf(runKpcApply, command)));
+    expect(documentedFlags('kpc-apply')).toEqual(new Set(all.flatMap((flags) => [...flags])));
+  });
 });
 
 test('README shows the rule counts that were measured', () => {

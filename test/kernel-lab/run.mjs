@@ -21,6 +21,7 @@ const suites = {
   hitless: ['hitless.ts'],
   watch: ['watch.ts'],
   packets: ['packets.ts'],
+  readme: ['readme.ts'],
   nft: ['nft.ts'],
 };
 

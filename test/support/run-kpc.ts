@@ -26,6 +26,11 @@ export function runKpc(args: readonly string[], options: RunOptions = {}): Promi
   return runProgram(process.execPath, [kpcProgram, ...args], options);
 }
 
+/** Runs the built kpc-apply as a process of its own. */
+export function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  return runProgram(process.execPath, [kpcProgram.replace(/kpc\.js$/, 'kpc-apply.js'), ...args], options);
+}
+
 /**
  * Calls the built kpc in this process, for the many runs whose process would cost more than their work. The working
  * folder belongs to the process, so two of these must not run at once.
