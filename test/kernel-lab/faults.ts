@@ -39,12 +39,15 @@ function assertAsBefore(what: SavedState = beginning): void {
   }
 }
 
-/** The first line of what was said, and what to do about it. */
+/** What was said, and what to do about it, on one line that is the same in each run. */
 function quote({ err }: Run): string {
-  const lines = err.split('\n').map((line) => line.trim());
-  const error = lines.find((line) => line.startsWith('kpc-apply: error: ')) ?? '';
-  const advice = lines.find((line) => line.startsWith('what to do: ')) ?? '';
-  return `${error.replace('kpc-apply: error: ', '')} — ${advice.replace('what to do: ', '')}`.replaceAll(bundles, '…');
+  const [, error = '', advice = ''] = /kpc-apply: error: (.*?)\n {2}what to do: (.*)/s.exec(err) ?? [];
+  const line = error
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll(/process \d+/g, 'process 4711')
+    .replaceAll(bundles, '…');
+  const [shown, code = ''] = [line.slice(0, 150), / \[[\w-]+\]$/.exec(line)?.[0]];
+  return `${shown === line ? line : `${shown}…${code}`} — ${advice.split('\n')[0]}`;
 }
 
 /** Runs an apply under a fault. It must end with this status, leave the node as it was and say what to do. */
@@ -88,14 +91,14 @@ function failOnce(matches: (command: Command) => boolean, fault: Fault, nth = 1)
 
 // The steps of this change, in their order: each tool where it adds, and where it takes away.
 const steps: readonly (readonly [name: string, tool: string, nth: number])[] = [
-  ['ipset restore, which adds', 'ipset', 1],
+  ['ipset restore (adding)', 'ipset', 1],
   ['iptables-restore', 'iptables-restore', 1],
   ['ip6tables-restore', 'ip6tables-restore', 1],
-  ['ipvsadm -R, which adds', 'ipvsadm', 1],
-  ['ip -batch, which adds', 'ip', 1],
-  ['ip -batch, which takes away', 'ip', 2],
-  ['ipvsadm -R, which takes away', 'ipvsadm', 2],
-  ['ipset restore, which takes away', 'ipset', 2],
+  ['ipvsadm -R (adding)', 'ipvsadm', 1],
+  ['ip -batch (adding)', 'ip', 1],
+  ['ip -batch (taking away)', 'ip', 2],
+  ['ipvsadm -R (taking away)', 'ipvsadm', 2],
+  ['ipset restore (taking away)', 'ipset', 2],
 ];
 for (const [name, tool, nth] of steps) {
   for (const [how, fault] of Object.entries(toolFaults)) {
@@ -107,7 +110,8 @@ for (const [name, tool, nth] of steps) {
 }
 
 for (const tool of ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip']) {
-  const reads = (command: Command) => command.tool === tool && !isRestore(command) && command.args[0] !== '--version';
+  const reads = (command: Command) =>
+    command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
   await expectFault(
     `${tool} cannot read the node`,
     failOnce(reads, async () => ended(1, 'no reason given')),
@@ -231,7 +235,7 @@ await suite.check('putting back fails too: status 4, what is left, and rollback 
   assert(result.status === 4, `status ${result.status}: ${result.err}`);
   assert(/Left to do:\n {2}.*\n {2}remove virtual server TCP 10\.96\.0\.30:80\n/.test(result.err), result.err);
   rows.push({
-    fault: 'ipvsadm -R, which takes away, ends with status 1, and so does every ipvsadm -R after it',
+    fault: 'ipvsadm -R (taking away) ends with status 1, and so does every one after it',
     status: 4,
     node: 'says what is left; as before after rollback',
     says: quote(result),
