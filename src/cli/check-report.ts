@@ -61,7 +61,7 @@ export async function reportCheck(
 /** What changed in words, for people who have the lines that differ before them already. */
 export function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${problem}\n`).join('');
-  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }));
+  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
 /** The comparison and what was said of the input, for programs. */

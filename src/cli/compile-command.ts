@@ -192,21 +192,21 @@ async function check(
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { reportCheck, ...reports } = await import('./check-report.ts');
+  const { reportCheck, checkToText, checkToJson, checkToGithub, checkToJunit } = await import('./check-report.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content);
   switch (format) {
     case 'text':
       await terminal.out(same ? '' : result.diff);
-      await terminal.err(reports.checkToText(report));
+      await terminal.err(checkToText(report));
       break;
     case 'json':
-      await terminal.out(reports.checkToJson(report, diagnostics));
+      await terminal.out(checkToJson(report, diagnostics));
       break;
     case 'github':
-      await terminal.out(reports.checkToGithub(report, diagnostics));
+      await terminal.out(checkToGithub(report, diagnostics));
       break;
     case 'junit':
-      await terminal.out(reports.checkToJunit(report));
+      await terminal.out(checkToJunit(report));
       break;
   }
   if (same) return exitStatus.ok;

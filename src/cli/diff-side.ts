@@ -112,7 +112,7 @@ function readNode({ node }: Manifest): NodeContext {
 }
 
 /** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output. */
-export function readDumpFiles(path: string): Dump | undefined {
+function readDumpFiles(path: string): Dump | undefined {
   const folder = statSync(path).isDirectory();
   const names = folder ? readdirSync(path).toSorted() : [basename(path)];
   const texts = new Map<string, string>();

@@ -56,7 +56,7 @@ export function isExternallyAccessible(port: ServicePort): boolean {
  * Whether any traffic to the port may go to endpoints of all nodes. External traffic always may: pods and the node
  * itself that use an external address are not bound by externalTrafficPolicy Local.
  */
-export function usesClusterEndpoints(port: ServicePort): boolean {
+function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }
 
@@ -66,13 +66,13 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
 }
 
 /** Which hints bind this node. */
-export type Topology = 'same-node' | 'same-zone' | 'everywhere';
+type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
 /**
  * Node hints bind where every ready endpoint has one and one names this node; else zone hints likewise; else none do
  * (kube-proxy's topologyModeFromHints).
  */
-export function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
+function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   const ready = endpoints.filter((endpoint) => endpoint.ready);
   if (ready.length === 0) return 'everywhere';
   if (ready.every((endpoint) => endpoint.nodeHints.length > 0)) {

@@ -57,8 +57,8 @@ function decompileServer(server: VirtualServer, facts: SetFacts, owners: Owners)
   const isLocal = facts.has('EXTERNAL-IP-LOCAL', entry) || facts.has('LOAD-BALANCER-LOCAL', entry);
   const kind = kindOf(entry, facts);
   return {
-    ...shared(server),
     name: owners.ofServer(server) ?? `${joinHostPort(address, port)}/${protocol}`,
+    ...shared(server),
     port,
     addresses: [{ kind, address }],
     nodePort: undefined,
@@ -80,8 +80,8 @@ function decompileNodePort(server: VirtualServer, facts: SetFacts, owners: Owner
       ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', `${address},sctp:${port}`)
       : facts.has(`NODE-PORT-LOCAL-${protocol}`, String(port));
   return {
-    ...shared(server),
     name: owners.ofServer(server) ?? `node port ${port}/${protocol}`,
+    ...shared(server),
     port: undefined,
     addresses: [],
     nodePort: port,

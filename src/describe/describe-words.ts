@@ -150,7 +150,7 @@ function isUsedInWords({ cluster, local }: EndpointDescription): boolean {
 }
 
 /** Whether an endpoint is used, and why. */
-export function useWords(endpoint: EndpointDescription): string {
+function useWords(endpoint: EndpointDescription): string {
   const { cluster, local } = endpoint;
   if (cluster === undefined || local === undefined || cluster === local) {
     return reasonWords(cluster ?? local, endpoint);

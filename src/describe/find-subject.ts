@@ -8,6 +8,7 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
+import { destinationOf } from './decompile-iptables.ts';
 import { nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
@@ -19,7 +20,7 @@ export type Finding =
   | { readonly kind: 'nothing'; readonly suggestions: readonly string[] };
 
 /** A Service that the question is about. */
-export interface ServiceMatch {
+interface ServiceMatch {
   readonly service: ServiceInfo;
   /** Its ports that are meant; undefined for all. */
   readonly labels: ReadonlySet<string> | undefined;
@@ -128,14 +129,6 @@ function findChain(what: string, view: View): Finding | undefined {
     return { kind: 'chain', name: what, family, table, items };
   });
   return { kind: 'shared', subjects };
-}
-
-/** Where an endpoint's chain sends packets. */
-function destinationOf(chain: Chain): string | undefined {
-  for (const { args } of chain.rules) {
-    for (const arg of args) if (arg.kind === 'jump' && arg.target.kind === 'dnat') return arg.target.to;
-  }
-  return undefined;
 }
 
 function findSet(what: string, view: View): Finding | undefined {

@@ -50,7 +50,7 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 }
 
 /** One line that says how much differs. */
-export function summarizeDiff(diff: SideDiff): string {
+function summarizeDiff(diff: SideDiff): string {
   const { servicePorts, base, foreign } = diff;
   if (servicePorts.length + base.length + foreign.length === 0) return 'No difference.';
   const parts = [

@@ -8,8 +8,6 @@ import { describeReason } from './words.ts';
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;
 
-export const plain: Paint = (_, text) => text;
-
 const signs: { readonly [R in ReportLine['role']]: string } = {
   heading: '',
   title: '',
@@ -22,7 +20,7 @@ const signs: { readonly [R in ReportLine['role']]: string } = {
 };
 
 /** A report as text for a terminal. */
-export function formatText(blocks: readonly ReportBlock[], paint: Paint = plain): string {
+export function formatText(blocks: readonly ReportBlock[], paint: Paint): string {
   return blocks
     .map((block) => block.map(({ role, text }) => `${paint(role, `${signs[role]}${text}`)}\n`).join(''))
     .join('\n');

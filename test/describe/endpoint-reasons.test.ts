@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { chooseEndpoints, explainEndpoints, isUsed } from '../../src/cluster/endpoint-choice.ts';
+import type { Endpoint, ServicePort } from '../../src/cluster/model.ts';
+import { parseAddress } from '../../src/kernel/address.ts';
+
+const clusterIP = parseAddress('10.96.0.1') ?? expect.fail('an address');
+const node = { name: 'node-1', zone: 'zone-a' };
+
+const arbitraryEndpoint = fc.record({
+  nodeName: fc.constantFrom('node-1', 'node-2', undefined),
+  ready: fc.boolean(),
+  serving: fc.boolean(),
+  terminating: fc.boolean(),
+  zoneHints: fc.constantFrom([], ['zone-a'], ['zone-b']),
+  nodeHints: fc.constantFrom([], ['node-1'], ['node-2']),
+});
+
+const arbitraryPort: fc.Arbitrary<ServicePort> = fc
+  .record({
+    internalPolicyLocal: fc.boolean(),
+    externalPolicyLocal: fc.boolean(),
+    nodePort: fc.constantFrom(0, 30080),
+    endpoints: fc.array(arbitraryEndpoint, { maxLength: 6 }),
+  })
+  .map(({ endpoints, ...policies }) => ({
+    ...policies,
+    namespace: 'default',
+    service: 'web',
+    portName: '',
+    protocol: 'TCP',
+    family: 'ipv4',
+    label: 'default/web',
+    clusterIP,
+    port: 80,
+    externalIPs: [],
+    loadBalancerIPs: [],
+    sourceRanges: [],
+    affinitySeconds: undefined,
+    healthCheckNodePort: 0,
+    scheduler: undefined,
+    forwarding: 'masquerade',
+    endpoints: endpoints.map((endpoint, i): Endpoint => {
+      return { ...endpoint, address: clusterIP, port: i, label: `10.96.0.1:${i}`, zone: undefined };
+    }),
+  }));
+
+describe('why an endpoint is used or not', () => {
+  test('says of each endpoint what is chosen', () => {
+    fc.assert(
+      fc.property(arbitraryPort, (port) => {
+        const choice = chooseEndpoints(port, node);
+        const uses = explainEndpoints(port, node);
+        const used = (side: 'cluster' | 'local') => uses.filter((use) => isUsed(use[side])).map((use) => use.endpoint);
+        expect(uses.map(({ endpoint }) => endpoint)).toEqual(port.endpoints);
+        expect(used('cluster')).toEqual(choice.cluster);
+        expect(used('local')).toEqual(choice.local);
+      }),
+    );
+  });
+
+  test('gives a reason that holds', () => {
+    fc.assert(
+      fc.property(arbitraryPort, (port) => {
+        for (const { endpoint, cluster, local } of explainEndpoints(port, node)) {
+          for (const kind of [cluster?.kind, local?.kind]) expect(holds(kind, endpoint, port)).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+type Kind = NonNullable<ReturnType<typeof explainEndpoints>[number]['cluster']>['kind'];
+
+function holds(kind: Kind | undefined, endpoint: Endpoint, port: ServicePort): boolean {
+  const servesOn = endpoint.serving && endpoint.terminating;
+  switch (kind) {
+    case undefined:
+      return true;
+    case 'ready':
+      return endpoint.ready;
+    case 'last-resort':
+      return !endpoint.ready && servesOn;
+    case 'not-ready':
+      return !endpoint.ready && !servesOn;
+    case 'terminating':
+      return !endpoint.ready && servesOn && port.endpoints.some(({ ready }) => ready);
+    case 'other-node-hinted':
+      return endpoint.ready && !endpoint.nodeHints.includes(node.name);
+    case 'other-zone-hinted':
+      return endpoint.ready && !endpoint.zoneHints.includes(node.zone);
+    case 'other-node':
+      return endpoint.nodeName !== node.name;
+  }
+}

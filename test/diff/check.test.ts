@@ -1,0 +1,129 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const cwd = join(projectFolder, 'test/diff/cases/scale-deployment');
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-check-'));
+const golden = join(scratch, 'golden');
+const fleet = join(scratch, 'fleet');
+
+beforeAll(async () => {
+  await runKpc(['compile', '-f', 'before', '-o', golden], { cwd });
+  await runKpc(['compile', '-f', 'before', '--all-nodes', '-o', fleet], { cwd });
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function check(input: string, folder: string, output: string, ...more: readonly string[]) {
+  return runKpc(['compile', '-f', input, '--check', folder, '--output', output, ...more], { cwd });
+}
+
+const because =
+  'endpoints 3 → 5%0Aendpoint 10.244.1.8:8080 added (on node-1)%0Aendpoint 10.244.2.9:8080 added (on node-2)';
+
+describe.concurrent('kpc compile --check', () => {
+  test.for(['text', 'json', 'github', 'junit'])('%s: exit status 0 where nothing differs', async (output) => {
+    const run = await check('before', golden, output);
+    expect(run).toMatchObject({ status: 0, stderr: '' });
+    expect(run.stdout).not.toMatch(/error|<failure|"same": false/);
+  });
+
+  test('text: the lines on stdout, the Services on stderr', async () => {
+    const run = await check('after', golden, 'text');
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('\n+-a -t 10.96.0.40:80 -r 10.244.1.8:8080 -m -w 1\n');
+    expect(run.stderr).toContain('store/shop:http changed\n    endpoints 3 → 5\n');
+  });
+
+  test('github: an error at the line of the Service port', async () => {
+    const run = await check('after', golden, 'github');
+    expect(run.status).toBe(1);
+    const advice = `If this is meant, write ${golden} again with kpc compile -o ${golden}`;
+    expect(run.stdout).toBe(
+      `::error file=after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
+    );
+  });
+
+  test('github: input that cannot be compiled is marked where it is wrong', async () => {
+    const bad = join(scratch, 'bad, 100%.yaml');
+    writeFileSync(bad, readFileSync(join(cwd, 'after/store.yaml'), 'utf8').replace('port: 80\n', 'port: 80808\n'));
+    const run = await check(bad, golden, 'github');
+    expect(run.status).toBe(2);
+    const file = bad.replace('%', '%25').replace(',', '%2C');
+    expect(run.stdout).toMatch(/^::error file=.*,line=13,col=13,title=[\w-]+::.*80808/);
+    expect(run.stdout).toContain(`file=${file},`);
+  });
+
+  test('github: no more marks than GitHub shows', async () => {
+    const many = join(scratch, 'many.yaml');
+    const service = (i: number) =>
+      `apiVersion: v1\nkind: Service\nmetadata: { name: new-${i} }\nspec: { clusterIP: 10.96.1.${i}, ports: [{ port: 80 }] }\n`;
+    writeFileSync(many, Array.from({ length: 40 }, (_, i) => service(i + 1)).join('---\n'));
+    const run = await check('before', golden, 'github', '-f', many);
+    const lines = run.stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(10);
+    expect(lines[0]).toMatch(/^::error file=.*many\.yaml,line=4,.*title=default\/new-1 added::Service added%0A/);
+    expect(lines[9]).toBe('::error title=kpc::and 31 more');
+  });
+
+  test('junit: a test case for each Service port, with what failed', async () => {
+    const run = await check('after', golden, 'junit');
+    expect(run.status).toBe(1);
+    const title = `kpc compile --check ${golden}`;
+    expect(run.stdout).toBe(
+      [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        `<testsuites name="${title}" tests="1" failures="1">`,
+        `  <testsuite name="${title}" tests="1" failures="1">`,
+        '    <testcase classname="kpc" name="store/shop:http" file="after/store.yaml" line="12">',
+        `      <failure message="store/shop:http changed">${because.replaceAll('%0A', '\n')}</failure>`,
+        '    </testcase>',
+        '  </testsuite>',
+        '</testsuites>',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('json: the same for programs', async () => {
+    const run = await check('after', golden, 'json');
+    expect(run.status).toBe(1);
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      folder: golden,
+      same: false,
+      files: ['manifest.json', 'ipset.restore', 'ipvsadm.restore', 'services.json'],
+      problems: [],
+      diff: { servicePorts: [{ servicePort: 'store/shop:http', place: { file: 'after/store.yaml', line: 12 } }] },
+      diagnostics: [],
+    });
+  });
+
+  test('a golden bundle that was edited by hand differs, and it is said why', async () => {
+    const edited = join(scratch, 'edited');
+    cpSync(golden, edited, { recursive: true });
+    writeFileSync(join(edited, 'ipvsadm.restore'), '');
+    const github = await check('before', edited, 'github');
+    expect(github.status).toBe(1);
+    expect(github.stdout).toMatch(/^::error title=.*cannot be compared::.*ipvsadm\.restore is not what was compiled/);
+    const junit = await check('before', edited, 'junit');
+    expect(junit.stdout).toContain('failures="1"');
+  });
+
+  test('of many nodes: the Services that change once, and the nodes', async () => {
+    const github = await check('after', fleet, 'github', '--all-nodes');
+    expect(github.status).toBe(1);
+    const [service, nodes, ...rest] = github.stdout.split('\n');
+    expect(service).toContain(`title=store/shop%3Ahttp changed::${because}%0A`);
+    expect(nodes).toBe(
+      '::error title=1 of 1 node changes::node-1: manifest.json, ipset.restore, ipvsadm.restore, services.json',
+    );
+    expect(rest).toEqual(['']);
+    const junit = await check('after', fleet, 'junit', '--all-nodes');
+    expect(junit.stdout).toContain('<testcase classname="kpc" name="node-1">');
+    const json = await check('after', fleet, 'json', '--all-nodes');
+    expect(JSON.parse(json.stdout)).toMatchObject({ same: false, nodes: 1, changed: [{ node: 'node-1' }] });
+    const same = await check('before', fleet, 'github', '--all-nodes');
+    expect(same).toMatchObject({ status: 0, stdout: '' });
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { makeCluster } from '../support/make-cluster.ts';
+import { makeRandom } from '../support/random.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const cases = join(projectFolder, 'test/diff/cases');
+const dumps = join(projectFolder, 'fixtures/dumps');
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-sides-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  const file = join(scratch, name);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+describe.concurrent('the sides of kpc diff', () => {
+  test('manifests are compiled as a bundle beside them was', async () => {
+    const cwd = join(cases, 'scale-deployment');
+    const bundle = join(scratch, 'iptables-bundle');
+    const flags = ['--proxy-mode', 'iptables', '--masquerade-all'];
+    await runKpc(['compile', '-f', 'before', ...flags, '-o', bundle], { cwd });
+    const same = await runKpc(['diff', bundle, 'before'], { cwd });
+    expect(same).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    const other = await runKpc(['diff', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
+    expect(other.status).toBe(1);
+    expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
+  });
+
+  test('one side may be stdin', async () => {
+    const cwd = join(cases, 'scale-deployment');
+    const run = await runKpc(['diff', 'before', '-', '-f', 'before/node.yaml'], { cwd, stdin: 'kind: [' });
+    expect(run.status).toBe(2);
+    const both = await runKpc(['diff', '-', '-'], { cwd });
+    expect(both).toMatchObject({ status: 2, stdout: '' });
+  });
+
+  test('a path that is not there, and a bundle that is broken, are errors', async () => {
+    const cwd = join(cases, 'scale-deployment');
+    const gone = await runKpc(['diff', 'before', 'nowhere'], { cwd });
+    expect(gone.status).toBe(2);
+    expect(gone.stderr).toContain('nowhere:1:1: error: there is no such file or folder');
+    write('broken/manifest.json', '{');
+    const broken = await runKpc(['diff', join(scratch, 'broken'), 'before'], { cwd });
+    expect(broken.status).toBe(2);
+    expect(broken.stderr).toMatch(/error: .*broken: manifest\.json cannot be read/);
+  });
+
+  test('what a dump holds that cannot be read is told with its line, and is no difference', async () => {
+    write('odd/ipvsadm-save', '-A -f 7 -s rr\n-A -t 10.0.0.1:http -s rr\n');
+    write('odd/iptables.save', '*nat\n:PREROUTING ACCEPT [0:0]\nnonsense\nCOMMIT\n');
+    const run = await runKpc(['diff', join(scratch, 'odd'), join(scratch, 'odd')]);
+    expect(run).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    for (const place of ['ipvsadm-save:1', 'ipvsadm-save:2', 'iptables.save:3']) expect(run.stderr).toContain(place);
+  });
+
+  test("other people's rules take part on request only", async () => {
+    const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
+    const own = await runKpc(['diff', ...sides]);
+    expect(own.stdout).not.toContain("not kube-proxy's");
+    const all = await runKpc(['diff', ...sides, '--foreign']);
+    expect(all.stdout).toContain("What is not kube-proxy's\n");
+  });
+
+  test('the output stays short however much differs', async () => {
+    const before = write('many/before.json', toList(makeCluster(600, makeRandom(1))));
+    const after = write('many/after.json', toList(makeCluster(600, makeRandom(2))));
+    const options = ['--node', 'node-1', '--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
+    for (const output of ['text', 'markdown']) {
+      const run = await runKpc(['diff', before, after, ...options, '--output', output, '--limit', '5']);
+      expect(run.status, run.stderr).toBe(1);
+      expect(run.stdout.split('\n').length).toBeLessThan(120);
+      expect(run.stdout).toMatch(/… and [\d,]+ more: [\d,]+ Service ports/);
+    }
+    const all = await runKpc(['diff', before, after, ...options, '--limit', '0']);
+    expect(all.stdout).not.toContain('… and');
+    expect(all.stdout.split('\n').length).toBeGreaterThan(2000);
+  });
+});
+
+function toList(items: readonly unknown[]): string {
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+}
