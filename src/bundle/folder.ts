@@ -1,5 +1,6 @@
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { chunksOf } from './chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 
@@ -18,13 +19,13 @@ export function isBundleFile(name: string): boolean {
 /**
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
  * that nobody ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
- * anything in it that no bundle has is left alone: `-o` may name somebody's home. `writeFile` makes the file of that
+ * anything in it that no bundle has is left alone: `-o` may name somebody's home. `makeFile` makes the file of that
  * path and text, which is not there yet.
  */
 export async function replaceFolder(
   folder: string,
   files: BundleFiles,
-  writeFile: (path: string, text: string, name: string) => Promise<void> = writeDurably,
+  makeFile: (path: string, text: string, name: string) => Promise<void> = writeDurably,
 ): Promise<FolderProblem | undefined> {
   const target = resolve(folder);
   try {
@@ -34,7 +35,7 @@ export async function replaceFolder(
     await mkdir(dirname(target), { recursive: true });
     const fresh = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
-      for (const [name, text] of files) await writeFile(join(fresh, name), text, name);
+      for (const [name, text] of files) await makeFile(join(fresh, name), text, name);
       // mkdtemp lets only its owner in; a bundle is no secret.
       await chmod(fresh, 0o777 & ~process.umask());
       await swapIn(fresh, target);
@@ -77,7 +78,7 @@ async function listFolder(folder: string): Promise<readonly string[]> {
 async function writeDurably(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o644);
   try {
-    await file.writeFile(text);
+    await writeFile(file, chunksOf(text));
     await file.sync();
   } finally {
     await file.close();

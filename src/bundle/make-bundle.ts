@@ -11,7 +11,8 @@ import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
-import { BundleMemo } from './bundle-memo.ts';
+import type { BundleTexts } from './bundle-texts.ts';
+import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 
@@ -41,15 +42,15 @@ const kubeProxyVersion = 'v1.36.3';
 
 /**
  * Writes a bundle as text. The same content gives the same bytes on any machine. Many bundles of one cluster are
- * written faster with one memo.
+ * written faster with one texts.
  */
-export function makeBundle(content: BundleContent, memo = new BundleMemo()): Bundle {
+export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
   const files = new Map<BundleFileName, string>();
   for (const name of bundleFileNames) {
-    const text = formatFile(name, content, memo);
+    const text = formatFile(name, content, texts);
     if (text !== undefined) files.set(name, text);
   }
-  const manifest = makeManifest(content, files, memo);
+  const manifest = makeManifest(content, files, texts);
   const manifestText = `${JSON.stringify(manifest, undefined, 2)}\n`;
   return { manifest, files: new Map<string, string>([['manifest.json', manifestText], ...files]) };
 }
@@ -58,7 +59,7 @@ export function makeBundle(content: BundleContent, memo = new BundleMemo()): Bun
 export function formatFile(
   name: BundleFileName,
   { state, cluster, settings }: BundleContent,
-  memo = new BundleMemo(),
+  texts: BundleTexts = freshTexts,
 ): string | undefined {
   const ipvs = settings.mode === 'ipvs';
   switch (name) {
@@ -69,23 +70,27 @@ export function formatFile(
     case 'ipset.restore':
       return ipvs ? formatSets(state.sets) : undefined;
     case 'iptables.restore':
-      return formatFamily(state.iptables.ipv4, memo);
+      return formatFamily(state.iptables.ipv4, texts);
     case 'ip6tables.restore':
-      return formatFamily(state.iptables.ipv6, memo);
+      return formatFamily(state.iptables.ipv6, texts);
     case 'ipvsadm.restore':
-      return ipvs ? formatVirtualServers(state.virtualServers, memo.formatVirtualServer) : undefined;
+      return ipvs ? formatVirtualServers(state.virtualServers, texts.formatVirtualServer) : undefined;
     case 'ip.batch':
       return ipvs ? formatLinks(state.links) : undefined;
     case 'services.json':
-      return memo.writeServices(cluster);
+      return texts.writeServices(cluster);
   }
 }
 
-function formatFamily(tables: Tables | undefined, memo: BundleMemo): string | undefined {
-  return tables && formatTables(tables, memo.formatAppends);
+function formatFamily(tables: Tables | undefined, texts: BundleTexts): string | undefined {
+  return tables && formatTables(tables, texts.formatAppends);
 }
 
-function makeManifest(content: BundleContent, files: ReadonlyMap<BundleFileName, string>, memo: BundleMemo): Manifest {
+function makeManifest(
+  content: BundleContent,
+  files: ReadonlyMap<BundleFileName, string>,
+  texts: BundleTexts,
+): Manifest {
   const { state, node, settings } = content;
   return {
     formatVersion,
@@ -106,8 +111,8 @@ function makeManifest(content: BundleContent, files: ReadonlyMap<BundleFileName,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
     tools: leastVersions(settings.mode),
-    counts: { ...memo.countServices(content.cluster), ...countState(content.state) },
-    files: Object.fromEntries([...files].map(([name, text]) => [name, memo.digest(name, text)])),
+    counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
+    files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
 }
 

@@ -9,33 +9,21 @@ import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
  * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
  */
 export function writeServices(cluster: Cluster): string {
-  const lines = ['{', '"services": ['];
-  pushList(lines, cluster.services, (service) => [JSON.stringify(serviceRecord(service))]);
-  lines.push('],', '"servicePorts": [');
-  pushList(lines, cluster.servicePorts, servicePortLines);
-  lines.push('],', '"healthChecks": [');
-  pushList(lines, cluster.healthChecks, (check) => [JSON.stringify(check)]);
-  lines.push(']', '}', '');
-  return lines.join('\n');
+  const services = listOf(cluster.services.map((service) => JSON.stringify(serviceRecord(service))));
+  const servicePorts = listOf(cluster.servicePorts.map(servicePortText));
+  const healthChecks = listOf(cluster.healthChecks.map((check) => JSON.stringify(check)));
+  return `{\n"services": ${services},\n"servicePorts": ${servicePorts},\n"healthChecks": ${healthChecks}\n}\n`;
 }
 
-/** Appends each item's lines, with a comma after every item but the last. */
-function pushList<T>(lines: string[], items: readonly T[], format: (item: T) => readonly string[]): void {
-  for (const [index, item] of items.entries()) {
-    for (const line of format(item)) lines.push(line);
-    if (index < items.length - 1) lines.push(`${lines.pop() ?? ''},`);
-  }
+/** A list with a line for each item, or with an item's own lines. */
+function listOf(items: readonly string[]): string {
+  return items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`;
 }
 
-function servicePortLines(port: ServicePort): readonly string[] {
+function servicePortText(port: ServicePort): string {
   const head = JSON.stringify(servicePortRecord(port)).slice(0, -1);
-  if (port.endpoints.length === 0) return [`${head},"endpoints":[]}`];
-  const last = port.endpoints.length - 1;
-  return [
-    `${head},"endpoints":[`,
-    ...port.endpoints.map((endpoint, i) => ` ${endpointLine(endpoint)}${i < last ? ',' : ''}`),
-    ']}',
-  ];
+  if (port.endpoints.length === 0) return `${head},"endpoints":[]}`;
+  return `${head},"endpoints":[\n ${port.endpoints.map(endpointLine).join(',\n ')}\n]}`;
 }
 
 /** The records are the file's format: fields at their usual value are left out. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { BundleMemo } from '../bundle/bundle-memo.ts';
+import { BundleMemo } from '../bundle/bundle-texts.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
 import type { NodeDifference } from '../fleet/fleet-folder.ts';

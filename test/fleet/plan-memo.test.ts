@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BundleMemo } from '../../src/bundle/bundle-memo.ts';
+import { BundleMemo } from '../../src/bundle/bundle-texts.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import type { NodeRequest } from '../../src/cli/compile-inputs.ts';
 import { compileNode, NodeMemo, prepare } from '../../src/cli/compile-inputs.ts';

@@ -4,28 +4,53 @@ import type { Chain } from '../kernel/iptables.ts';
 import { formatAppends } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { formatVirtualServer } from '../kernel/ipvs.ts';
+import { chunksOf } from './chunks.ts';
 import type { BundleFileName } from './manifest.ts';
 import { writeServices } from './services-file.ts';
+
+/** The parts of a bundle's text that bundles of other nodes may have in common with it. */
+export interface BundleTexts {
+  readonly formatVirtualServer: (server: VirtualServer) => string;
+  readonly formatAppends: (chain: Chain) => string;
+  readonly writeServices: (cluster: Cluster) => string;
+  readonly countServices: (cluster: Cluster) => ServiceCounts;
+  /** The SHA-256 of a file in hex. */
+  digest(name: BundleFileName, text: string): string;
+}
+
+/** Each text made when it is asked for, for one bundle alone. */
+export const freshTexts: BundleTexts = {
+  formatVirtualServer,
+  formatAppends,
+  writeServices,
+  countServices,
+  digest: (_, text) => sha256(text),
+};
 
 /**
  * Keeps the texts of what bundles of many nodes have in common: those of the objects that their states share, and the
  * checksum of each file as it was last. It changes no byte.
  */
-export class BundleMemo {
+export class BundleMemo implements BundleTexts {
   readonly formatVirtualServer: (server: VirtualServer) => string = remember(formatVirtualServer);
   readonly formatAppends: (chain: Chain) => string = remember(formatAppends);
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
   readonly #last = new Map<BundleFileName, { readonly text: string; readonly digest: string }>();
 
-  /** The SHA-256 of a file in hex. */
   digest(name: BundleFileName, text: string): string {
     const last = this.#last.get(name);
     if (last?.text === text) return last.digest;
-    const digest = createHash('sha256').update(text).digest('hex');
+    const digest = sha256(text);
     this.#last.set(name, { text, digest });
     return digest;
   }
+}
+
+function sha256(text: string): string {
+  const hash = createHash('sha256');
+  for (const chunk of chunksOf(text)) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /** How many Services, and ports of Services in whatever family, are programmed. */
