@@ -41,7 +41,7 @@ export async function reportCheck(
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
   if (files.length === 0) return { folder, files, comparison: undefined, problems: [], compiled };
   const stored = await readStoredSide(folder);
-  const reading = stored.kind === 'bundle' ? stored.reading : undefined;
+  const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
   if (!reading?.side) {
     const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
     return { folder, files, comparison: undefined, problems, compiled };

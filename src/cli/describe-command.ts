@@ -75,7 +75,7 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   if (options.bundle === undefined) reading = await compileInputs(options, terminal);
   else {
     const stored = await readStoredSide(options.bundle);
-    if (stored.kind !== 'bundle') {
+    if (stored.kind !== 'bundle' && stored.kind !== 'unreadable') {
       await terminal.err(`kpc: error: ${options.bundle} is no bundle: kpc compile -o writes one\n`);
       return undefined;
     }
@@ -165,7 +165,7 @@ async function describeDump(
   const { decompile } = await import('../describe/decompile.ts');
   const { findOwners } = await import('../diff/owners.ts');
   const stored = await readStoredSide(path);
-  if (stored.kind !== 'dump') {
+  if (stored.kind === 'bundle' || stored.kind === 'manifests') {
     await terminal.err(
       `kpc: error: ${path} is no dump: a folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
         'ip -j addr print on a node, as kpc-apply dump writes it\n',
@@ -173,6 +173,7 @@ async function describeDump(
     return exitStatus.badInput;
   }
   await reportDiagnostics(stored.reading.diagnostics, stored.reading.files, terminal);
+  if (stored.kind === 'unreadable') return exitStatus.badInput;
   const owners = findOwners([stored.dump.state]);
   const decompiled = decompile(stored.dump.state, owners);
   if (decompiled.mode === 'ipvs') {

@@ -25,7 +25,8 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
       'Show what differs between two sides, Service by Service: exit status 1 where anything does.\n' +
         'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with what iptables-save, ' +
         'ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print, as kpc-apply dump writes it) or manifests ' +
-        '(a file, a folder, or - for stdin).',
+        '(a file, a folder, or - for stdin). What the flags leave open of how manifests are compiled is taken from a ' +
+        'bundle or dump on the other side.',
     )
     .argument('<from>', 'what is, or was')
     .argument('<to>', 'what is to be');

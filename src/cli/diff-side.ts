@@ -6,6 +6,7 @@ import type { Manifest } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
+import type { Node } from '../cluster/objects.ts';
 import type { Dump } from '../diff/read-dump.ts';
 import { readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
@@ -39,15 +40,21 @@ export interface SideOptions extends InputOptions {
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
   | { readonly kind: 'dump'; readonly reading: SideReading; readonly dump: Dump }
+  | { readonly kind: 'unreadable'; readonly reading: SideReading }
   | { readonly kind: 'manifests'; readonly name: string };
 
 /** Finds out what a path is: a folder with a manifest.json is a bundle, one with a tool's output a dump. */
 export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
-  if (existsSync(join(path, 'manifest.json'))) return readBundleSide(path);
-  const dump = readDumpFiles(path);
-  if (dump) return { kind: 'dump', dump, reading: readDumpSide(path, dump) };
-  return { kind: 'manifests', name: path };
+  try {
+    if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
+    const dump = readDumpFiles(path);
+    return dump ? { kind: 'dump', dump, reading: readDumpSide(path, dump) } : { kind: 'manifests', name: path };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const diagnostic: Diagnostic = { severity: 'error', code: 'unreadable', text: `${path} cannot be read: ${reason}` };
+    return { kind: 'unreadable', reading: { side: undefined, diagnostics: [diagnostic], files: noFiles, notes: [] } };
+  }
 }
 
 async function readBundleSide(path: string): Promise<StoredSide> {
@@ -172,7 +179,7 @@ export async function compileSide(
   if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
   const prepared = { ...loaded.prepared, settings: wanted };
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other);
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, prepared.nodes.get(nodeName));
   const ipFamily = options.ipFamily === 'auto' && stored?.families.length === 2 ? 'dual' : options.ipFamily;
   return readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }));
 }
@@ -205,16 +212,24 @@ function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled:
   };
 }
 
-/** The addresses of the node itself, as the other side knows them. */
-function hostAddressesOf(other: StoredSide): NodeContext['hostAddresses'] | undefined {
+/**
+ * The addresses of the node itself, as the other side knows them. A bundle's are not to hide that the Node object in the
+ * manifests has got another address since.
+ */
+function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext['hostAddresses'] | undefined {
   switch (other.kind) {
-    case 'bundle':
-      return other.manifest && other.manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []);
+    case 'bundle': {
+      const known = other.manifest?.node.hostAddresses ?? [];
+      const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+      const isCurrent = known.length > 0 && own.every(({ address }) => known.includes(address));
+      return isCurrent ? known.flatMap((text) => parseAddress(text) ?? []) : undefined;
+    }
     case 'dump':
       if (!other.dump.coverage.links) return undefined;
       return other.dump.state.links
         .filter(({ name }) => name !== ipvsLink)
         .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+    case 'unreadable':
     case 'manifests':
       return undefined;
   }
