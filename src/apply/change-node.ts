@@ -131,12 +131,12 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await request.prepare?.();
 
   const snapshot: Snapshot = unfinished
-    ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.ours) }
-    : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.ours };
+    ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.touched) }
+    : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.touched };
   await writeJournal(session, snapshot);
   try {
     await runPlan(session, plan);
-    const settled = await settle(session, request, joinBelongings(owned, plan.share.ours), plan);
+    const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), plan);
     if (request.confirmTimeout !== undefined) {
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: request.confirmTimeout });
       await awaitConfirmation(session, request.confirmTimeout);

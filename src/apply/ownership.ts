@@ -31,8 +31,10 @@ export interface Claims {
 
 /** Which part of a node's state may be changed, and what stands in the way. */
 export interface Share {
-  /** What may be changed: what is ours and is there, and what is wanted. */
+  /** What counts: what is ours and is there, and what is wanted. */
   readonly ours: Belongings;
+  /** What may be changed: the same, but for what somebody else had made just as it is wanted. */
+  readonly touched: Belongings;
   /** Wanted things that are there as somebody else made them, and different. */
   readonly conflicts: readonly Conflict[];
   /** What will be ours once the wanted state is there: all of it but what somebody else had made just so. */
@@ -56,6 +58,11 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
   const ours = { virtualServers: [...servers.ours], sets: [...sets.ours], chains: [...chains] };
   return {
     ours,
+    touched: {
+      virtualServers: ours.virtualServers.filter((key) => !servers.borrowed.has(key)),
+      sets: ours.sets.filter((name) => !sets.borrowed.has(name)),
+      chains: ours.chains,
+    },
     conflicts: [...servers.conflicts, ...sets.conflicts],
     belongings: {
       virtualServers: wanted.virtualServers.map(virtualServerKey).filter((key) => !servers.borrowed.has(key)),

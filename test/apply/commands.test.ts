@@ -179,6 +179,27 @@ describe('apply', () => {
   });
 });
 
+test("what somebody else had made just as it is wanted stays somebody else's, also where an apply is killed", async () => {
+  const { host, dump } = createFakeNode();
+  const theirs = readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8').split('\n').slice(0, 3).join('\n');
+  await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${theirs}\n` });
+  const there = dump();
+  const dying: Host = {
+    ...host,
+    run: async (command) => {
+      if (command.tool === 'ip' && command.stdin !== undefined) throw new Error('killed');
+      return host.run(command);
+    },
+    // What putting back would do first.
+    remove: () => Promise.reject(new Error('killed')),
+  };
+  await callApply(dying, 'apply', ipvs).catch(() => undefined);
+  expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
+  expect((await callApply(host, 'cleanup')).status).toBe(0);
+  const withoutSysctls = (text: string) => text.slice(0, text.indexOf('/proc/sys/'));
+  expect(withoutSysctls(dump())).toBe(withoutSysctls(there));
+});
+
 describe('a bundle that is not to be trusted', () => {
   const spoil = (name: string, change: (folder: string) => void) => {
     const folder = join(scratch, name);
