@@ -74,7 +74,9 @@ async function readTool(host: Host, command: Command): Promise<string> {
   throw new Failure(
     'unreadable-node',
     [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),
-    'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
+    /permission denied|not permitted|must be root/i.test(result.stderr)
+      ? 'run it as root'
+      : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
   );
 }
 
