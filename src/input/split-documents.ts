@@ -18,7 +18,9 @@ export function splitDocuments(text: string): Span[] {
     if (kind === 'value') spans.push({ start, end });
     start = next;
   };
-  const marker = /^(?:---|\.\.\.)(?=[ \t\r\n]|$)/gm;
+  // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028. What follows "..." on
+  // its line can be a comment; anything else is left to the parser, which refuses it.
+  const marker = /(?<![^\n])(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t]*\r?(?:\n|$)|[ \t]+#))/g;
   // Most documents hold no other line that starts with a dash or a dot, so a search for the marker is all there is.
   for (let match = marker.exec(text); match; match = marker.exec(text)) {
     const isEnd = match[0] === '...';
