@@ -24,6 +24,7 @@ export type FailureCode =
   | 'not-ready'
   | 'nothing-to-confirm'
   | 'nothing-to-roll-back'
+  | 'system-error'
   | 'tool-failed'
   | 'tool-missing'
   | 'unreadable-node'

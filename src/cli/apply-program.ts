@@ -51,8 +51,19 @@ export async function runApplyProgram(argv: readonly string[], environment: Appl
     if (error instanceof Failure) status = await reportFailure(error, terminal);
     // Help and version end by an "error" of status 0.
     else if (error instanceof CommanderError) status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
+    else if (isSystemError(error)) status = await reportFailure(describeSystemError(error), terminal);
     else throw error;
   }
   await Promise.all(written);
   return status;
+}
+
+/** What the operating system refuses: a file that is not to be read, say. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
+}
+
+function describeSystemError({ code, message }: NodeJS.ErrnoException): Failure {
+  const advice = code === 'EACCES' || code === 'EPERM' ? 'run it as root' : 'see to what it says, and try again';
+  return new Failure('system-error', message, advice);
 }

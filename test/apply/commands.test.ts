@@ -378,6 +378,22 @@ describe('doctor', () => {
   });
 });
 
+test('who may not read the node is told so, without a stack trace', async () => {
+  const { host } = createFakeNode();
+  const refusing: Host = {
+    ...host,
+    readFile: async (path) => {
+      if (!path.endsWith('/hashsize')) return host.readFile(path);
+      throw Object.assign(new Error(`EACCES: permission denied, open '${path}'`), { code: 'EACCES', syscall: 'open' });
+    },
+  };
+  const { status, err } = await callApply(refusing, 'plan', ipvs);
+  expect(status).toBe(3);
+  expect(err).toMatch(
+    /^kpc-apply: error: EACCES: permission denied.* \[system-error\]\n {2}what to do: run it as root\n$/,
+  );
+});
+
 test.each([
   [['apply'], /missing required argument/],
   [['apply', ipvs, '--drain-timeout', 'soon'], /Write a duration like 30s/],
