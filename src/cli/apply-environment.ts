@@ -90,6 +90,14 @@ function describeEvent(event: ChangeEvent): string {
   }
 }
 
+/** An error that people can do something about, be it the operating system's; undefined for a bug. */
+export function explainError(error: unknown): Failure | undefined {
+  if (error instanceof Failure) return error;
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined;
+  const mayNot = error.code === 'EACCES' || error.code === 'EPERM';
+  return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'see to what it says, and try again');
+}
+
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
   await terminal.err(`kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}\n`);

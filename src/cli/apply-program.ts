@@ -1,11 +1,10 @@
 import { Command, CommanderError } from 'commander';
-import { Failure } from '../apply/failure.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './apply-cleanup.ts';
 import { addConfirmCommand } from './apply-confirm.ts';
 import { addDoctorCommand } from './apply-doctor.ts';
 import { addDumpCommand } from './apply-dump.ts';
-import { reportFailure, type ApplyEnvironment } from './apply-environment.ts';
+import { explainError, reportFailure, type ApplyEnvironment } from './apply-environment.ts';
 import { addPlanCommand } from './apply-plan.ts';
 import { addRollbackCommand } from './apply-rollback.ts';
 import { addVerifyCommand } from './apply-verify.ts';
@@ -48,22 +47,12 @@ export async function runApplyProgram(argv: readonly string[], environment: Appl
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
-    if (error instanceof Failure) status = await reportFailure(error, terminal);
+    const failure = explainError(error);
+    if (failure) status = await reportFailure(failure, terminal);
     // Help and version end by an "error" of status 0.
     else if (error instanceof CommanderError) status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
-    else if (isSystemError(error)) status = await reportFailure(describeSystemError(error), terminal);
     else throw error;
   }
   await Promise.all(written);
   return status;
-}
-
-/** What the operating system refuses: a file that is not to be read, say. */
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'code' in error && 'syscall' in error;
-}
-
-function describeSystemError({ code, message }: NodeJS.ErrnoException): Failure {
-  const advice = code === 'EACCES' || code === 'EPERM' ? 'run it as root' : 'see to what it says, and try again';
-  return new Failure('system-error', message, advice);
 }

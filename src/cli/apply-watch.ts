@@ -93,8 +93,9 @@ async function syncOnce(
     for (const problem of problems) await terminal.err(`kpc-apply: warning: ${problem}\n`);
     return outcome.kind === 'unchanged' || outcome.kind === 'changed' ? 'done' : 'failed';
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    await reportFailure(error, terminal);
+    const failure = explainError(error);
+    if (!failure) throw error;
+    await reportFailure(failure, terminal);
     return 'failed';
   }
 }
