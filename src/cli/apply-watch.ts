@@ -13,6 +13,7 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from '../apply/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import {
+  explainError,
   loadBundle,
   openSession,
   reportFailure,
