@@ -77,8 +77,8 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     kind: 'bundle',
     name: path,
     state,
-    // Its files hold no origins: compiling what it was compiled from tells them again.
-    labels: compileState(cluster, node, settings, families, undefined),
+    // Its files hold no origins. Comments tell the Services in iptables mode; in IPVS mode compiling them again does.
+    labels: manifest.mode === 'ipvs' ? compileState(cluster, node, settings, families, undefined) : undefined,
     coverage: coverAll(families),
     services: { cluster, node, settings },
   };
