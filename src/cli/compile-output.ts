@@ -1,5 +1,6 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
+import { formatCount } from './format-count.ts';
 
 /** The files as people want to see them: what a Service becomes first, what every node has last. */
 const headings: readonly (readonly [file: BundleFileName | 'manifest.json', what: string])[] = [
@@ -42,7 +43,7 @@ export type PrintName = keyof typeof printNames;
 /** One line that says how much came out. */
 export function summarize({ counts, mode, node, families }: Manifest): string {
   const many = (count: number | undefined, one: string, more = `${one}s`) =>
-    `${(count ?? 0).toLocaleString('en')} ${count === 1 ? one : more}`;
+    `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;
   const parts =
     mode === 'ipvs'
       ? [

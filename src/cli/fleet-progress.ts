@@ -1,3 +1,4 @@
+import { formatCount } from './format-count.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Shows on a terminal how far a long run is; elsewhere nothing. */
@@ -22,7 +23,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
       if (now - shown < interval) return;
       shown = now;
       const left = Math.ceil(((now - start) / done) * (total - done) * 0.001);
-      await terminal.err(`\r${done.toLocaleString('en')} of ${total.toLocaleString('en')} nodes, ${left} s left  `);
+      await terminal.err(`\r${formatCount(done)} of ${formatCount(total)} nodes, ${left} s left  `);
     },
     end: () => terminal.err('\r\u001b[K'),
   };

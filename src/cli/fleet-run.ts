@@ -15,6 +15,7 @@ import { exitStatus } from './exit-status.ts';
 import type { Fleet, FleetOptions } from './fleet-nodes.ts';
 import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from './folder-problem.ts';
+import { formatCount } from './format-count.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a run for many nodes works on. */
@@ -129,7 +130,7 @@ async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> 
 }
 
 function describeNodes({ nodes, total, shard }: Fleet): string {
-  const count = nodes.length.toLocaleString('en');
+  const count = formatCount(nodes.length);
   if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
-  return `${count} of ${total.toLocaleString('en')} nodes (shard ${shard.index}/${shard.count})`;
+  return `${count} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`;
 }
