@@ -100,3 +100,17 @@ test('README shows the rule counts that were measured', () => {
   expect(table).toContain('IPVS mode');
   expect(readme).toContain(table);
 });
+
+test('README shows the faults that were tried, each with what came of it', () => {
+  const cells = (row: string) => row.split('|').map((cell) => cell.trim());
+  const rows = (text: string) => text.split('\n').filter((line) => line.startsWith('|'));
+  const tried = rows(readFileSync(join(projectFolder, 'docs', 'faults.md'), 'utf8')).map((row) =>
+    cells(row).slice(1, 4),
+  );
+  const shown = rows(readme.slice(readme.indexOf('### Faults'), readme.indexOf('</details>'))).map((row) =>
+    cells(row).slice(1, 4),
+  );
+  const isRule = ([cell]: readonly string[]) => /^-+$/.test(cell ?? '');
+  expect(tried.length).toBeGreaterThan(40);
+  expect(shown.filter((row) => !isRule(row))).toEqual(tried.filter((row) => !isRule(row)));
+});
