@@ -53,7 +53,7 @@ function slicesOfService(service: Service, slicesOf: SlicesByService): readonly 
 }
 
 /** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined where it does. */
-export function skipReason(service: Service): ServiceInfo['skipped'] {
+function skipReason(service: Service): ServiceInfo['skipped'] {
   if (service.spec.type === 'ExternalName') return 'external-name';
   if (service.spec.clusterIP === 'None') return 'headless';
   if (service.spec.clusterIP === '') return 'no-cluster-ip';

@@ -99,7 +99,7 @@ export interface Endpoints {
   readonly subsets: readonly EndpointSubset[];
 }
 
-export interface EndpointSubset {
+interface EndpointSubset {
   readonly addresses: readonly EndpointAddress[];
   readonly notReadyAddresses: readonly EndpointAddress[];
   readonly ports: readonly EndpointPort[];
