@@ -6,7 +6,7 @@
 // Machines differ and are busy, so what counts are ratios, each against something that runs in turn with kpc: kube-proxy's
 // own code on the same files where the environment variable KPC_ORACLE names a program that runs it
 // (PROGRAM -case FOLDER -bench), else Node itself reading the same data.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,14 +15,13 @@ import { plotLines } from './bench/plot.mjs';
 import { writeFleet } from './make-fleet.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const kpc = join(root, 'dist', 'kpc.js');
 const oracle = process.env.KPC_ORACLE || undefined;
 const quick = process.argv.includes('--quick');
 
 const plan = quick
   ? { runs: 2, services: 1000, sizes: [500, 1000, 2000], fleet: { services: 200, nodes: 100, localNodes: 40 } }
   : {
-      runs: 5,
+      runs: 3,
       services: 10_000,
       sizes: [1000, 2000, 5000, 10_000, 20_000, 50_000],
       fleet: { services: 2000, nodes: 5000, localNodes: 2000 },
@@ -32,6 +31,10 @@ const nodeName = 'node-0';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+
+// A copy, so that a build in the meantime changes nothing.
+const kpc = join(scratch, 'kpc.mjs');
+copyFileSync(join(root, 'dist', 'kpc.js'), kpc);
 
 /** Writes the cluster of that many Services once, in YAML and in JSON, and gives the folder. */
 const made = new Map();
@@ -106,7 +109,6 @@ async function benchStart() {
 
 /** Figures for each size, the kube-proxy of the same size where it can be asked, and the exponents of growth. */
 async function benchGrowth() {
-  const runs = quick ? 1 : 3;
   const empty = measure(compile(await makeCase(1)), 3);
   const series = [];
   for (const [name, file, mode] of [
@@ -116,7 +118,7 @@ async function benchGrowth() {
   ]) {
     const rows = [];
     for (const services of plan.sizes) {
-      rows.push({ services, ...measure(compile(await makeCase(services), { file, mode }), runs) });
+      rows.push({ services, ...runOnce(compile(await makeCase(services), { file, mode })) });
     }
     // The time to start is the same for all sizes, and would make growth look smaller than it is.
     const exponent = fitExponent(
@@ -127,7 +129,7 @@ async function benchGrowth() {
   if (!oracle) return series;
   const rows = [];
   for (const services of plan.sizes) {
-    rows.push({ services, ...measure(reference(await makeCase(services)).command, runs) });
+    rows.push({ services, ...runOnce(reference(await makeCase(services)).command) });
   }
   return [
     ...series,
