@@ -283,7 +283,6 @@ function writeDocs(text, growth) {
   const [before, rest] = page.split(begin);
   const after = rest?.split(end)[1];
   if (after === undefined) throw new Error(`docs/performance.md lacks the lines ${begin} and ${end}`);
-  writeFileSync(join(docs, 'performance.md'), `${before}${begin}\n\n${text}\n\n${end}${after}`);
   const lines = (value) =>
     growth.map(({ name, rows }) => ({ name, points: rows.map((row) => [row.services, value(row)]) }));
   const time = plotLines({
@@ -293,14 +292,21 @@ function writeDocs(text, growth) {
     series: lines(({ cpu, wall }) => cpu ?? wall),
   });
   writeFileSync(join(docs, 'performance-time.svg'), time);
-  if (growth.some(({ rows }) => rows.some(({ peak }) => peak === undefined))) return;
-  const memory = plotLines({
-    title: 'Peak memory to compile one node, 10 endpoints a Service',
-    xTitle: 'Services',
-    yTitle: 'MiB',
-    series: lines(({ peak }) => peak),
-  });
-  writeFileSync(join(docs, 'performance-memory.svg'), memory);
+  const hasMemory = growth.every(({ rows }) => rows.every(({ peak }) => peak !== undefined));
+  if (hasMemory) {
+    const memory = plotLines({
+      title: 'Peak memory to compile one node, 10 endpoints a Service',
+      xTitle: 'Services',
+      yTitle: 'MiB',
+      series: lines(({ peak }) => peak),
+    });
+    writeFileSync(join(docs, 'performance-memory.svg'), memory);
+  }
+  const plots = [
+    '![CPU time against Services, on logarithmic axes](performance-time.svg)',
+    ...(hasMemory ? ['![Peak memory against Services, on logarithmic axes](performance-memory.svg)'] : []),
+  ].join('\n\n');
+  writeFileSync(join(docs, 'performance.md'), `${before}${begin}\n\n${text}\n\n${plots}\n\n${end}${after}`);
 }
 
 await main();
