@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { chunksOf } from './chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -33,14 +33,15 @@ export async function replaceFolder(
     const strangers = present.filter((name) => !knownNames.has(name));
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     await mkdir(dirname(target), { recursive: true });
-    const fresh = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
+    const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
+      // Inside, because mkdtemp lets only its owner in, and a bundle is no secret.
+      const fresh = join(work, 'new');
+      await mkdir(fresh);
       for (const [name, text] of files) await makeFile(join(fresh, name), text, name);
-      // mkdtemp lets only its owner in; a bundle is no secret.
-      await chmod(fresh, 0o777 & ~process.umask());
-      await swapIn(fresh, target);
+      await swapIn(fresh, target, `${work}.old`);
     } finally {
-      await rm(fresh, { recursive: true, force: true });
+      await rm(work, { recursive: true, force: true });
     }
     return undefined;
   } catch (error) {
@@ -86,8 +87,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
 }
 
 /** No rename replaces a folder that is not empty, so the old one steps aside first. */
-async function swapIn(fresh: string, target: string): Promise<void> {
-  const aside = `${fresh}.old`;
+async function swapIn(fresh: string, target: string, aside: string): Promise<void> {
   const stepped = await rename(target, aside).then(
     () => true,
     (error: unknown) => {
