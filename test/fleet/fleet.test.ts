@@ -191,8 +191,8 @@ test('the memory of a run does not grow with the number of nodes', { timeout: 12
   const make = ['--services', '200', '--endpoints', '10', '--nodes', '500', '--local-nodes', '500'];
   await runProgram(process.execPath, [join(projectFolder, 'scripts', 'make-fleet.mjs'), big, ...make]);
   // What is written of these nodes is 75 MB where they differ, and each node's state takes more.
-  const compile = ['compile', '-f', big, '--all-nodes', '-o', freshPath()];
-  const run = await runProgram(process.execPath, ['--max-old-space-size=40', kpcProgram, ...compile]);
+  const args = ['compile', '-f', big, '--all-nodes', '-o', freshPath()];
+  const run = await runProgram(process.execPath, ['--max-old-space-size=40', kpcProgram, ...args]);
   expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('500 nodes: 500 written') });
 });
 
