@@ -13,13 +13,20 @@ export function addStateOption(command: Command): Command {
 
 export function addClaimOptions(command: Command): Command {
   return command
-    .option('--adopt', 'take over what a kube-proxy left on this node', false)
-    .option(
-      '--ipvs-exclude-cidrs <cidrs>',
-      'virtual servers in these CIDRs are never taken away (besides those of the bundle)',
-      (value: string) => value.split(',').filter(Boolean),
-      [],
+    .addOption(new Option('--adopt', 'take over what a kube-proxy left on this node').default(false, 'no'))
+    .addOption(
+      new Option(
+        '--ipvs-exclude-cidrs <cidrs>',
+        'virtual servers in these CIDRs are never taken away, besides those of the bundle',
+      )
+        .argParser((value) => value.split(',').filter(Boolean))
+        .default([], 'none'),
     );
+}
+
+/** An option with a duration, whose default help shows as people write it. */
+export function periodOption(flags: string, description: string, usual: string): Option {
+  return new Option(flags, description).argParser(parseDuration).default(parseDuration(usual), usual);
 }
 
 export function drainOption(): Option {

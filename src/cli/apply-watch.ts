@@ -20,7 +20,7 @@ import {
   type ApplyEnvironment,
   type NodeOptions,
 } from './apply-environment.ts';
-import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './apply-options.ts';
+import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './apply-options.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 interface WatchOptions extends NodeOptions, ClaimOptions {
@@ -39,8 +39,8 @@ export function addWatchCommand(
     .command('watch')
     .description('Apply a bundle, then keep the node so: repair drift, take up a new bundle, answer health checks.')
     .argument('<folder>', 'the bundle')
-    .option('--sync-period <duration>', 'look at the node this often', parseDuration, 30_000)
-    .option('--min-sync-period <duration>', 'apply at most once in this time', parseDuration, 1000)
+    .addOption(periodOption('--sync-period <duration>', 'look at the node this often', '30s'))
+    .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
     .option('--force', 'go on although doctor finds an error', false);
   addStateOption(addClaimOptions(command)).action(async (folder: string, options: WatchOptions) =>
