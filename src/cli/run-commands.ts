@@ -1,0 +1,53 @@
+import { Command, CommanderError } from 'commander';
+import type { ExitStatus } from './exit-status.ts';
+import { exitStatus } from './exit-status.ts';
+import type { Terminal } from './terminal.ts';
+import { version } from './version.ts';
+
+/** A program with commands, each of which says how it ended by calling `done`. */
+export interface Program {
+  readonly name: string;
+  readonly description: string;
+  readonly addCommands: (program: Command, done: (status: ExitStatus) => void) => void;
+  /** Tells the user of an error that a command threw; undefined where it is not to be thrown. */
+  readonly explain?: (error: unknown) => Promise<ExitStatus> | undefined;
+}
+
+/** Parses the command line and runs the command that it names. */
+export async function runCommands(
+  { name, description, addCommands, explain }: Program,
+  argv: readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const written: Promise<void>[] = [];
+  let status: ExitStatus = exitStatus.ok;
+  const program = new Command(name)
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => written.push(terminal.out(text)),
+      writeErr: (text) => written.push(terminal.err(text)),
+    });
+  addCommands(program, (result) => {
+    status = result;
+  });
+  if (argv.length === 0) {
+    program.outputHelp({ error: true });
+    await Promise.all(written);
+    return exitStatus.badInput;
+  }
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+  } catch (error) {
+    const explained = explain?.(error);
+    if (explained) status = await explained;
+    // Help and version end by an "error" of status 0.
+    else if (error instanceof CommanderError) status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
+    else throw error;
+  }
+  await Promise.all(written);
+  return status;
+}
