@@ -1,7 +1,8 @@
 import type { Family } from '../kernel/family.ts';
 import { readConnections } from './connections.ts';
 import { awaitConfirmation } from './confirmation.ts';
-import { Failure, describeError } from './failure.ts';
+import { describeError } from '../bundle/errors.ts';
+import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { readBootId } from './process-identity.ts';
 import { readModuleIndex } from './modules.ts';

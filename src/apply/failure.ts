@@ -30,8 +30,3 @@ export type FailureCode =
   | 'unreadable-node'
   | 'write-failed'
   | 'wrong-result';
-
-/** What a thrown value says, on one line. */
-export function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

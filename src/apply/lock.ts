@@ -1,4 +1,5 @@
-import { Failure, describeError } from './failure.ts';
+import { describeError } from '../bundle/errors.ts';
+import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { identifyOwnProcess, isRunning, type ProcessIdentity } from './process-identity.ts';
 

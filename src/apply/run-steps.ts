@@ -1,4 +1,5 @@
-import { Failure, describeError } from './failure.ts';
+import { describeError } from '../bundle/errors.ts';
+import { Failure } from './failure.ts';
 import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
 import { describeStep, stepCommand, type Step } from './steps.ts';
 

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from './sha256.ts';
 import type { Cluster } from '../cluster/model.ts';
 import type { Chain } from '../kernel/iptables.ts';
 import { formatAppends } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { formatVirtualServer } from '../kernel/ipvs.ts';
-import { chunksOf } from './chunks.ts';
 import type { BundleFileName } from './manifest.ts';
 import { writeServices } from './services-file.ts';
 
@@ -45,12 +44,6 @@ export class BundleMemo implements BundleTexts {
     this.#last.set(name, { text, digest });
     return digest;
   }
-}
-
-function sha256(text: string): string {
-  const hash = createHash('sha256');
-  for (const chunk of chunksOf(text)) hash.update(chunk);
-  return hash.digest('hex');
 }
 
 /** How many Services, and ports of Services in whatever family, are programmed. */

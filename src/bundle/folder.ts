@@ -1,3 +1,4 @@
+import { describeError, hasCode } from './errors.ts';
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { chunksOf } from './chunks.ts';
@@ -45,7 +46,7 @@ export async function replaceFolder(
     }
     return undefined;
   } catch (error) {
-    return { kind: 'io', folder, reason: error instanceof Error ? error.message : String(error) };
+    return { kind: 'io', folder, reason: describeError(error) };
   }
 }
 
@@ -102,8 +103,4 @@ async function swapIn(fresh: string, target: string, aside: string): Promise<voi
     throw error;
   }
   await rm(aside, { recursive: true, force: true });
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

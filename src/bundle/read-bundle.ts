@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { describeError } from './errors.ts';
 import type { Cluster } from '../cluster/model.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
@@ -12,6 +12,7 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import type { BundleFileName, Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
+import { sha256 } from './sha256.ts';
 import { readServices } from './services-file.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
@@ -55,7 +56,7 @@ function readManifest(text: string | undefined): Manifest | BundleProblem {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { kind: 'bad-manifest', reason: error instanceof Error ? error.message : String(error) };
+    return { kind: 'bad-manifest', reason: describeError(error) };
   }
   if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
@@ -71,7 +72,7 @@ function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProb
     const text = files.get(file);
     if (expected === undefined) return text === undefined ? [] : [{ kind: 'extra-file', file }];
     if (text === undefined) return [{ kind: 'missing-file', file }];
-    const found = createHash('sha256').update(text).digest('hex');
+    const found = sha256(text);
     return found === expected ? [] : [{ kind: 'checksum', file, expected, found }];
   });
 }
@@ -108,7 +109,7 @@ function readCluster(text: string): Cluster | BundleProblem {
   try {
     return readServices(text);
   } catch (error) {
-    return { kind: 'bad-services', reason: error instanceof Error ? error.message : String(error) };
+    return { kind: 'bad-services', reason: describeError(error) };
   }
 }
 

@@ -1,3 +1,4 @@
+import { formatJson } from './format-json.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { reportDiff } from '../diff/diff-report.ts';
@@ -69,7 +70,7 @@ export function checkToJson(report: CheckReport, diagnostics: readonly Diagnosti
   const { folder, files } = report;
   const same = files.length === 0;
   const result = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
-  return `${JSON.stringify(result, undefined, 2)}\n`;
+  return formatJson(result);
 }
 
 /** What differs, as an object to be written as JSON. */

@@ -12,6 +12,7 @@ import { chooseNodeName, compileNode } from './compile-inputs.ts';
 import type { PrintName } from './compile-output.ts';
 import { formatAll, printNames, summarize } from './compile-output.ts';
 import type { ExitStatus } from './exit-status.ts';
+import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
 import type { FleetOptions } from './fleet-nodes.ts';
 import { chooseFleet, isFleet, isHostFolder, readHostFolder } from './fleet-nodes.ts';
@@ -224,10 +225,6 @@ async function reportFailure(
   if (format !== 'github') return;
   const { checkToGithub } = await import('./check-report.ts');
   await terminal.out(checkToGithub(undefined, diagnostics));
-}
-
-function formatJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
 async function print(name: PrintName, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {

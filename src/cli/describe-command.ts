@@ -8,6 +8,7 @@ import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
+import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
 import { addInputOptions } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
@@ -98,7 +99,7 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { formatRows, serviceRows } = await import('../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(options.output === 'json' ? toJson(rows) : formatRows(rows, options.limit * rowsPerLine));
+  await terminal.out(options.output === 'json' ? formatJson(rows) : formatRows(rows, options.limit * rowsPerLine));
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -130,14 +131,14 @@ async function formatFinding(
   const isJson = options.output === 'json';
   switch (finding.kind) {
     case 'shared':
-      if (isJson) return toJson(finding.subjects);
+      if (isJson) return formatJson(finding.subjects);
       return formatLines(
         finding.subjects.map((subject) => words.describeSharedInWords(subject, options.limit)),
         terminal,
       );
     case 'services': {
       if (isJson) {
-        return toJson(
+        return formatJson(
           finding.matches.map(({ service, labels, because }) => {
             return { because, ...describeService(service, labels, view, options.clusterDomain) };
           }),
@@ -197,7 +198,7 @@ async function printDecompiled(
     await terminal.err(`kpc: the dump shows no Service${about}\n`);
     return exitStatus.differs;
   }
-  if (options.output === 'json') await terminal.out(toJson({ mode: decompiled.mode, ports }));
+  if (options.output === 'json') await terminal.out(formatJson({ mode: decompiled.mode, ports }));
   else if (what === undefined) {
     await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
   } else {
@@ -209,10 +210,6 @@ async function printDecompiled(
     );
   }
   return exitStatus.ok;
-}
-
-function toJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
 function formatLines(blocks: readonly (readonly DescriptionLine[])[], terminal: Terminal): string {

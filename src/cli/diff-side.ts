@@ -1,3 +1,4 @@
+import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
@@ -51,7 +52,7 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
     const dump = readDumpFiles(path);
     return dump ? { kind: 'dump', dump, reading: readDumpSide(path, dump) } : { kind: 'manifests', name: path };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeError(error);
     const diagnostic: Diagnostic = { severity: 'error', code: 'unreadable', text: `${path} cannot be read: ${reason}` };
     return { kind: 'unreadable', reading: { side: undefined, diagnostics: [diagnostic], files: noFiles, notes: [] } };
   }

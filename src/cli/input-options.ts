@@ -1,3 +1,4 @@
+import { describeError } from '../bundle/errors.ts';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Option } from 'commander';
@@ -152,7 +153,7 @@ export function readHostAddresses(file: string): HostAddresses {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    return wrong(error instanceof Error ? error.message : String(error));
+    return wrong(describeError(error));
   }
   const { links, unread } = parseIpAddrJson(text);
   const [first] = unread;

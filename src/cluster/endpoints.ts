@@ -2,11 +2,13 @@ import type { Address } from '../kernel/address.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
+import { compareText } from './compare-text.ts';
 import { groupBy } from './group-by.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
 
-const serviceNameLabel = 'kubernetes.io/service-name';
+/** The label by which a slice names its Service. */
+export const serviceNameLabel = 'kubernetes.io/service-name';
 const headlessLabel = 'service.kubernetes.io/headless';
 
 /** All slices of one Service. */
@@ -113,9 +115,4 @@ class EndpointPlace implements Place {
 function firstAddress(endpoint: SliceEndpoint): Address | undefined {
   const [first] = endpoint.addresses;
   return first === undefined ? undefined : parseAddress(first);
-}
-
-/** The order of Go's strings, which for the names and addresses here is that of their characters' codes. */
-export function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

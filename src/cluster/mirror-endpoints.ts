@@ -1,9 +1,9 @@
+import { serviceNameLabel } from './endpoints.ts';
 import { parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { EndpointPort, Endpoints, EndpointSlice, FieldPath, SliceEndpoint, Source, Sourced } from './objects.ts';
 
-const serviceNameLabel = 'kubernetes.io/service-name';
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';
 const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
 

@@ -1,3 +1,4 @@
+import { describeError, hasCode } from '../bundle/errors.ts';
 import type { BigIntStats, Dirent } from 'node:fs';
 import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ export class FleetFolder {
     try {
       await this.#removeRemains(node);
     } catch (error) {
-      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describe(error) } };
+      return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
     }
     if ((await this.compare(node, bundle, 1)).kind === 'same') return { kind: 'unchanged' };
     // Not flushed to the disk file by file: what a power cut left short is found, and written again, by the next run.
@@ -68,7 +69,7 @@ export class FleetFolder {
       return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return { kind: 'missing' };
-      return { kind: 'unreadable', reason: describe(error) };
+      return { kind: 'unreadable', reason: describeError(error) };
     }
   }
 
@@ -136,12 +137,4 @@ export class FleetFolder {
 /** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
 function identify({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

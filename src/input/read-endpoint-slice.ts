@@ -1,3 +1,4 @@
+import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -8,7 +9,6 @@ import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './sche
 import { fieldName, quote } from './wording.ts';
 
 /** The label that says whose endpoints a slice holds. */
-const serviceNameLabel = 'kubernetes.io/service-name';
 
 const none: readonly never[] = [];
 

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { compareText } from '../cluster/compare-text.ts';
 
 /**
  * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and
@@ -26,9 +27,4 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[
       );
     })
     .map(({ diagnostic }) => diagnostic);
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
