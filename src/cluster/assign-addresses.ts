@@ -1,5 +1,5 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { parseAddress } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
+import { addressAfter, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
@@ -56,9 +56,11 @@ const wayOut =
  * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
+  const lacking = services.filter(({ object }) => lacksAnything(object));
+  if (lacking.length === 0) return { services, assigned: [], diagnostics: [] };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
-  for (const service of services.toSorted(compareServices)) results.set(service, assigner.assign(service));
+  for (const service of lacking.toSorted(compareServices)) results.set(service, assigner.assign(service));
   return {
     services: services.map((service) => ({ ...service, object: results.get(service) ?? service.object })),
     assigned: assigner.assigned,
@@ -74,6 +76,25 @@ function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
 
 function labelOf({ metadata }: Service): string {
   return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** Whether there is something that the API server would give the Service. */
+function lacksAnything({ spec }: Service): boolean {
+  if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return false;
+  return lacksClusterIP(spec) || lacksNodePort(spec) || lacksHealthCheckPort(spec);
+}
+
+function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies }: Service['spec']): boolean {
+  return clusterIP === '' || ipFamilies.length > clusterIPs.length;
+}
+
+function lacksNodePort({ type, allocateLoadBalancerNodePorts, ports }: Service['spec']): boolean {
+  const wantsPorts = type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
+  return wantsPorts && ports.some(({ nodePort }) => nodePort === 0);
+}
+
+function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort }: Service['spec']): boolean {
+  return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
 class Assigner {
@@ -95,9 +116,9 @@ class Assigner {
     this.#usedPorts.add(spec.healthCheckNodePort);
   }
 
+  /** The Service, which lacks something, with what it lacks. */
   assign(service: Sourced<Service>): Service {
     const { object } = service;
-    if (object.spec.type === 'ExternalName' || object.spec.clusterIP === 'None') return object;
     const addresses = this.#assignClusterIPs(service);
     const ports = this.#assignNodePorts(service);
     const healthCheckNodePort = this.#assignHealthCheckPort(service);
@@ -125,7 +146,7 @@ class Assigner {
     service: Sourced<Service>,
   ): Pick<Service['spec'], 'clusterIP' | 'clusterIPs' | 'ipFamilies'> | undefined {
     const { spec } = service.object;
-    if (spec.clusterIP !== '' && spec.ipFamilies.length <= spec.clusterIPs.length) return undefined;
+    if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
       if (spec.clusterIP !== '') return undefined;
       const text = `kube-proxy skips this Service, for it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
@@ -159,22 +180,21 @@ class Assigner {
       this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
       return undefined;
     }
-    const size = Math.min(
-      maxPoolSize,
-      2 ** (range.address.parts.length * (family === 'ipv4' ? 32 : 16) - range.prefixLength),
-    );
+    const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - range.prefixLength));
     const offset = pick(`${name}/${family}`, {
       size,
       reserved: Math.min(Math.max(16, Math.floor(size / 16)), 256),
       // The first is the network's own, the second the API server's; IPv4 has the broadcast address at the end.
       isFree: (at) =>
-        at > 1 && !(family === 'ipv4' && at === size - 1) && !this.#usedAddresses.has(addressAt(range.address, at)),
+        at > 1 &&
+        !(family === 'ipv4' && at === size - 1) &&
+        !this.#usedAddresses.has(addressAfter(range.address, at).text),
     });
     if (offset === undefined) {
       this.#report(service, 'error', ['spec'], 'no-cluster-ip', `no address of ${range.text} is free for this Service`);
       return undefined;
     }
-    const address = addressAt(range.address, offset);
+    const address = addressAfter(range.address, offset).text;
     this.#usedAddresses.add(address);
     return address;
   }
@@ -182,10 +202,9 @@ class Assigner {
   /** The ports with node ports; undefined where none was needed. A port of two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
-    const wantsPorts = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts);
-    const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
-    if (!wantsPorts || missing.length === 0) return undefined;
+    if (!lacksNodePort(spec)) return undefined;
     if (!this.#ranges.nodePorts) {
+      const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
       const names = missing.map(({ port, protocol }) => `${port}/${protocol}`).join(', ');
       const text = `kube-proxy opens no node port for ${names}, for there is no nodePort yet: ${wayOut} --service-node-port-range`;
       this.#report(
@@ -211,9 +230,7 @@ class Assigner {
 
   #assignHealthCheckPort(service: Sourced<Service>): number | undefined {
     const { spec } = service.object;
-    if (spec.type !== 'LoadBalancer' || spec.externalTrafficPolicy !== 'Local' || spec.healthCheckNodePort !== 0) {
-      return undefined;
-    }
+    if (!lacksHealthCheckPort(spec)) return undefined;
     if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
     const text = `load balancers cannot ask for this Service's health, for there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`;
     this.#report(service, 'warning', ['spec', 'externalTrafficPolicy'], 'no-health-check-port', text);
@@ -268,20 +285,6 @@ function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return value;
-}
-
-/** The network's first address and `offset` more; its host bits are all zero, so they can be set. */
-function addressAt({ family, parts }: Address, offset: number): string {
-  if (family === 'ipv4') {
-    const value = (parts[0] ?? 0) + offset;
-    return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
-  }
-  const groups = parts.map((group, i) => {
-    if (i === 6) return group + Math.floor(offset / 0x10000);
-    return i === 7 ? group + (offset % 0x10000) : group;
-  });
-  const text = groups.map((group) => group.toString(16)).join(':');
-  return parseAddress(text)?.text ?? text;
 }
 
 function withNodePort(port: ServicePortSpec, nodePort: number): ServicePortSpec {

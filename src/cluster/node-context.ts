@@ -7,8 +7,8 @@ import type { Node, ProxySettings } from './objects.ts';
 const zoneLabel = 'topology.kubernetes.io/zone';
 
 const loopback: { readonly [F in Family]: Address } = {
-  ipv4: { family: 'ipv4', text: '127.0.0.1', parts: [0x7f000001] },
-  ipv6: { family: 'ipv6', text: '::1', parts: [0, 0, 0, 0, 0, 0, 0, 1] },
+  ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
+  ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
 };
 
 /**

@@ -59,6 +59,6 @@ function resolvePrimary(cidrs: readonly string[], node: Pick<NodeContext, 'nodeI
 }
 
 function touchesLoopback(network: Network): boolean {
-  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', parts: [0x7f000000] };
+  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', number: 0x7f000000 };
   return isLoopback(network.address) || contains(network, loopbackStart);
 }

@@ -3,13 +3,13 @@ import type { Family } from './family.ts';
 
 const paddedIpv4 = /^\d{1,10}\.\d{1,10}\.\d{1,10}\.\d{1,10}$/;
 
-/** An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4. */
-export interface Address {
-  readonly family: Family;
-  readonly text: string;
-  /** Numbers of one family compare as the addresses do: one number for IPv4, eight groups for IPv6. */
-  readonly parts: readonly number[];
-}
+/**
+ * An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4.
+ * Addresses of a family compare as their numbers do: one for IPv4, eight groups for IPv6.
+ */
+export type Address =
+  | { readonly family: 'ipv4'; readonly text: string; readonly number: number }
+  | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
 
 /** A network: its first address (host bits cleared) and prefix length. `text` is "address/length". */
 export interface Network {
@@ -25,17 +25,17 @@ export interface Network {
  */
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
-  if (plain !== undefined) return { family: 'ipv4', text, parts: [plain] };
+  if (plain !== undefined) return { family: 'ipv4', text, number: plain };
   if (paddedIpv4.test(text)) {
     const stripped = text.replace(/(^|\.)0+(?=\d)/g, '$1');
-    const value = readIpv4(stripped);
-    return value === undefined ? undefined : { family: 'ipv4', text: stripped, parts: [value] };
+    const number = readIpv4(stripped);
+    return number === undefined ? undefined : { family: 'ipv4', text: stripped, number };
   }
   if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
   // A dotted tail must be canonical IPv4 too.
   const address = ipaddr.IPv6.parse(text);
   if (address.isIPv4MappedAddress()) return parseAddress(address.toIPv4Address().toString());
-  return { family: 'ipv6', text: address.toRFC5952String(), parts: address.parts };
+  return { family: 'ipv6', text: address.toRFC5952String(), groups: address.parts };
 }
 
 /**
@@ -82,34 +82,59 @@ export function parseNetwork(text: string): Network | undefined {
 
 function maskAddress(address: Address, prefixLength: number): Address {
   if (address.family === 'ipv4') {
-    const [value] = address.parts as readonly [number];
     const hostBits = 2 ** (32 - prefixLength);
-    const first = Math.floor(value / hostBits) * hostBits;
-    const text = [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.');
-    return { family: 'ipv4', text, parts: [first] };
+    return ipv4Address(Math.floor(address.number / hostBits) * hostBits);
   }
-  const parts = address.parts.map((group, i) => {
-    const bits = Math.min(16, Math.max(0, prefixLength - i * 16));
-    return group & (0xffff << (16 - bits)) & 0xffff;
-  });
-  return { family: 'ipv6', text: new ipaddr.IPv6(parts).toRFC5952String(), parts };
+  return ipv6Address(
+    address.groups.map((group, i) => {
+      const bits = Math.min(16, Math.max(0, prefixLength - i * 16));
+      return group & (0xffff << (16 - bits)) & 0xffff;
+    }),
+  );
+}
+
+/** The address `offset` after the given one, which must be inside the address space: of IPv6 below 2^48. */
+export function addressAfter(address: Address, offset: number): Address {
+  if (address.family === 'ipv4') return ipv4Address(address.number + offset);
+  const groups = [...address.groups];
+  let carry = offset;
+  for (let i = groups.length - 1; i >= 0 && carry > 0; i--) {
+    const sum = (groups[i] ?? 0) + carry;
+    groups[i] = sum % 0x10000;
+    carry = Math.floor(sum / 0x10000);
+  }
+  return ipv6Address(groups);
+}
+
+function ipv4Address(number: number): Address {
+  const text = [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.');
+  return { family: 'ipv4', text, number };
+}
+
+function ipv6Address(groups: readonly number[]): Address {
+  return { family: 'ipv6', text: new ipaddr.IPv6([...groups]).toRFC5952String(), groups };
 }
 
 /** Whether the network holds the address; one of the other family it does not. */
 export function contains(network: Network, address: Address): boolean {
-  if (network.family !== address.family) return false;
-  const first = maskAddress(address, network.prefixLength);
-  return first.parts.every((part, i) => part === network.address.parts[i]);
+  return network.family === address.family && maskAddress(address, network.prefixLength).text === network.address.text;
 }
 
 /** IPv4 before IPv6, then as numbers. */
 export function compareAddresses(a: Address, b: Address): number {
-  if (a.family !== b.family) return a.family === 'ipv4' ? -1 : 1;
-  for (let i = 0; i < a.parts.length; i++) {
-    const difference = (a.parts[i] ?? 0) - (b.parts[i] ?? 0);
+  if (a.family === 'ipv4') return b.family === 'ipv4' ? a.number - b.number : -1;
+  if (b.family === 'ipv4') return 1;
+  for (let i = 0; i < a.groups.length; i++) {
+    const difference = (a.groups[i] ?? 0) - (b.groups[i] ?? 0);
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+/** A text of hexadecimal digits, as long for each address of a family, that sorts as the address does. */
+export function addressSortKey(address: Address): string {
+  if (address.family === 'ipv4') return address.number.toString(16).padStart(8, '0');
+  return address.groups.map((group) => group.toString(16).padStart(4, '0')).join('');
 }
 
 /** 127.0.0.0/8 or ::1. */
@@ -121,7 +146,7 @@ export function isLoopback(address: Address): boolean {
 export function isLinkLocal(address: Address): boolean {
   return address.family === 'ipv4'
     ? address.text.startsWith('169.254.')
-    : ((address.parts[0] ?? 0) & 0xffc0) === 0xfe80;
+    : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
 }
 
 /** "10.0.0.1:80" or "[fd00::1]:80". */

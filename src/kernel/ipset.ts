@@ -1,4 +1,4 @@
-import { parseAddress } from './address.ts';
+import { addressSortKey, parseAddress } from './address.ts';
 import type { Origin } from './origin.ts';
 import type { UnreadLine } from './unread-line.ts';
 
@@ -52,9 +52,8 @@ function partSortKey(part: string): string {
   const slash = part.indexOf('/');
   const address = parseAddress(slash < 0 ? part : part.slice(0, slash));
   if (!address) return part;
-  const digits = address.family === 'ipv4' ? 8 : 4;
   const length = slash < 0 ? '' : part.slice(slash).padStart(4, '0');
-  return address.parts.map((number) => number.toString(16).padStart(digits, '0')).join('') + length;
+  return addressSortKey(address) + length;
 }
 
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
