@@ -45,6 +45,8 @@ const flowWordSigns: ReadonlySet<number> = new Set([plus, dash, dot, 0x2f, 0x5f,
 const maxDepth = 64;
 /** The full parser takes keys of up to 1024 characters, counted its own way. */
 const maxKeyLength = 512;
+/** Longer blocks are hardly ever the same twice. */
+const maxKnownBlock = 256;
 /** How many keys are remembered after one another, and in all. More are read just as well, only slower. */
 const maxKnownNext = 12;
 const maxKnownKeys = 4096;
@@ -53,12 +55,19 @@ const maxKnownKeys = 4096;
 const unsure = new Error('left to the full YAML parser');
 
 /**
- * The keys that mappings had so far, in their order: what comes next in a mapping is nearly always what came next in
- * the one before, and comparing with that is cheaper than reading a key anew. It makes reading many documents faster
- * and changes no result.
+ * The keys that mappings had so far, in their order, each with its last value: what comes next in a mapping is nearly
+ * always what came next in the one before, and comparing with that is cheaper than reading it anew. It makes reading many
+ * documents faster and changes no result; but values that are written the same may be the same object.
  */
 export class KnownKeys {
   readonly key: string;
+  /** The value on the key's line that was read last, if it was a plain scalar; its text. */
+  scalarText: string | undefined;
+  scalar: unknown;
+  /** The value below the key's line that was read last: its lines with their indentation, and that of the key. */
+  blockText: string | undefined;
+  blockColumn = 0;
+  block: unknown;
   /** Keys seen after this one in the same mapping; plain ones only. */
   readonly next: KnownKeys[] = [];
   /** The first keys of this key's own mapping, or of the mappings in its list. */
@@ -119,6 +128,8 @@ class FastReader {
   #passedComment = false;
   /** Where the plain scalar that was scanned last ends. */
   #plainEnd = 0;
+  /** Where the plain scalar starts that was read last, if it ended with its line; -1 where not. */
+  #plainStart = -1;
 
   constructor(text: string, span: Span) {
     this.#text = text;
@@ -228,11 +239,64 @@ class FastReader {
 
   #readMappingValue(column: number, known: KnownKeys): unknown {
     this.#skipSpaces();
-    if (!this.#atLineEnd()) return this.#readInline(column);
+    if (!this.#atLineEnd())
+      return this.#isKnownScalar(column, known) ? known.scalar : this.#readNewInline(column, known);
+    const start = this.#pos;
+    if (this.#isKnownBlock(column, known)) return known.block;
     this.#toContent();
-    if (this.#column > column) return this.#readBlock(known.inner);
-    if (this.#column === column && this.#atSequence()) return this.#readSequence(known.inner);
-    return null;
+    const isBlock = this.#column > column || (this.#column === column && this.#atSequence());
+    if (!isBlock) return null;
+    const value = this.#column > column ? this.#readBlock(known.inner) : this.#readSequence(known.inner);
+    // The lines up to the next one with content, comments among them.
+    const end = this.#pos - this.#column;
+    if (this.#column >= 0 && end - start <= maxKnownBlock) {
+      known.blockText = this.#text.slice(start, end);
+      known.blockColumn = column;
+      known.block = value;
+    }
+    return value;
+  }
+
+  /** Moves over a value that is written like the one before of this key; false where it is not, and nothing is moved. */
+  #isKnownScalar(column: number, known: KnownKeys): boolean {
+    if (known.scalarText === undefined) return false;
+    const start = this.#pos;
+    const end = start + known.scalarText.length;
+    if (this.#charAt(end) !== lineFeed || !this.#text.startsWith(known.scalarText, start)) return false;
+    this.#pos = end;
+    this.#toContent();
+    if (this.#column <= column) return true;
+    // It goes on in the next line.
+    this.#pos = start;
+    return false;
+  }
+
+  #readNewInline(column: number, known: KnownKeys): unknown {
+    const start = this.#pos;
+    const value = this.#readInline(column);
+    if (this.#plainStart === start) {
+      known.scalarText = this.#text.slice(start, this.#plainEnd);
+      known.scalar = value;
+    }
+    return value;
+  }
+
+  /** As #isKnownScalar, for lines below the key. */
+  #isKnownBlock(column: number, known: KnownKeys): boolean {
+    if (known.blockText === undefined || known.blockColumn !== column) return false;
+    const start = this.#pos;
+    const end = start + known.blockText.length;
+    if (end > this.#end || !this.#text.startsWith(known.blockText, start)) return false;
+    // A blank line or a comment can belong to a block scalar at the end of the known lines.
+    let at = end;
+    while (this.#charAt(at) === space) at++;
+    const next = this.#charAt(at);
+    if (next === lineFeed || next === hash || next === endOfText || at - end > column) return false;
+    this.#pos = at;
+    this.#column = at - end;
+    if (this.#column < column || !this.#atSequence()) return true;
+    this.#pos = start;
+    return false;
   }
 
   #readItem(column: number, known: KnownKeys): unknown {
@@ -298,7 +362,11 @@ class FastReader {
     const stop = this.#charAt(this.#pos);
     if (stop === colon) throw unsure;
     this.#toContent();
-    if (stop === hash || this.#column <= column) return this.#resolve(start, end);
+    if (stop === hash || this.#column <= column) {
+      this.#plainStart = stop === hash ? -1 : start;
+      return this.#resolve(start, end);
+    }
+    this.#plainStart = -1;
     return this.#readFolded(this.#text.slice(start, end), end, column);
   }
 

@@ -144,6 +144,67 @@ describe('keys', () => {
     expect(readYamlFast(text, undefined, known)).toEqual(first);
   });
 
+  // Each second line or block begins like the one before of its key.
+  it.each([
+    ['a scalar that goes on', 'a: one\n---\na: one\n  two\n', [{ a: 'one' }, { a: 'one two' }]],
+    [
+      'a longer scalar',
+      'a: one\nb: 1\n---\na: one two\nb: 10\n',
+      [
+        { a: 'one', b: 1 },
+        { a: 'one two', b: 10 },
+      ],
+    ],
+    [
+      'a block that goes on',
+      'a:\n  b: 1\nz:\n---\na:\n  b: 1\n  c: 2\nz:\n',
+      [
+        { a: { b: 1 }, z: null },
+        { a: { b: 1, c: 2 }, z: null },
+      ],
+    ],
+    [
+      'a list that goes on',
+      'a:\n- 1\nz:\n---\na:\n- 1\n- 2\nz:\n',
+      [
+        { a: [1], z: null },
+        { a: [1, 2], z: null },
+      ],
+    ],
+    [
+      'a key further in',
+      'o:\n a:\n   b: 1\n z:\n---\no:\n   a:\n   b: 1\n   z:\n',
+      [{ o: { a: { b: 1 }, z: null } }, { o: { a: null, b: 1, z: null } }],
+    ],
+    [
+      'a text that keeps more line feeds',
+      'a:\n  b: |+\n    x\nz:\n---\na:\n  b: |+\n    x\n\nz:\n',
+      [
+        { a: { b: 'x\n' }, z: null },
+        { a: { b: 'x\n\n' }, z: null },
+      ],
+    ],
+    [
+      'a comment that is text',
+      'a:\n  b: |\n    x\nz:\n---\na:\n  b: |\n    x\n    # y\nz:\n',
+      [
+        { a: { b: 'x\n' }, z: null },
+        { a: { b: 'x\n# y\n' }, z: null },
+      ],
+    ],
+    [
+      'the same again',
+      'a:\n  b: 1\nz: q\n---\na:\n  b: 1\nz: q\n',
+      [
+        { a: { b: 1 }, z: 'q' },
+        { a: { b: 1 }, z: 'q' },
+      ],
+    ],
+  ] as const)('reads %s as if it had seen nothing before', (_, text, values) => {
+    const known = new KnownKeys();
+    expect(text.split('---\n').map((document) => readYamlFast(document, undefined, known)?.value)).toEqual(values);
+  });
+
   it('does not take a key for a longer or shorter one it has seen', () => {
     expect(read('- port: 1', '- ports: 2', '- por: 3', '- port:x: 4')).toEqual([
       { port: 1 },
