@@ -9,8 +9,9 @@ import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
  * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
  */
 export function writeServices(cluster: Cluster): string {
+  const quote = rememberQuotes();
   const services = listOf(cluster.services.map((service) => JSON.stringify(serviceRecord(service))));
-  const servicePorts = listOf(cluster.servicePorts.map(servicePortText));
+  const servicePorts = listOf(cluster.servicePorts.map((port) => servicePortText(port, quote)));
   const healthChecks = listOf(cluster.healthChecks.map((check) => JSON.stringify(check)));
   return `{\n"services": ${services},\n"servicePorts": ${servicePorts},\n"healthChecks": ${healthChecks}\n}\n`;
 }
@@ -20,10 +21,24 @@ function listOf(items: readonly string[]): string {
   return items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`;
 }
 
-function servicePortText(port: ServicePort): string {
+function servicePortText(port: ServicePort, quote: Quote): string {
   const head = JSON.stringify(servicePortRecord(port)).slice(0, -1);
   if (port.endpoints.length === 0) return `${head},"endpoints":[]}`;
-  return `${head},"endpoints":[\n ${port.endpoints.map(endpointLine).join(',\n ')}\n]}`;
+  const lines = port.endpoints.map((endpoint) => endpointText(endpoint, quote));
+  return `${head},"endpoints":[\n ${lines.join(',\n ')}\n]}`;
+}
+
+/** A text as JSON. */
+type Quote = (text: string) => string;
+
+/** Names of nodes and zones come again and again. */
+function rememberQuotes(): Quote {
+  const known = new Map<string, string>();
+  return (text) => {
+    let quoted = known.get(text);
+    if (quoted === undefined) known.set(text, (quoted = JSON.stringify(text)));
+    return quoted;
+  };
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
@@ -88,10 +103,10 @@ function servicePortRecord(port: ServicePort): ServicePortRecord {
 }
 
 /** An EndpointRecord as JSON, put together by hand: there are so many of them that JSON.stringify takes its time. */
-function endpointLine(endpoint: Endpoint): string {
+function endpointText(endpoint: Endpoint, quote: Quote): string {
   let line = `{"address":"${endpoint.address.text}","port":${endpoint.port}`;
-  if (endpoint.nodeName !== undefined) line += `,"node":${JSON.stringify(endpoint.nodeName)}`;
-  if (endpoint.zone !== undefined) line += `,"zone":${JSON.stringify(endpoint.zone)}`;
+  if (endpoint.nodeName !== undefined) line += `,"node":${quote(endpoint.nodeName)}`;
+  if (endpoint.zone !== undefined) line += `,"zone":${quote(endpoint.zone)}`;
   if (!endpoint.ready) line += ',"ready":false';
   if (!endpoint.serving) line += ',"serving":false';
   if (endpoint.terminating) line += ',"terminating":true';

@@ -24,13 +24,14 @@ export function buildCluster(
   slices: readonly Sourced<EndpointSlice>[],
 ): Cluster {
   const slicesOf = groupSlices(slices);
-  const ours = services.filter(({ object }) => !(proxyNameLabel in object.metadata.labels)).toSorted(compareServices);
+  const ours = services
+    .filter(({ object }) => !(proxyNameLabel in object.metadata.labels))
+    .sort(compareServices)
+    .map((service) => ({ service, slices: slicesOfService(service.object, slicesOf) }));
   return {
-    services: ours.map((service) => describeService(service, slicesOfService(service.object, slicesOf))),
-    servicePorts: ours
-      .flatMap((service) => servicePortsOf(service, slicesOfService(service.object, slicesOf)))
-      .sort(compareServicePorts),
-    healthChecks: ours.flatMap(({ object }) => healthChecksOf(object, slicesOfService(object, slicesOf))),
+    services: ours.map(({ service, slices: its }) => describeService(service, its)),
+    servicePorts: ours.flatMap(({ service, slices: its }) => servicePortsOf(service, its)).sort(compareServicePorts),
+    healthChecks: ours.flatMap(({ service, slices: its }) => healthChecksOf(service.object, its)),
   };
 }
 

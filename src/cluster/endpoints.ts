@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/address.ts';
-import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
 import { compareText } from './compare-text.ts';
@@ -53,66 +53,104 @@ export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
   family: Family,
 ): ReadonlyMap<PortKey, readonly Endpoint[]> {
-  const byPort = new Map<PortKey, Map<string, Endpoint>>();
+  const byPort = new Map<PortKey, LabelledEndpoint[]>();
   for (const { object: slice, source } of slices) {
     if (sliceFamily(slice) !== family || isHeadlessSlice(slice)) continue;
-    const addresses = slice.endpoints.map(firstAddress);
     for (const port of slice.ports) {
       if (!port.port) continue;
       const key: PortKey = `${port.name}/${port.protocol}`;
-      let known = byPort.get(key);
-      if (!known) byPort.set(key, (known = new Map<string, Endpoint>()));
-      for (const [index, endpoint] of slice.endpoints.entries()) {
-        const address = addresses[index];
-        if (!address) continue;
-        const label = joinHostPort(address.text, port.port);
-        if (known.has(label) && endpoint.terminating) continue;
-        known.set(label, {
-          address,
-          port: port.port,
-          label,
-          nodeName: endpoint.nodeName,
-          zone: endpoint.zone,
-          ready: endpoint.ready,
-          serving: endpoint.serving,
-          terminating: endpoint.terminating,
-          zoneHints: endpoint.zoneHints,
-          nodeHints: endpoint.nodeHints,
-          place: new EndpointPlace(source, index),
-        });
+      let found = byPort.get(key);
+      if (!found) byPort.set(key, (found = []));
+      for (let index = 0; index < slice.endpoints.length; index++) {
+        const from = slice.endpoints[index];
+        if (!from?.address) continue;
+        const endpoint = new SlicedEndpoint(from, from.address, port.port, source, index);
+        found.push({ label: endpoint.label, endpoint });
       }
     }
   }
-  return new Map(
-    [...byPort].map(([key, known]) => [key, [...known.values()].sort((a, b) => compareText(a.label, b.label))]),
-  );
+  return new Map([...byPort].map(([key, found]) => [key, sortOnce(found)]));
 }
 
-/** An endpoint of a slice. There are so many of them that the way to the field is only made when somebody asks. */
-class EndpointPlace implements Place {
+interface LabelledEndpoint {
+  readonly label: string;
+  readonly endpoint: Endpoint;
+}
+
+/** Sorted by label, with one endpoint for each. */
+function sortOnce(found: LabelledEndpoint[]): readonly Endpoint[] {
+  // Where labels are equal, the order in which they came decides: sort keeps it.
+  found.sort((a, b) => compareText(a.label, b.label));
+  const sorted: Endpoint[] = [];
+  let last: string | undefined;
+  for (const { label, endpoint } of found) {
+    if (label !== last) sorted.push(endpoint);
+    else if (!endpoint.terminating) sorted[sorted.length - 1] = endpoint;
+    last = label;
+  }
+  return sorted;
+}
+
+/**
+ * An endpoint of a slice at one of its ports, and its own place. There are so many of them that only what the slice does
+ * not say is kept.
+ */
+class SlicedEndpoint implements Endpoint, Place {
+  readonly address: Address;
+  readonly port: number;
+  readonly #from: SliceEndpoint;
   readonly #source: Source;
   readonly #index: number;
 
-  constructor(source: Source, index: number) {
+  constructor(from: SliceEndpoint, address: Address, port: number, source: Source, index: number) {
+    this.address = address;
+    this.port = port;
+    this.#from = from;
     this.#source = source;
     this.#index = index;
   }
 
+  get label(): string {
+    return joinHostPort(this.address.text, this.port);
+  }
+
+  get nodeName(): string | undefined {
+    return this.#from.nodeName;
+  }
+
+  get zone(): string | undefined {
+    return this.#from.zone;
+  }
+
+  get ready(): boolean {
+    return this.#from.ready;
+  }
+
+  get serving(): boolean {
+    return this.#from.serving;
+  }
+
+  get terminating(): boolean {
+    return this.#from.terminating;
+  }
+
+  get zoneHints(): readonly string[] {
+    return this.#from.zoneHints;
+  }
+
+  get nodeHints(): readonly string[] {
+    return this.#from.nodeHints;
+  }
+
+  get place(): Place {
+    return this;
+  }
+
   get file(): string {
-    return this.#place().file;
+    return this.#source.place([]).file;
   }
 
   locate(): Location {
-    return this.#place().locate();
+    return this.#source.place(['endpoints', this.#index]).locate();
   }
-
-  #place(): Place {
-    return this.#source.place(['endpoints', this.#index]);
-  }
-}
-
-/** kube-proxy takes an endpoint's first address only: the API allows no second one any more. */
-function firstAddress(endpoint: SliceEndpoint): Address | undefined {
-  const [first] = endpoint.addresses;
-  return first === undefined ? undefined : parseAddress(first);
 }

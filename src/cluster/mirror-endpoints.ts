@@ -61,7 +61,7 @@ function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): S
 
 /** An address that is listed both as ready and as not ready is not ready. */
 function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, family: Family): void {
-  const address = parseAddress(mirrored.endpoint.addresses[0] ?? '');
+  const { address } = mirrored.endpoint;
   if (address?.family !== family) return;
   const known = endpoints.get(address.text);
   if (known ? known.endpoint.ready : endpoints.size < maxEndpoints) {
@@ -78,6 +78,7 @@ function makeEndpoint(
 ): SliceEndpoint {
   return {
     addresses: [ip],
+    address: parseAddress(ip),
     hostname,
     nodeName,
     zone: undefined,

@@ -1,3 +1,4 @@
+import type { Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
@@ -82,6 +83,8 @@ export interface EndpointPort {
 
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
+  /** The first of them, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
+  readonly address: Address | undefined;
   readonly hostname?: string | undefined;
   readonly nodeName?: string | undefined;
   readonly zone?: string | undefined;

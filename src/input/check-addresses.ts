@@ -30,7 +30,7 @@ export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';
-  if (/^(?:224\.0\.0\.|ff02:)/.test(address.text)) return 'a link-local multicast address';
+  if (address.text.startsWith('224.0.0.') || address.text.startsWith('ff02:')) return 'a link-local multicast address';
   return undefined;
 }
 

@@ -22,13 +22,29 @@ export type Locator = (path: FieldPath, of: PositionOf) => number;
 
 /** A Source whose places ask the locator when somebody wants to see them, once. */
 export function createSource(file: TextFile, locator: Locator): InputSource {
-  return {
-    place: (path) => new FieldPlace(file, locator, path, 'value'),
-    keyPlace: (path) => new FieldPlace(file, locator, path, 'key'),
-  };
+  return new DocumentSource(file, locator);
 }
 
-/** A class, because there are several places for each endpoint: closures would take twice the memory. */
+/** Each object has a source, and few are ever asked: a class, for closures would take several times the memory. */
+class DocumentSource implements InputSource {
+  readonly #file: TextFile;
+  readonly #locator: Locator;
+
+  constructor(file: TextFile, locator: Locator) {
+    this.#file = file;
+    this.#locator = locator;
+  }
+
+  place(path: FieldPath): Place {
+    return new FieldPlace(this.#file, this.#locator, path, 'value');
+  }
+
+  keyPlace(path: FieldPath): Place {
+    return new FieldPlace(this.#file, this.#locator, path, 'key');
+  }
+}
+
+/** A field of a document. */
 class FieldPlace implements Place {
   readonly #text: TextFile;
   readonly #locator: Locator;

@@ -1,14 +1,12 @@
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { parseAddress } from '../kernel/address.ts';
+import { type Address, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
 import { checkName, isLabelValue, isName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName, quote } from './wording.ts';
-
-/** The label that says whose endpoints a slice holds. */
 
 const none: readonly never[] = [];
 
@@ -55,7 +53,7 @@ function readEndpoint(
   if (addresses.length === 0) {
     report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
   }
-  if (addressType !== 'FQDN') checkEndpointAddresses(addresses, addressType, index, report);
+  const address = addressType === 'FQDN' ? undefined : checkEndpointAddresses(addresses, addressType, index, report);
   const nodeName = raw.nodeName || undefined;
   const zone = raw.zone || undefined;
   if (nodeName !== undefined && !isName(nodeName, 'subdomain')) {
@@ -64,6 +62,7 @@ function readEndpoint(
   if (zone !== undefined && !isLabelValue(zone)) reportZone(zone, ['endpoints', index, 'zone'], report);
   return {
     addresses,
+    address,
     hostname: raw.hostname || undefined,
     nodeName,
     zone,
@@ -75,15 +74,18 @@ function readEndpoint(
   };
 }
 
+/** Checks an endpoint's addresses, and gives the first. */
 function checkEndpointAddresses(
   addresses: readonly string[],
   addressType: 'IPv4' | 'IPv6' | undefined,
   index: number,
   report: Report,
-): void {
+): Address | undefined {
+  let first: Address | undefined;
   for (let i = 0; i < addresses.length; i++) {
     const text = addresses[i] ?? '';
     const address = parseAddress(text);
+    if (i === 0) first = address;
     const fits = address && (!addressType || address.family === familyOf[addressType]);
     if (fits && address.text === text && describeUnusable(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
@@ -96,6 +98,7 @@ function checkEndpointAddresses(
       );
     }
   }
+  return first;
 }
 
 function reportZone(zone: string, path: FieldPath, report: Report): void {

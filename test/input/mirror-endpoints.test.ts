@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseAddress } from '../../src/kernel/address.ts';
 import { mirrorEndpoints } from '../../src/cluster/mirror-endpoints.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';
@@ -19,6 +20,7 @@ const both = [
 ];
 
 const condition = { serving: true, terminating: false, zone: undefined, zoneHints: [], nodeHints: [] };
+const at = (text: string) => ({ addresses: [text], address: parseAddress(text) });
 
 test('a slice for each port and family, whose endpoints point at their addresses', () => {
   const slices = mirror(endpoints(', labels: {app: web}', ...both));
@@ -33,15 +35,15 @@ test('a slice for each port and family, whose endpoints point at their addresses
       addressType: 'IPv4',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
       endpoints: [
-        { addresses: ['10.0.0.1'], hostname: 'a', nodeName: 'node-1', ready: true, ...condition },
-        { addresses: ['10.0.0.2'], hostname: undefined, nodeName: undefined, ready: false, ...condition },
+        { ...at('10.0.0.1'), hostname: 'a', nodeName: 'node-1', ready: true, ...condition },
+        { ...at('10.0.0.2'), hostname: undefined, nodeName: undefined, ready: false, ...condition },
       ],
     },
     {
       metadata: expect.objectContaining({ name: 'web-ipv6-0' }),
       addressType: 'IPv6',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
-      endpoints: [{ addresses: ['fd00::1'], hostname: undefined, nodeName: undefined, ready: true, ...condition }],
+      endpoints: [{ ...at('fd00::1'), hostname: undefined, nodeName: undefined, ready: true, ...condition }],
     },
   ]);
   const place = slices[0]?.source.place(['endpoints', 1, 'addresses', 0]).locate();
