@@ -68,13 +68,14 @@ function isMeantAsJson(file: TextFile, text: string): boolean {
 function readJsonValues(text: string, span: Span): { start: number; value: unknown }[] | undefined {
   const first = /[^\s]/g;
   first.lastIndex = span.start;
-  if (first.exec(text)?.[0] !== '{' || nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
+  if (first.exec(text)?.[0] !== '{') return undefined;
   const values: { start: number; value: unknown }[] = [];
   try {
-    // One value is by far the most common, and needs no search for its end.
+    // One value is by far the most common, and needs no search for its end. JSON.parse calls itself for no level of it.
     return [{ start: span.start, value: JSON.parse(text.slice(span.start, span.end)) }];
   } catch {
     // Perhaps several values, or YAML.
+    if (nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
   }
   for (let at = span.start; ;) {
     first.lastIndex = at;

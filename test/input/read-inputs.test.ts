@@ -134,6 +134,13 @@ suite('defaults', () => {
   });
 });
 
+test('JSON may nest as deeply as it likes where kpc does not look', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  const text = JSON.stringify(json('web')).replace('"metadata":{', `"metadata":{"managedFields":${deep},`);
+  expect(names(text, 'in.json')).toEqual(names(JSON.stringify(json('web')), 'in.json'));
+  expect(at(text, 'in.json', ['metadata', 'name'])).toMatch(/^1:2000\d\d$/);
+});
+
 suite('positions', () => {
   test('of values, of fields that are not there, and through anchors and merge keys', () => {
     const text = `x: &ports [{port: 80}]\nbase: &base\n  clusterIP: 10.96.0.1\n${service('<<: *base', 'ports: *ports')}`;
