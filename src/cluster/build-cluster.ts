@@ -6,7 +6,7 @@ import type { PortKey, SlicesByService } from './endpoints.ts';
 import { compareText } from './compare-text.ts';
 import { endpointsByPort, groupSlices } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
-import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
+import type { Cluster, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
 import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
@@ -100,8 +100,33 @@ function servicePortsOf(
     const clusterIP = clusterIPOf(service, family);
     if (!clusterIP) return [];
     const endpoints = endpointsByPort(slices, family);
-    const shared = { ...policiesOf(service), ...addressesOf(service, family), family, clusterIP };
-    return indexPorts(service).map(([index, port]) => makeServicePort(service, source, shared, index, port, endpoints));
+    const policies = policiesOf(service);
+    const addresses = addressesOf(service, family);
+    return indexPorts(service).map(([index, port]): ServicePort => {
+      const { namespace, name } = service.metadata;
+      return {
+        namespace,
+        service: name,
+        portName: port.name,
+        protocol: port.protocol,
+        label: servicePortLabel(namespace, name, port.name),
+        family,
+        clusterIP,
+        port: port.port,
+        nodePort: port.nodePort,
+        externalIPs: addresses.externalIPs,
+        loadBalancerIPs: addresses.loadBalancerIPs,
+        sourceRanges: addresses.sourceRanges,
+        affinitySeconds: policies.affinitySeconds,
+        internalPolicyLocal: policies.internalPolicyLocal,
+        externalPolicyLocal: policies.externalPolicyLocal,
+        healthCheckNodePort: policies.healthCheckNodePort,
+        scheduler: policies.scheduler,
+        forwarding: policies.forwarding,
+        endpoints: endpoints.get(`${port.name}/${port.protocol}`) ?? [],
+        places: new FieldPlaces(source, index, addresses),
+      };
+    });
   });
 }
 
@@ -110,42 +135,6 @@ function indexPorts(service: Service): readonly (readonly [number, ServicePortSp
   const byKey = new Map<PortKey, readonly [number, ServicePortSpec]>();
   for (const [index, port] of service.spec.ports.entries()) byKey.set(`${port.name}/${port.protocol}`, [index, port]);
   return [...byKey.values()];
-}
-
-type PolicyFields = ReturnType<typeof policiesOf>;
-type AddressFields = ReturnType<typeof addressesOf>;
-
-function makeServicePort(
-  service: Service,
-  source: Source,
-  shared: PolicyFields & AddressFields & Pick<ServicePort, 'family' | 'clusterIP'>,
-  index: number,
-  port: ServicePortSpec,
-  endpoints: ReadonlyMap<PortKey, readonly Endpoint[]>,
-): ServicePort {
-  const { namespace, name } = service.metadata;
-  return {
-    namespace,
-    service: name,
-    portName: port.name,
-    protocol: port.protocol,
-    label: servicePortLabel(namespace, name, port.name),
-    family: shared.family,
-    clusterIP: shared.clusterIP,
-    port: port.port,
-    nodePort: port.nodePort,
-    externalIPs: shared.externalIPs,
-    loadBalancerIPs: shared.loadBalancerIPs,
-    sourceRanges: shared.sourceRanges,
-    affinitySeconds: shared.affinitySeconds,
-    internalPolicyLocal: shared.internalPolicyLocal,
-    externalPolicyLocal: shared.externalPolicyLocal,
-    healthCheckNodePort: shared.healthCheckNodePort,
-    scheduler: shared.scheduler,
-    forwarding: shared.forwarding,
-    endpoints: endpoints.get(`${port.name}/${port.protocol}`) ?? [],
-    places: new FieldPlaces(source, index, shared),
-  };
 }
 
 function policiesOf(service: Service) {
@@ -202,7 +191,7 @@ function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
   return address?.family === family ? address : undefined;
 }
 
-type Indexes = Pick<AddressFields, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>;
+type Indexes = Pick<ReturnType<typeof addressesOf>, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>;
 
 /** Places of one Service port's fields, each made when it is asked for. */
 class FieldPlaces implements ServicePortPlaces {

@@ -1,4 +1,5 @@
 import type { Span } from './split-documents.ts';
+import { LeafRecorder, Pattern } from './yaml-pattern.ts';
 import { resolvePlainScalar } from './yaml-scalars.ts';
 
 const lineFeed = 0x0a;
@@ -45,8 +46,12 @@ const flowWordSigns: ReadonlySet<number> = new Set([plus, dash, dot, 0x2f, 0x5f,
 const maxDepth = 64;
 /** The full parser takes keys of up to 1024 characters, counted its own way. */
 const maxKeyLength = 512;
-/** Longer blocks are hardly ever the same twice. */
-const maxKnownBlock = 256;
+/** Longer mappings are hardly ever written alike. */
+const maxPatternLength = 2048;
+/** How many patterns are kept for mappings in one place. */
+const maxPatterns = 6;
+/** So many mappings in one place are tried as patterns; after that only one now and then. */
+const eagerTries = 16;
 /** How many keys are remembered after one another, and in all. More are read just as well, only slower. */
 const maxKnownNext = 12;
 const maxKnownKeys = 4096;
@@ -64,15 +69,14 @@ export class KnownKeys {
   /** The value on the key's line that was read last, if it was a plain scalar; its text. */
   scalarText: string | undefined;
   scalar: unknown;
-  /** The value below the key's line that was read last: its lines with their indentation, and that of the key. */
-  blockText: string | undefined;
-  blockColumn = 0;
-  block: unknown;
+  /** How mappings whose first key comes after this one were written. */
+  patterns: readonly Pattern[] = [];
   /** Keys seen after this one in the same mapping; plain ones only. */
   readonly next: KnownKeys[] = [];
   /** The first keys of this key's own mapping, or of the mappings in its list. */
   #inner: KnownKeys | undefined;
   readonly #budget: { left: number };
+  #misses = 0;
 
   constructor(key = '', budget = { left: maxKnownKeys }) {
     this.key = key;
@@ -91,6 +95,27 @@ export class KnownKeys {
 
   get inner(): KnownKeys {
     return (this.#inner ??= new KnownKeys('', this.#budget));
+  }
+
+  /** Whether a mapping that no pattern fits is worth a pattern. Where all are written differently, hardly one is. */
+  wantsPattern(): boolean {
+    const misses = ++this.#misses;
+    return misses <= eagerTries || (misses & (misses - 1)) === 0;
+  }
+
+  /** Takes over what is new of a pattern: into the one that differs in scalars alone, or as another one. */
+  learn(pattern: Pattern): void {
+    for (const known of this.patterns) {
+      const merged = known.merge(pattern);
+      if (!merged) continue;
+      this.patterns = this.patterns.map((other) => (other === known ? merged : other));
+      return;
+    }
+    this.patterns = [...this.patterns.slice(this.patterns.length < maxPatterns ? 0 : 1), pattern];
+  }
+
+  forget(pattern: Pattern): void {
+    this.patterns = this.patterns.filter((other) => other !== pattern);
   }
 }
 
@@ -130,11 +155,18 @@ class FastReader {
   #plainEnd = 0;
   /** Where the plain scalar starts that was read last, if it ended with its line; -1 where not. */
   #plainStart = -1;
+  /** What the pattern that was fitted last leaves open. */
+  #scalars: readonly unknown[] = [];
+  /** Where the last line ended that held anything, or its comment began. */
+  #contentEnd = 0;
+  /** Set while a mapping is read for a pattern. */
+  readonly #recorder: LeafRecorder | undefined;
 
-  constructor(text: string, span: Span) {
+  constructor(text: string, span: Span, recorder?: LeafRecorder) {
     this.#text = text;
     this.#pos = span.start;
     this.#end = span.end;
+    this.#recorder = recorder;
   }
 
   readDocument(known: KnownKeys): unknown {
@@ -167,25 +199,90 @@ class FastReader {
     return this.#charAt(this.#pos) === dash && isBlank(this.#charAt(this.#pos + 1));
   }
 
-  #readMapping(known: KnownKeys): Record<string, unknown> {
+  #readMapping(known: KnownKeys): unknown {
+    for (const pattern of known.patterns) {
+      if (pattern.column !== this.#column || pattern.depth !== this.#depth) continue;
+      if (this.#fits(pattern)) return pattern.make(this.#scalars);
+      if (!pattern.miss()) known.forget(pattern);
+    }
+    const start = this.#pos;
+    const column = this.#column;
+    const value = this.#readNewMapping(known);
+    const end = this.#contentEnd;
+    if (this.#recorder === undefined && end - start <= maxPatternLength && known.wantsPattern()) {
+      this.#learnPattern(known, start, end, column, value);
+    }
+    return value;
+  }
+
+  #readNewMapping(known: KnownKeys): Record<string, unknown> {
     const column = this.#column;
     const mapping: Record<string, unknown> = {};
     let last = known;
     this.#enter();
     do {
       last = this.#readKey(last, mapping);
+      this.#recorder?.enter(last.key);
       mapping[last.key] = this.#readMappingValue(column, last);
+      this.#recorder?.leave();
     } while (this.#column === column);
     this.#leave(column);
     return mapping;
+  }
+
+  /**
+   * Moves over a mapping that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
+   * and nothing is moved.
+   */
+  #fits(pattern: Pattern): boolean {
+    const text = this.#text;
+    const start = this.#pos;
+    const column = this.#column;
+    const { literals } = pattern;
+    const scalars: unknown[] = [];
+    const last = literals.length - 1;
+    let at = start;
+    for (let i = 0; i <= last; i++) {
+      const literal = literals[i] ?? '';
+      // A comparison with a slice is one of memory; startsWith goes by characters.
+      if (text.slice(at, at + literal.length) !== literal) break;
+      at += literal.length;
+      if (i < last) {
+        this.#pos = at;
+        if (!this.#atPlain()) break;
+        this.#scanPlainRest();
+        scalars.push(this.#resolve(at, this.#plainEnd));
+        at = this.#plainEnd;
+      } else if (at <= this.#end && isLineEnd(this.#charAt(at))) {
+        this.#pos = at;
+        this.#toContent();
+        // In the same column the mapping goes on, further in its last value does.
+        if (this.#column >= column) break;
+        this.#scalars = scalars;
+        return true;
+      }
+    }
+    this.#pos = start;
+    this.#column = column;
+    return false;
+  }
+
+  /** Reads the mapping once more, to see where its plain scalars are. */
+  #learnPattern(known: KnownKeys, start: number, end: number, column: number, value: object): void {
+    const recorder = new LeafRecorder();
+    const reader = new FastReader(this.#text, { start, end }, recorder);
+    reader.#column = column;
+    reader.#readNewMapping(new KnownKeys());
+    if (recorder.isOdd) return;
+    known.learn(Pattern.of({ column, depth: this.#depth }, value, this.#text, start, end, recorder));
   }
 
   #readSequence(known: KnownKeys): unknown[] {
     const column = this.#column;
     this.#enter();
     // An array that grows from empty reserves room for sixteen; most hold one item.
-    const items = [this.#readItem(column, known)];
-    while (this.#column === column && this.#atSequence()) items.push(this.#readItem(column, known));
+    const items = [this.#readItem(column, known, 0)];
+    while (this.#column === column && this.#atSequence()) items.push(this.#readItem(column, known, items.length));
     this.#leave(column);
     return items;
   }
@@ -241,25 +338,14 @@ class FastReader {
     this.#skipSpaces();
     if (!this.#atLineEnd())
       return this.#isKnownScalar(column, known) ? known.scalar : this.#readNewInline(column, known);
-    const start = this.#pos;
-    if (this.#isKnownBlock(column, known)) return known.block;
     this.#toContent();
-    const isBlock = this.#column > column || (this.#column === column && this.#atSequence());
-    if (!isBlock) return null;
-    const value = this.#column > column ? this.#readBlock(known.inner) : this.#readSequence(known.inner);
-    // The lines up to the next one with content, comments among them.
-    const end = this.#pos - this.#column;
-    if (this.#column >= 0 && end - start <= maxKnownBlock) {
-      known.blockText = this.#text.slice(start, end);
-      known.blockColumn = column;
-      known.block = value;
-    }
-    return value;
+    if (this.#column > column) return this.#readBlock(known.inner);
+    return this.#column === column && this.#atSequence() ? this.#readSequence(known.inner) : null;
   }
 
   /** Moves over a value that is written like the one before of this key; false where it is not, and nothing is moved. */
   #isKnownScalar(column: number, known: KnownKeys): boolean {
-    if (known.scalarText === undefined) return false;
+    if (known.scalarText === undefined || this.#recorder) return false;
     const start = this.#pos;
     const end = start + known.scalarText.length;
     if (this.#charAt(end) !== lineFeed || !this.#text.startsWith(known.scalarText, start)) return false;
@@ -281,25 +367,14 @@ class FastReader {
     return value;
   }
 
-  /** As #isKnownScalar, for lines below the key. */
-  #isKnownBlock(column: number, known: KnownKeys): boolean {
-    if (known.blockText === undefined || known.blockColumn !== column) return false;
-    const start = this.#pos;
-    const end = start + known.blockText.length;
-    if (end > this.#end || !this.#text.startsWith(known.blockText, start)) return false;
-    // A blank line or a comment can belong to a block scalar at the end of the known lines.
-    let at = end;
-    while (this.#charAt(at) === space) at++;
-    const next = this.#charAt(at);
-    if (next === lineFeed || next === hash || next === endOfText || at - end > column) return false;
-    this.#pos = at;
-    this.#column = at - end;
-    if (this.#column < column || !this.#atSequence()) return true;
-    this.#pos = start;
-    return false;
+  #readItem(column: number, known: KnownKeys, index: number): unknown {
+    this.#recorder?.enter(index);
+    const value = this.#readItemValue(column, known);
+    this.#recorder?.leave();
+    return value;
   }
 
-  #readItem(column: number, known: KnownKeys): unknown {
+  #readItemValue(column: number, known: KnownKeys): unknown {
     const start = this.#pos++;
     this.#skipSpaces();
     if (this.#atLineEnd()) {
@@ -364,9 +439,11 @@ class FastReader {
     this.#toContent();
     if (stop === hash || this.#column <= column) {
       this.#plainStart = stop === hash ? -1 : start;
+      if (stop !== hash) this.#recorder?.add(start, end);
       return this.#resolve(start, end);
     }
     this.#plainStart = -1;
+    if (this.#recorder) this.#recorder.isOdd = true;
     return this.#readFolded(this.#text.slice(start, end), end, column);
   }
 
@@ -390,10 +467,14 @@ class FastReader {
 
   /** Moves over a plain scalar as far as it stands on this line: to the line's end, a comment, or the colon of a key. */
   #scanPlain(): void {
-    const first = this.#charAt(this.#pos);
-    const isIndicator = (first === dash || first === colon) && isBlank(this.#charAt(this.#pos + 1));
-    if (isIndicator || !startsPlain(first)) throw unsure;
+    if (!this.#atPlain()) throw unsure;
     this.#scanPlainRest();
+  }
+
+  #atPlain(): boolean {
+    const first = this.#charAt(this.#pos);
+    if ((first === dash || first === colon) && isBlank(this.#charAt(this.#pos + 1))) return false;
+    return startsPlain(first);
   }
 
   #scanPlainRest(): void {
@@ -578,6 +659,7 @@ class FastReader {
     this.#skipSpaces();
     if (this.#charAt(this.#pos) !== lineFeed) throw unsure;
     const lines = this.#readBlockLines(column, isLiteral);
+    if (this.#recorder) this.#recorder.isOdd = true;
     let blanks = 0;
     while (lines.at(-1) === '') {
       lines.pop();
@@ -645,6 +727,7 @@ class FastReader {
     const text = this.#text;
     const end = this.#end;
     let at = this.#pos;
+    this.#contentEnd = at;
     this.#passedComment = false;
     for (;;) {
       if (at < end && text.charCodeAt(at) === hash) {
@@ -685,6 +768,10 @@ class FastReader {
   #charAt(offset: number): number {
     return offset < this.#end ? this.#text.charCodeAt(offset) : endOfText;
   }
+}
+
+function isLineEnd(char: number): boolean {
+  return char === lineFeed || char === endOfText;
 }
 
 /** White space after an indicator, or the end of the text. */

@@ -30,7 +30,12 @@ export function splitDocuments(text: string): Span[] {
   return spans;
 }
 
+/** The first word of nearly every document stands at its start, or below its "---". */
+const wordFirst = /(?:---\s*)?[A-Za-z]/y;
+
 function contentOf(text: string, start: number, end: number): 'nothing' | 'directives' | 'value' {
+  wordFirst.lastIndex = start;
+  if (wordFirst.test(text) && wordFirst.lastIndex <= end) return 'value';
   const line = /[^\r\n]*(?:\r\n|\r|\n|$)/y;
   let directives = false;
   for (let at = start; at < end; at = line.lastIndex) {

@@ -205,6 +205,54 @@ describe('keys', () => {
     expect(text.split('---\n').map((document) => readYamlFast(document, undefined, known)?.value)).toEqual(values);
   });
 
+  // The first two differ in scalars alone, so the reader knows by the third what may differ.
+  it.each([
+    ['alike', 'a: z\nb:\n- 3\nc: {d: 1}\n', { a: 'z', b: [3], c: { d: 1 } }],
+    ['with other types', 'a: true\nb:\n- 1.5\nc: {d: 1}\n', { a: true, b: [1.5], c: { d: 1 } }],
+    ['with a quoted text', 'a: "x y"\nb:\n- 3\nc: {d: 1}\n', { a: 'x y', b: [3], c: { d: 1 } }],
+    ['with a comment', 'a: z # x\nb:\n- 3\nc: {d: 1}\n', { a: 'z', b: [3], c: { d: 1 } }],
+    ['with nothing', 'a:\nb:\n- 3\nc: {d: 1}\n', { a: null, b: [3], c: { d: 1 } }],
+    ['with blanks at the end', 'a: z  \nb:\n- 3\nc: {d: 1}\n', { a: 'z', b: [3], c: { d: 1 } }],
+    ['with a text of two lines', 'a: z\n  y\nb:\n- 3\nc: {d: 1}\n', { a: 'z y', b: [3], c: { d: 1 } }],
+    ['with a mapping for a scalar', 'a:\n  k: 1\nb:\n- 3\nc: {d: 1}\n', { a: { k: 1 }, b: [3], c: { d: 1 } }],
+    ['with a mapping in the list', 'a: z\nb:\n- k: 1\nc: {d: 1}\n', { a: 'z', b: [{ k: 1 }], c: { d: 1 } }],
+    ['with a list in the list', 'a: z\nb:\n- - 1\nc: {d: 1}\n', { a: 'z', b: [[1]], c: { d: 1 } }],
+    ['with a longer list', 'a: z\nb:\n- 3\n- 4\nc: {d: 1}\n', { a: 'z', b: [3, 4], c: { d: 1 } }],
+    ['with one key more', 'a: z\nb:\n- 3\nc: {d: 1}\ne: f\n', { a: 'z', b: [3], c: { d: 1 }, e: 'f' }],
+    ['with one key less', 'a: z\nb:\n- 3\n', { a: 'z', b: [3] }],
+    ['that ends early', 'a: z', { a: 'z' }],
+    ['without the last line feed', 'a: z\nb:\n- 3\nc: {d: 1}', { a: 'z', b: [3], c: { d: 1 } }],
+    ['with a comment after it', 'a: z\nb:\n- 3\nc: {d: 1}\n# x\n\n', { a: 'z', b: [3], c: { d: 1 } }],
+    ['with other fixed parts', 'a: z\nb:\n- 3\nc: {d: 2}\n', { a: 'z', b: [3], c: { d: 2 } }],
+  ])('reads a document %s as others before it', (_, text, value) => {
+    const known = new KnownKeys();
+    for (const first of ['a: x\nb:\n- 1\nc: {d: 1}\n', 'a: y\nb:\n- 2\nc: {d: 1}\n']) {
+      readYamlFast(first, undefined, known);
+    }
+    expect(readYamlFast(text, undefined, known)).toEqual({ value });
+    expect(readYamlFast('a: x\nb:\n- 1\nc: {d: 1}\n', undefined, known)?.value).toEqual({
+      a: 'x',
+      b: [1],
+      c: { d: 1 },
+    });
+  });
+
+  it('gives up patterns that fit no more, and finds new ones', () => {
+    const known = new KnownKeys();
+    const texts = Array.from(
+      { length: 2000 },
+      (_, i) => `a: ${i}\n${'b: 1\nc: 2\nd: 3\n'.slice(0, 5 * ((i >> 7) % 4))}`,
+    );
+    for (const text of texts) {
+      const keys = text
+        .trim()
+        .split('\n')
+        .map((line) => line.split(': '));
+      const value = Object.fromEntries(keys.map(([key, number]) => [key, Number(number)]));
+      expect(readYamlFast(text, undefined, known)).toEqual({ value });
+    }
+  });
+
   it('does not take a key for a longer or shorter one it has seen', () => {
     expect(read('- port: 1', '- ports: 2', '- por: 3', '- port:x: 4')).toEqual([
       { port: 1 },
