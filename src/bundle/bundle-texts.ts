@@ -1,5 +1,5 @@
 import { sha256 } from './sha256.ts';
-import type { Cluster } from '../cluster/model.ts';
+import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { Chain } from '../kernel/iptables.ts';
 import { formatAppends } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
@@ -52,11 +52,19 @@ interface ServiceCounts {
   readonly servicePorts: number;
 }
 
-function countServices({ servicePorts }: Cluster): ServiceCounts {
-  return {
-    services: new Set(servicePorts.map(({ namespace, service }) => `${namespace}/${service}`)).size,
-    servicePorts: new Set(servicePorts.map(({ label, protocol }) => `${label} ${protocol}`)).size,
-  };
+/** The ports are sorted, so those of one Service, and one port's families, follow each other. */
+function countServices(cluster: Cluster): ServiceCounts {
+  let services = 0;
+  let servicePorts = 0;
+  let last: ServicePort | undefined;
+  for (const port of cluster.servicePorts) {
+    const isSameService = port.namespace === last?.namespace && port.service === last.service;
+    const isSamePort = isSameService && port.portName === last?.portName && port.protocol === last.protocol;
+    if (!isSameService) services++;
+    if (!isSamePort) servicePorts++;
+    last = port;
+  }
+  return { services, servicePorts };
 }
 
 function remember<T extends object, R>(make: (item: T) => R): (item: T) => R {

@@ -76,8 +76,17 @@ interface EndpointRecord {
   readonly nodeHints?: readonly string[] | undefined;
 }
 
-function serviceRecord({ place: _, ...service }: ServiceInfo): ServiceRecord {
-  return service;
+function serviceRecord(service: ServiceInfo): ServiceRecord {
+  return {
+    namespace: service.namespace,
+    name: service.name,
+    type: service.type,
+    skipped: service.skipped,
+    clusterIPs: service.clusterIPs,
+    externalName: service.externalName,
+    ports: service.ports,
+    headlessEndpoints: service.headlessEndpoints,
+  };
 }
 
 function servicePortRecord(port: ServicePort): ServicePortRecord {
@@ -90,9 +99,9 @@ function servicePortRecord(port: ServicePort): ServicePortRecord {
     clusterIP: port.clusterIP.text,
     number: port.port,
     nodePort: port.nodePort || undefined,
-    externalIPs: unlessEmpty(port.externalIPs.map(({ text }) => text)),
-    loadBalancerIPs: unlessEmpty(port.loadBalancerIPs.map(({ text }) => text)),
-    sourceRanges: unlessEmpty(port.sourceRanges.map(({ text }) => text)),
+    externalIPs: textsOf(port.externalIPs),
+    loadBalancerIPs: textsOf(port.loadBalancerIPs),
+    sourceRanges: textsOf(port.sourceRanges),
     affinitySeconds: port.affinitySeconds,
     internalTrafficPolicy: port.internalPolicyLocal ? 'Local' : undefined,
     externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : undefined,
@@ -115,8 +124,9 @@ function endpointText(endpoint: Endpoint, quote: Quote): string {
   return `${line}}`;
 }
 
-function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
-  return list.length > 0 ? list : undefined;
+/** Undefined for none. */
+function textsOf(list: readonly (Address | Network)[]): readonly string[] | undefined {
+  return list.length > 0 ? list.map(({ text }) => text) : undefined;
 }
 
 /**

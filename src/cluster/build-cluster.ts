@@ -2,7 +2,7 @@ import type { Address } from '../kernel/address.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { PortKey, SlicesByService } from './endpoints.ts';
+import type { SlicesByService } from './endpoints.ts';
 import { compareText } from './compare-text.ts';
 import { endpointsByPort, groupSlices } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
@@ -13,7 +13,7 @@ import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from '.
 
 const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
-const familyOf: { readonly [F in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
+const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
 /**
  * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
@@ -102,7 +102,7 @@ function servicePortsOf(
     const endpoints = endpointsByPort(slices, family);
     const policies = policiesOf(service);
     const addresses = addressesOf(service, family);
-    return indexPorts(service).map(([index, port]): ServicePort => {
+    return indexPorts(service).map(({ index, port }): ServicePort => {
       const { namespace, name } = service.metadata;
       return {
         namespace,
@@ -130,11 +130,16 @@ function servicePortsOf(
   });
 }
 
+interface IndexedPort {
+  readonly index: number;
+  readonly port: ServicePortSpec;
+}
+
 /** A port named twice counts once: the later one, as in kube-proxy's map. */
-function indexPorts(service: Service): readonly (readonly [number, ServicePortSpec])[] {
-  const byKey = new Map<PortKey, readonly [number, ServicePortSpec]>();
-  for (const [index, port] of service.spec.ports.entries()) byKey.set(`${port.name}/${port.protocol}`, [index, port]);
-  return [...byKey.values()];
+function indexPorts({ spec }: Service): readonly IndexedPort[] {
+  const ports = spec.ports.map((port, index) => ({ index, port }));
+  if (ports.length < 2) return ports;
+  return [...new Map(ports.map((indexed) => [`${indexed.port.name}/${indexed.port.protocol}`, indexed])).values()];
 }
 
 function policiesOf(service: Service) {
@@ -154,14 +159,33 @@ function needsHealthCheck(service: Service): boolean {
   return service.spec.type === 'LoadBalancer' && service.spec.externalTrafficPolicy === 'Local';
 }
 
-/** The addresses of one family that a Service answers on, with their places in the object's lists. */
-function addressesOf(service: Service, family: Family) {
-  const externalIPs = indexAddresses(service.spec.externalIPs, family);
+/** Addresses of one family, each list with the places of its items in the object's lists. */
+interface ServiceAddresses extends Pick<ServicePort, 'externalIPs' | 'loadBalancerIPs' | 'sourceRanges'> {
+  readonly externalIPIndexes: readonly number[];
+  readonly ingressIndexes: readonly number[];
+  readonly rangeIndexes: readonly number[];
+}
+
+const noAddresses: ServiceAddresses = {
+  externalIPs: [],
+  externalIPIndexes: [],
+  loadBalancerIPs: [],
+  ingressIndexes: [],
+  sourceRanges: [],
+  rangeIndexes: [],
+};
+
+/** The addresses of one family that a Service answers on. */
+function addressesOf(service: Service, family: Family): ServiceAddresses {
+  // Most Services have none.
+  const { externalIPs: external, loadBalancerSourceRanges } = service.spec;
+  if (external.length + service.ingress.length + loadBalancerSourceRanges.length === 0) return noAddresses;
+  const externalIPs = indexAddresses(external, family);
   const ingress = indexAddresses(
     service.ingress.map(({ ip, ipMode }) => (ipMode === 'VIP' ? (ip ?? '') : '')),
     family,
   );
-  const ranges = service.spec.loadBalancerSourceRanges.flatMap((text, index) => {
+  const ranges = loadBalancerSourceRanges.flatMap((text, index) => {
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
@@ -185,21 +209,18 @@ function indexAddresses(texts: readonly string[], family: Family): readonly (rea
 
 /** The cluster IP of one family (GetClusterIPByFamily): without ipFamilies only clusterIP itself counts. */
 function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
-  const index = spec.ipFamilies.findIndex((name) => familyOf[name] === family);
-  const text = spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[index];
+  const text = spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[spec.ipFamilies.indexOf(nameOf[family])];
   const address = text === undefined ? undefined : parseAddress(text);
   return address?.family === family ? address : undefined;
 }
-
-type Indexes = Pick<ReturnType<typeof addressesOf>, 'externalIPIndexes' | 'ingressIndexes' | 'rangeIndexes'>;
 
 /** Places of one Service port's fields, each made when it is asked for. */
 class FieldPlaces implements ServicePortPlaces {
   readonly #source: Source;
   readonly #index: number;
-  readonly #at: Indexes;
+  readonly #at: ServiceAddresses;
 
-  constructor(source: Source, index: number, at: Indexes) {
+  constructor(source: Source, index: number, at: ServiceAddresses) {
     this.#source = source;
     this.#index = index;
     this.#at = at;

@@ -73,19 +73,20 @@ type Topology = 'same-node' | 'same-zone' | 'everywhere';
  * (kube-proxy's topologyModeFromHints).
  */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
-  const ready = endpoints.filter((endpoint) => endpoint.ready);
-  if (ready.length === 0) return 'everywhere';
-  if (ready.every((endpoint) => endpoint.nodeHints.length > 0)) {
-    if (ready.some((endpoint) => endpoint.nodeHints.includes(node.name))) return 'same-node';
+  if (endpoints.every(({ ready, nodeHints }) => !ready || nodeHints.length > 0)) {
+    if (endpoints.some(({ ready, nodeHints }) => ready && nodeHints.includes(node.name))) return 'same-node';
   }
-  if (ready.every((endpoint) => endpoint.zoneHints.length > 0)) {
-    if (ready.some((endpoint) => endpoint.zoneHints.includes(node.zone))) return 'same-zone';
+  if (endpoints.every(({ ready, zoneHints }) => !ready || zoneHints.length > 0)) {
+    if (endpoints.some(({ ready, zoneHints }) => ready && zoneHints.includes(node.zone))) return 'same-zone';
   }
   return 'everywhere';
 }
 
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
-  const ready = endpoints.filter((endpoint) => endpoint.ready && isNear(endpoint, topology, node));
+  const isUsable = (endpoint: Endpoint): boolean => endpoint.ready && isNear(endpoint, topology, node);
+  // Mostly all are, and need no list of their own.
+  if (endpoints.every(isUsable)) return endpoints;
+  const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
 }
 

@@ -3,6 +3,7 @@ import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
 import { compareText } from './compare-text.ts';
+import { compareEndpoints } from './endpoint-order.ts';
 import { groupBy } from './group-by.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
@@ -19,10 +20,15 @@ export type SlicesByService = ReadonlyMap<string, readonly Sourced<EndpointSlice
  * two slices name one endpoint. Slices without the service label belong to no Service and are left out.
  */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
-  const sorted = slices
-    .filter(({ object }) => Boolean(object.metadata.labels[serviceNameLabel]))
-    .sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
-  return groupBy(sorted, ({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`);
+  const ofServices = slices.filter(({ object }) => Boolean(object.metadata.labels[serviceNameLabel]));
+  const groups = groupBy(
+    ofServices,
+    ({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`,
+  );
+  for (const group of groups.values()) {
+    if (group.length > 1) group.sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
+  }
+  return groups;
 }
 
 /** Whether kube-proxy never sees the slice: its informer leaves out slices of headless Services by their label. */
@@ -53,7 +59,7 @@ export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
   family: Family,
 ): ReadonlyMap<PortKey, readonly Endpoint[]> {
-  const byPort = new Map<PortKey, LabelledEndpoint[]>();
+  const byPort = new Map<PortKey, Endpoint[]>();
   for (const { object: slice, source } of slices) {
     if (sliceFamily(slice) !== family || isHeadlessSlice(slice)) continue;
     for (const port of slice.ports) {
@@ -63,30 +69,25 @@ export function endpointsByPort(
       if (!found) byPort.set(key, (found = []));
       for (let index = 0; index < slice.endpoints.length; index++) {
         const from = slice.endpoints[index];
-        if (!from?.address) continue;
-        const endpoint = new SlicedEndpoint(from, from.address, port.port, source, index);
-        found.push({ label: endpoint.label, endpoint });
+        if (from?.address) found.push(new SlicedEndpoint(from, from.address, port.port, source, index));
       }
     }
   }
-  return new Map([...byPort].map(([key, found]) => [key, sortOnce(found)]));
+  for (const [key, found] of byPort) byPort.set(key, sortOnce(found));
+  return byPort;
 }
 
-interface LabelledEndpoint {
-  readonly label: string;
-  readonly endpoint: Endpoint;
-}
-
-/** Sorted by label, with one endpoint for each. */
-function sortOnce(found: LabelledEndpoint[]): readonly Endpoint[] {
-  // Where labels are equal, the order in which they came decides: sort keeps it.
-  found.sort((a, b) => compareText(a.label, b.label));
+/** Sorted, with one endpoint for each address and port. */
+function sortOnce(found: Endpoint[]): Endpoint[] {
+  // Where two are equal, the order in which they came decides: sort keeps it.
+  found.sort(compareEndpoints);
   const sorted: Endpoint[] = [];
-  let last: string | undefined;
-  for (const { label, endpoint } of found) {
-    if (label !== last) sorted.push(endpoint);
+  let last: Endpoint | undefined;
+  for (const endpoint of found) {
+    const isNew = last === undefined || compareEndpoints(last, endpoint) !== 0;
+    if (isNew) sorted.push(endpoint);
     else if (!endpoint.terminating) sorted[sorted.length - 1] = endpoint;
-    last = label;
+    last = endpoint;
   }
   return sorted;
 }

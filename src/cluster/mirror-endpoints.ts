@@ -25,6 +25,7 @@ export function mirrorEndpoints(
   endpoints: readonly Sourced<Endpoints>[],
   slices: readonly Sourced<EndpointSlice>[],
 ): Sourced<EndpointSlice>[] {
+  if (endpoints.length === 0) return [];
   const served = new Set(
     slices.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`),
   );

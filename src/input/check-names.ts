@@ -47,8 +47,17 @@ export function readMetadata(raw: RawMetadata | null | undefined, rule: NameRule
   return { name, namespace, labels: dropNulls(raw?.labels), annotations: dropNulls(raw?.annotations) };
 }
 
+type Texts = Readonly<Record<string, string>>;
+
+const noTexts: Texts = {};
+
 /** Null is the empty text here, as it is to Kubernetes. */
-function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Readonly<Record<string, string>> {
-  const entries = Object.entries(map ?? {});
-  return Object.fromEntries(entries.map(([key, value]) => [key, value ?? '']));
+function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
+  if (!map) return noTexts;
+  if (hasNoNulls(map)) return map;
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));
+}
+
+function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts {
+  return !Object.values(map).includes(null);
 }

@@ -18,66 +18,97 @@ export interface InputDocument {
 }
 
 /** Finds the offset in the file of a field of a document. */
-export type Locator = (path: FieldPath, of: PositionOf) => number;
+type Locator = (path: FieldPath, of: PositionOf) => number;
 
-/** A Source whose places ask the locator when somebody wants to see them, once. */
-export function createSource(file: TextFile, locator: Locator): InputSource {
-  return new DocumentSource(file, locator);
+/** The source of the JSON value in a stretch of a file. */
+export function createJsonSource(file: TextFile, span: Span): InputSource {
+  return new DocumentSource(file, span, createJsonLocator);
 }
 
-/** Each object has a source, and few are ever asked: a class, for closures would take several times the memory. */
-class DocumentSource implements InputSource {
-  readonly #file: TextFile;
-  readonly #locator: Locator;
+/** The source of the YAML document in a stretch of a file. */
+export function createYamlSource(file: TextFile, span: Span): InputSource {
+  return new DocumentSource(file, span, createYamlLocator);
+}
 
-  constructor(file: TextFile, locator: Locator) {
-    this.#file = file;
-    this.#locator = locator;
+/** The place of an offset in a file. */
+export function placeAt(file: TextFile, offset: number): Place {
+  return { file: file.name, locate: () => file.locationAt(offset) };
+}
+
+/** Each object has a source, and few are ever asked: what finds fields is made when somebody asks. */
+class DocumentSource implements InputSource {
+  readonly file: TextFile;
+  readonly #span: Span;
+  readonly #createLocator: (file: TextFile, span: Span) => Locator;
+  #locator: Locator | undefined;
+
+  constructor(file: TextFile, span: Span, createLocator: (file: TextFile, span: Span) => Locator) {
+    this.file = file;
+    this.#span = span;
+    this.#createLocator = createLocator;
   }
 
   place(path: FieldPath): Place {
-    return new FieldPlace(this.#file, this.#locator, path, 'value');
+    return new FieldPlace(this, path, 'value');
   }
 
   keyPlace(path: FieldPath): Place {
-    return new FieldPlace(this.#file, this.#locator, path, 'key');
+    return new FieldPlace(this, path, 'key');
+  }
+
+  locate(path: FieldPath, of: PositionOf): Location {
+    this.#locator ??= this.#createLocator(this.file, this.#span);
+    return this.file.locationAt(this.#locator(path, of));
   }
 }
 
 /** A field of a document. */
 class FieldPlace implements Place {
-  readonly #text: TextFile;
-  readonly #locator: Locator;
+  readonly #source: DocumentSource;
   readonly #path: FieldPath;
   readonly #of: PositionOf;
   #location: Location | undefined;
 
-  constructor(text: TextFile, locator: Locator, path: FieldPath, of: PositionOf) {
-    this.#text = text;
-    this.#locator = locator;
+  constructor(source: DocumentSource, path: FieldPath, of: PositionOf) {
+    this.#source = source;
     this.#path = path;
     this.#of = of;
   }
 
   get file(): string {
-    return this.#text.name;
+    return this.#source.file.name;
   }
 
   locate(): Location {
-    return (this.#location ??= this.#text.locationAt(this.#locator(this.#path, this.#of)));
+    return (this.#location ??= this.#source.locate(this.#path, this.#of));
   }
 }
 
 /** The source of one item of a list: its fields are fields of the list below `prefix`. */
 export function subSource(source: InputSource, prefix: FieldPath): InputSource {
-  return {
-    place: (path) => source.place([...prefix, ...path]),
-    keyPlace: (path) => source.keyPlace([...prefix, ...path]),
-  };
+  return new ItemSource(source, prefix);
+}
+
+class ItemSource implements InputSource {
+  readonly #list: InputSource;
+  readonly #prefix: FieldPath;
+
+  constructor(list: InputSource, prefix: FieldPath) {
+    this.#list = list;
+    this.#prefix = prefix;
+  }
+
+  place(path: FieldPath): Place {
+    return this.#list.place([...this.#prefix, ...path]);
+  }
+
+  keyPlace(path: FieldPath): Place {
+    return this.#list.keyPlace([...this.#prefix, ...path]);
+  }
 }
 
 /** Finds fields of a JSON document. The items of a long list are found once, so that many errors cost one scan. */
-export function createJsonLocator(file: TextFile, start: number): Locator {
+function createJsonLocator(file: TextFile, { start }: Span): Locator {
   let items: readonly number[] | undefined;
   return (path, of) => {
     const [first, index, ...rest] = path;
@@ -92,7 +123,7 @@ export function createJsonLocator(file: TextFile, start: number): Locator {
  * Finds fields of a YAML document by parsing it again, with the full parser. Of a list in the shape in which kubectl
  * prints it, only the item in question is parsed.
  */
-export function createYamlLocator(file: TextFile, span: Span): Locator {
+function createYamlLocator(file: TextFile, span: Span): Locator {
   let items: readonly Span[] | undefined;
   let parsed: { readonly start: number; readonly locate: Locator } | undefined;
   const locateIn = ({ start, end }: Span, path: FieldPath, of: PositionOf): number => {

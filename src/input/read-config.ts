@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Sourced } from '../cluster/objects.ts';
-import { createSource, type InputDocument } from './document.ts';
+import { placeAt, type InputDocument } from './document.ts';
 import { type EmbeddedText, outerPlace, outerSource } from './embedded-text.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFile, type Stdin } from './load-files.ts';
@@ -39,7 +39,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   if (!first) {
     if (diagnostics.length > 0) return { config: undefined, diagnostics };
     const text = `the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one in ${configKey}`;
-    const place = createSource(file, () => 0).place([]);
+    const place = placeAt(file, 0);
     return { config: undefined, diagnostics: [{ severity: 'error', code: 'no-config', text, place }] };
   }
   if (second) {

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { createJsonLocator, createSource, createYamlLocator, type InputDocument } from './document.ts';
+import { createJsonSource, createYamlSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { type Span, splitDocuments } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';
@@ -32,7 +32,7 @@ export function takeDocuments(
   const diagnostics: Diagnostic[] = [];
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
     for (const { offset, code, text } of faults) {
-      const place = createSource(file, () => start + offset).place([]);
+      const place = placeAt(file, start + offset);
       diagnostics.push({ severity: 'error', code, text, place });
     }
   };
@@ -40,14 +40,14 @@ export function takeDocuments(
     const values = readJsonValues(file.text, span);
     if (values) {
       for (const { start, value } of values) {
-        take({ file, value, source: createSource(file, createJsonLocator(file, start)) });
+        take({ file, value, source: createJsonSource(file, { start, end: span.end }) });
       }
       continue;
     }
     const parsed = readYaml(file.text, span);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
-      take({ file, value: parsed.value, source: createSource(file, createYamlLocator(file, span)) });
+      take({ file, value: parsed.value, source: createYamlSource(file, span) });
     } else {
       const text = file.text.slice(span.start, span.end);
       const asJson = isMeantAsJson(file, text) && !nestsTooDeeply(text);

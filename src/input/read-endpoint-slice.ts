@@ -38,7 +38,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report): Endpoi
 export function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   return raw.map((port, i) => {
     const name = port.name ?? '';
-    if (name !== '') checkName(name, 'label', [...path, i, 'name'], report);
+    if (name !== '' && !isName(name, 'label')) checkName(name, 'label', [...path, i, 'name'], report);
     return { name, protocol: port.protocol || 'TCP', port: port.port || undefined };
   });
 }

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Endpoints, EndpointSlice, Node, Service, Sourced } from '../cluster/objects.ts';
-import { createSource } from './document.ts';
+import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFiles, type Stdin } from './load-files.ts';
@@ -59,7 +59,7 @@ export function collectFiles(files: readonly TextFile[]): CollectedObjects {
     });
     for (const diagnostic of diagnostics) collected.diagnostics.push(diagnostic);
     if (isEmpty && diagnostics.length === 0) {
-      const place = createSource(file, () => 0).place([]);
+      const place = placeAt(file, 0);
       collected.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
     }
   }

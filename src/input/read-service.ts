@@ -21,17 +21,19 @@ export function readService(raw: RawService, report: Report): Service {
   if (!raw.spec) report.error([], 'missing-field', 'the Service has no spec');
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? [];
-  for (const [i, address] of externalIPs.entries()) checkUsableAddress(address, ['spec', 'externalIPs', i], report);
+  externalIPs.forEach((address, i) => checkUsableAddress(address, ['spec', 'externalIPs', i], report));
   const sourceRanges = spec.loadBalancerSourceRanges ?? [];
-  for (const [i, range] of sourceRanges.entries()) {
+  sourceRanges.forEach((range, i) => {
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
-  }
+  });
+  const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,
     spec: {
       type,
-      ...readClusterIPs(spec, type, report),
+      clusterIP,
+      clusterIPs,
       ipFamilies: spec.ipFamilies ?? [],
       ipFamilyPolicy: spec.ipFamilyPolicy || undefined,
       externalName: spec.externalName || undefined,
@@ -109,14 +111,7 @@ function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report)
     report.warn(['spec'], 'no-ports', 'kube-proxy programs nothing for this Service: it has no ports');
   }
   const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
-  checkDistinct(ports, 'name', ({ name }) => name, report);
-  checkDistinct(ports, 'port', ({ port, protocol }) => (port === 0 ? '' : `${port}/${protocol}`), report);
-  checkDistinct(
-    ports,
-    'nodePort',
-    ({ nodePort, protocol }) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
-    report,
-  );
+  if (ports.length > 1) checkAllDistinct(ports, report);
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
   if (external >= 0 && type === 'ClusterIP') {
     const text = 'a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out';
@@ -126,16 +121,20 @@ function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report)
 }
 
 function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
-  const path: FieldPath = ['spec', 'ports', index];
   const name = raw.name ?? '';
-  if (name !== '') checkName(name, 'label', [...path, 'name'], report);
+  if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
   else if (count > 1)
-    report.warn(path, 'unnamed-port', 'a port without a name: each needs one where there are several');
+    report.warn(
+      ['spec', 'ports', index],
+      'unnamed-port',
+      'a port without a name: each needs one where there are several',
+    );
   const port = raw.port ?? 0;
   if (port === 0) {
-    report.error([...path, 'port'], 'missing-field', `ports[${index}] has no port: a port is a number from 1 to 65535`);
+    const text = `ports[${index}] has no port: a port is a number from 1 to 65535`;
+    report.error(['spec', 'ports', index, 'port'], 'missing-field', text);
   }
-  checkTargetPort(raw.targetPort ?? 0, [...path, 'targetPort'], report);
+  checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
     protocol: raw.protocol || 'TCP',
@@ -152,6 +151,17 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
   } else if (/^\d+$/.test(targetPort)) {
     report.error(path, 'bad-port', `targetPort is a text, ${quote(targetPort)}: write ${targetPort} without quotes`);
   }
+}
+
+function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): void {
+  checkDistinct(ports, 'name', ({ name }) => name, report);
+  checkDistinct(ports, 'port', ({ port, protocol }) => (port === 0 ? '' : `${port}/${protocol}`), report);
+  checkDistinct(
+    ports,
+    'nodePort',
+    ({ nodePort, protocol }) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
+    report,
+  );
 }
 
 /** Reports ports of one Service that have the same value in a field; '' stands for none. */

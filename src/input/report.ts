@@ -6,7 +6,8 @@ import type { InputSource } from './document.ts';
 export class Report {
   readonly source: InputSource;
   readonly diagnostics: Diagnostic[] = [];
-  readonly #settled = new Set<string>();
+  /** Made when needed: most objects are right. */
+  #settled: Set<string> | undefined;
 
   constructor(source: InputSource) {
     this.source = source;
@@ -18,6 +19,7 @@ export class Report {
 
   /** Says that enough was said about a field and all below it: no more errors or warnings are taken about them. */
   settle(path: FieldPath): void {
+    this.#settled ??= new Set();
     this.#settled.add(path.join('/'));
   }
 
@@ -40,7 +42,7 @@ export class Report {
   }
 
   #isSettled(path: FieldPath): boolean {
-    if (this.#settled.size === 0) return false;
-    return path.some((_, i) => this.#settled.has(path.slice(0, i + 1).join('/')));
+    const settled = this.#settled;
+    return settled !== undefined && path.some((_, i) => settled.has(path.slice(0, i + 1).join('/')));
   }
 }

@@ -116,13 +116,13 @@ function collectMembers(plans: readonly ServicePortPlan[]): SetMembers {
 }
 
 function linkAddresses(bound: readonly Member[], family: Family): readonly LinkAddress[] {
-  const byText = new Map<string, LinkAddress>();
+  const prefixLength = family === 'ipv4' ? 32 : 128;
+  const addresses: LinkAddress[] = [];
   for (const { address, origin } of bound.toSorted(compareMembers)) {
-    if (!address || byText.has(address.text)) continue;
-    const prefixLength = family === 'ipv4' ? 32 : 128;
-    byText.set(address.text, { family, address: address.text, prefixLength, origin });
+    if (!address || address.text === addresses.at(-1)?.address) continue;
+    addresses.push({ family, address: address.text, prefixLength, origin });
   }
-  return [...byText.values()];
+  return addresses;
 }
 
 /** What kube-proxy sets on every node. conn_reuse_mode depends on the node's kernel: kpc-apply decides it there. */

@@ -32,23 +32,24 @@ type SetMember = readonly [SetId, Member];
 /** One Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
 export function planServicePort(port: ServicePort, on: FamilyNode): ServicePortPlan {
   const endpoints = selectRealServers(port, chooseEndpoints(port, on.node));
-  const portals = [planClusterIP(port), ...planExternalIPs(port), ...planLoadBalancerIPs(port, on)];
-  const listensNowhere = port.nodePort !== 0 && on.nodePortAddresses.length === 0;
-  return {
-    virtualServers: [
-      ...portals.map(({ reach, at }) => virtualServer(port, on, at, endpoints[reach])),
-      ...nodePortListeners(port, on).map((at) => virtualServer(port, on, at, endpoints.external)),
-    ],
-    members: [
-      ...hairpinMembers(port, on),
-      ...portals.flatMap(({ members }) => members),
-      ...portals.filter((portal) => needsBinding(portal, on)).map(({ at }) => bindingOf(at)),
-      ...nodePortMembers(port, on),
-      // kube-proxy leaves a Service port whose node port has no address to listen on at that point.
-      ...(listensNowhere ? [] : healthCheckMembers(port)),
-    ],
-    closedToNode: portals.filter(({ closedToNode }) => closedToNode).map(({ at }) => at),
-  };
+  const virtualServers: VirtualServer[] = [];
+  const members = hairpinMembers(port, on);
+  const closedToNode: AddressPort[] = [];
+  for (const portal of portalsOf(port, on)) {
+    virtualServers.push(virtualServer(port, on, portal.at, endpoints[portal.reach]));
+    members.push(...portal.members);
+    if (needsBinding(portal, on)) members.push(bindingOf(portal.at));
+    if (portal.closedToNode) closedToNode.push(portal.at);
+  }
+  if (port.nodePort !== 0) {
+    const listeners = nodePortListeners(port, on);
+    for (const at of listeners) virtualServers.push(virtualServer(port, on, at, endpoints.external));
+    members.push(...nodePortMembers(port, listeners));
+    // kube-proxy leaves a Service port whose node port has no address to listen on at that point.
+    if (listeners.length === 0) return { virtualServers, members, closedToNode };
+  }
+  members.push(...healthCheckMembers(port));
+  return { virtualServers, members, closedToNode };
 }
 
 /** Where a Service port is served apart from the node's own addresses. */
@@ -58,6 +59,12 @@ interface Portal {
   readonly at: AddressPort;
   readonly members: readonly SetMember[];
   readonly closedToNode: boolean;
+}
+
+function portalsOf(port: ServicePort, on: FamilyNode): readonly Portal[] {
+  const clusterIP = planClusterIP(port);
+  if (port.externalIPs.length === 0 && port.loadBalancerIPs.length === 0) return [clusterIP];
+  return [clusterIP, ...planExternalIPs(port), ...planLoadBalancerIPs(port, on)];
 }
 
 function planClusterIP(port: ServicePort): Portal {
@@ -103,7 +110,7 @@ function bindingOf({ address, origin }: AddressPort): SetMember {
 }
 
 /** The port's local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
-function hairpinMembers(port: ServicePort, on: FamilyNode): readonly SetMember[] {
+function hairpinMembers(port: ServicePort, on: FamilyNode): SetMember[] {
   return port.endpoints
     .filter((endpoint) => isLocal(endpoint, on.node))
     .map(({ address, port: number, place }) => {
@@ -118,8 +125,7 @@ const nodePortSets = {
   SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
 } as const satisfies Record<ServicePort['protocol'], { all: SetId; local: SetId }>;
 
-function nodePortMembers(port: ServicePort, on: FamilyNode): readonly SetMember[] {
-  const listeners = nodePortListeners(port, on);
+function nodePortMembers(port: ServicePort, listeners: readonly AddressPort[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
   // A bitmap:port knows the number alone, once however many addresses listen.
   const members: readonly Member[] =
@@ -128,7 +134,6 @@ function nodePortMembers(port: ServicePort, on: FamilyNode): readonly SetMember[
 }
 
 function nodePortListeners(port: ServicePort, on: FamilyNode): readonly AddressPort[] {
-  if (port.nodePort === 0) return [];
   const origin = originOf(port, port.places?.nodePort);
   return on.nodePortAddresses.map((address) => ({ address, protocol: port.protocol, port: port.nodePort, origin }));
 }

@@ -153,12 +153,14 @@ function elementsFor(count: number): number {
 }
 
 function sortedEntries(members: readonly Member[]): readonly SetEntry[] {
-  const entries = new Map<string, SetEntry>();
+  const entries: SetEntry[] = [];
+  let last: string | undefined;
   for (const member of members.toSorted(compareMembers)) {
     const value = memberText(member);
-    if (!entries.has(value)) entries.set(value, { value, origin: member.origin });
+    if (value !== last) entries.push({ value, origin: member.origin });
+    last = value;
   }
-  return [...entries.values()];
+  return entries;
 }
 
 function memberText({ address, protocol, port, source }: Member): string {
@@ -168,14 +170,15 @@ function memberText({ address, protocol, port, source }: Member): string {
   return source ? `${base},${source.text}` : base;
 }
 
-/** By address as a number, then port, protocol and source. */
+/** By address as a number, then port, protocol and source. Members of one set: all have an address, or none has. */
 export function compareMembers(a: Member, b: Member): number {
-  return (
-    compareOptional(a.address, b.address, compareAddresses) ||
-    (a.port ?? 0) - (b.port ?? 0) ||
-    compareOptional(a.protocol, b.protocol, (x, y) => protocols.indexOf(x) - protocols.indexOf(y)) ||
-    compareOptional(a.source, b.source, compareSources)
-  );
+  const byAddress = a.address && b.address ? compareAddresses(a.address, b.address) : 0;
+  if (byAddress !== 0) return byAddress;
+  const byPort = (a.port ?? 0) - (b.port ?? 0);
+  if (byPort !== 0) return byPort;
+  const byProtocol = a.protocol && b.protocol ? protocols.indexOf(a.protocol) - protocols.indexOf(b.protocol) : 0;
+  if (byProtocol !== 0) return byProtocol;
+  return a.source && b.source ? compareSources(a.source, b.source) : 0;
 }
 
 function compareSources(a: Address | Network, b: Address | Network): number {
@@ -188,8 +191,4 @@ function startOf(source: Address | Network): Address {
 
 function lengthOf(source: Address | Network): number {
   return 'prefixLength' in source ? source.prefixLength : 128;
-}
-
-function compareOptional<T>(a: T | undefined, b: T | undefined, compare: (a: T, b: T) => number): number {
-  return a === undefined || b === undefined ? 0 : compare(a, b);
 }

@@ -2,7 +2,7 @@ import type { Endpoint, ServicePort } from '../cluster/model.ts';
 import type { Address } from '../kernel/address.ts';
 import { compareAddresses } from '../kernel/address.ts';
 import type { RealServer, SchedulerFlag, VirtualServer } from '../kernel/ipvs.ts';
-import { compareVirtualServers } from '../kernel/ipvs.ts';
+import { sortVirtualServers } from '../kernel/ipvs.ts';
 import type { Origin } from '../kernel/origin.ts';
 
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
@@ -55,10 +55,17 @@ export function makeRealServers(endpoints: readonly Endpoint[], servicePort: Ser
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {
-    const own = new Map(virtualServers.map((server) => [virtualServerKey(server), server]));
-    for (const [key, server] of own) if (!merged.has(key)) merged.set(key, server);
+    for (const server of lastOfEach(virtualServers)) {
+      const key = virtualServerKey(server);
+      if (!merged.has(key)) merged.set(key, server);
+    }
   }
-  return [...merged.values()].sort(compareVirtualServers);
+  return sortVirtualServers([...merged.values()]);
+}
+
+function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
+  if (virtualServers.length < 2) return virtualServers;
+  return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
 }
 
 function virtualServerKey({ protocol, address, port }: VirtualServer): string {

@@ -58,6 +58,14 @@ export function compareVirtualServers(a: VirtualServer, b: VirtualServer): numbe
   );
 }
 
+/** Sorts by compareVirtualServers; of many servers in less time, for it reads each address once. */
+export function sortVirtualServers(servers: readonly VirtualServer[]): VirtualServer[] {
+  const keyed = servers.map((server) => ({ server, number: ipv4Number(server.address) }));
+  // NaN, of what is not IPv4, is no difference.
+  keyed.sort((a, b) => a.number - b.number || compareVirtualServers(a.server, b.server));
+  return keyed.map(({ server }) => server);
+}
+
 /** By address as a number, then port. */
 export function compareRealServers(a: RealServer, b: RealServer): number {
   return compareAddressTexts(a.address, b.address) || a.port - b.port;
