@@ -1,4 +1,8 @@
 #!/usr/bin/env node
-import { main } from '../dist/kpc-apply.js';
+const { main } = require('../dist/kpc-apply.js');
 
-process.exitCode = await main(process.argv.slice(2));
+async function run() {
+  process.exitCode = await main(process.argv.slice(2));
+}
+
+void run();

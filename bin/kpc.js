@@ -1,4 +1,8 @@
 #!/usr/bin/env node
-import { main } from '../dist/kpc.js';
+const { main } = require('../dist/kpc.js');
 
-process.exitCode = await main(process.argv.slice(2));
+async function run() {
+  process.exitCode = await main(process.argv.slice(2));
+}
+
+void run();

@@ -1,7 +1,7 @@
 import { describeError, hasCode } from './errors.ts';
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { chunksOf } from './chunks.ts';
+import { encodeChunks } from './chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 
@@ -80,7 +80,7 @@ async function listFolder(folder: string): Promise<readonly string[]> {
 async function writeDurably(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o644);
   try {
-    await writeFile(file, chunksOf(text));
+    await writeFile(file, encodeChunks(text));
     await file.sync();
   } finally {
     await file.close();

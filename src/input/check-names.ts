@@ -16,8 +16,39 @@ export function isName(text: string, rule: NameRule): boolean {
 }
 
 /** Whether the API server takes the text as the value of a label. */
-export function isLabelValue(text: string): boolean {
+function isLabelValue(text: string): boolean {
   return labelValue.test(text);
+}
+
+/** How many texts are remembered; others are checked each time. */
+const maxRemembered = 100_000;
+
+/**
+ * Texts that were checked and found right. The names of a few nodes and zones come with every endpoint: they are checked
+ * once, and kept once.
+ */
+class CheckedTexts {
+  readonly #known = new Map<string, string>();
+  readonly #isRight: (text: string) => boolean;
+
+  constructor(isRight: (text: string) => boolean) {
+    this.#isRight = isRight;
+  }
+
+  /** The text, the same object for the same characters; undefined where it is not right. */
+  find(text: string): string | undefined {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    if (!this.#isRight(text)) return undefined;
+    if (this.#known.size < maxRemembered) this.#known.set(text, text);
+    return text;
+  }
+}
+
+/** The texts of one run that come with many endpoints. */
+export class EndpointNames {
+  readonly nodes = new CheckedTexts((text) => isName(text, 'subdomain'));
+  readonly zones = new CheckedTexts(isLabelValue);
 }
 
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */

@@ -2,10 +2,10 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { createJsonSource, createYamlSource, type InputDocument, placeAt } from './document.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { type Span, splitDocuments } from './split-documents.ts';
+import { fullParsers, type Parsers } from './parsers.ts';
 import type { TextFile } from './text-file.ts';
 import { nestsTooDeeply } from './nesting.ts';
 import type { SyntaxFault } from './yaml-parser.ts';
-import { type ReadYaml, readYamlFully } from './yaml-reader.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
@@ -14,9 +14,9 @@ export interface FileDocuments {
 }
 
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
-export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully): FileDocuments {
+export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): FileDocuments {
   const documents: InputDocument[] = [];
-  const diagnostics = takeDocuments(file, readYaml, (document) => documents.push(document));
+  const diagnostics = takeDocuments(file, parsers, (document) => documents.push(document));
   return { documents, diagnostics };
 }
 
@@ -26,7 +26,7 @@ export function readDocuments(file: TextFile, readYaml: ReadYaml = readYamlFully
  */
 export function takeDocuments(
   file: TextFile,
-  readYaml: ReadYaml,
+  parsers: Parsers,
   take: (document: InputDocument) => void,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
@@ -37,14 +37,14 @@ export function takeDocuments(
     }
   };
   for (const span of splitDocuments(file.text)) {
-    const values = readJsonValues(file.text, span);
+    const values = readJsonValues(file.text, span, parsers);
     if (values) {
       for (const { start, value } of values) {
         take({ file, value, source: createJsonSource(file, { start, end: span.end }) });
       }
       continue;
     }
-    const parsed = readYaml(file.text, span);
+    const parsed = parsers.yaml(file.text, span);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
       take({ file, value: parsed.value, source: createYamlSource(file, span) });
@@ -65,14 +65,14 @@ function isMeantAsJson(file: TextFile, text: string): boolean {
  * The values of a stretch that is JSON: one, or several one after the other, as `kubectl get -o json` prints them in
  * a loop. Undefined where it is not JSON; YAML's flow style looks similar.
  */
-function readJsonValues(text: string, span: Span): { start: number; value: unknown }[] | undefined {
+function readJsonValues(text: string, span: Span, parsers: Parsers): { start: number; value: unknown }[] | undefined {
   const first = /[^\s]/g;
   first.lastIndex = span.start;
   if (first.exec(text)?.[0] !== '{') return undefined;
   const values: { start: number; value: unknown }[] = [];
   try {
-    // One value is by far the most common, and needs no search for its end. JSON.parse calls itself for no level of it.
-    return [{ start: span.start, value: JSON.parse(text.slice(span.start, span.end)) }];
+    // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
+    return [{ start: span.start, value: parsers.json(text, span) }];
   } catch {
     // Perhaps several values, or YAML.
     if (nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
@@ -84,7 +84,7 @@ function readJsonValues(text: string, span: Span): { start: number; value: unkno
     const end = skipValue(text, start);
     if (end === start) return undefined;
     try {
-      values.push({ start, value: JSON.parse(text.slice(start, Math.min(end, span.end))) });
+      values.push({ start, value: parsers.json(text, { start, end: Math.min(end, span.end) }) });
     } catch {
       return undefined;
     }

@@ -3,7 +3,7 @@ import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../c
 import { type Address, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
-import { checkName, isLabelValue, isName, readMetadata } from './check-names.ts';
+import { checkName, EndpointNames, isName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName, quote } from './wording.ts';
@@ -12,8 +12,8 @@ const none: readonly never[] = [];
 
 const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
-/** Checks an EndpointSlice as the API server would and fills in its defaults. */
-export function readEndpointSlice(raw: RawEndpointSlice, report: Report): EndpointSlice {
+/** Checks an EndpointSlice as the API server would and fills in its defaults. `names` is one for the slices of a run. */
+export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names = new EndpointNames()): EndpointSlice {
   const metadata = readMetadata(raw.metadata, 'subdomain', report);
   const service = metadata.labels[serviceNameLabel];
   if (!service) {
@@ -30,7 +30,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report): Endpoi
     metadata,
     addressType: addressType ?? 'IPv4',
     ports: readEndpointPorts(raw.ports ?? none, ['ports'], report),
-    endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report)),
+    endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names)),
   };
 }
 
@@ -48,18 +48,19 @@ function readEndpoint(
   addressType: EndpointSlice['addressType'] | undefined,
   index: number,
   report: Report,
+  names: EndpointNames,
 ): SliceEndpoint {
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
     report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
   }
   const address = addressType === 'FQDN' ? undefined : checkEndpointAddresses(addresses, addressType, index, report);
-  const nodeName = raw.nodeName || undefined;
-  const zone = raw.zone || undefined;
-  if (nodeName !== undefined && !isName(nodeName, 'subdomain')) {
-    checkName(nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);
+  const nodeName = raw.nodeName ? names.nodes.find(raw.nodeName) : undefined;
+  if (raw.nodeName && nodeName === undefined) {
+    checkName(raw.nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);
   }
-  if (zone !== undefined && !isLabelValue(zone)) reportZone(zone, ['endpoints', index, 'zone'], report);
+  const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
+  if (raw.zone && zone === undefined) reportZone(raw.zone, ['endpoints', index, 'zone'], report);
   return {
     addresses,
     address,

@@ -5,11 +5,10 @@ import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFiles, type Stdin } from './load-files.ts';
 import { takeDocuments } from './read-documents.ts';
-import { type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
+import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
+import { createParsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import type { TextFile } from './text-file.ts';
-import { Validator } from './validate.ts';
-import { createYamlReader } from './yaml-reader.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
 export interface Inputs {
@@ -49,13 +48,13 @@ export function readInputs(sources: readonly string[], options: ReadOptions = {}
 /** The objects in texts that have been read. */
 export function collectFiles(files: readonly TextFile[]): CollectedObjects {
   const collected = emptyCollection();
-  const validator = new Validator();
-  const readYaml = createYamlReader();
+  const checks = new Checks();
+  const parsers = createParsers();
   for (const file of files) {
     let isEmpty = true;
-    const diagnostics = takeDocuments(file, readYaml, (document) => {
+    const diagnostics = takeDocuments(file, parsers, (document) => {
       isEmpty = false;
-      collectDocument(document, validator, collected);
+      collectDocument(document, checks, collected);
     });
     for (const diagnostic of diagnostics) collected.diagnostics.push(diagnostic);
     if (isEmpty && diagnostics.length === 0) {

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
@@ -8,7 +9,7 @@ import { readNode } from './read-node.ts';
 import { readService } from './read-service.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
-import type { Validator } from './validate.ts';
+import { Validator } from './validate.ts';
 import { describeValue } from './wording.ts';
 
 /** The objects read so far, each kind in the order of the input. */
@@ -23,17 +24,23 @@ export interface CollectedObjects {
   readonly diagnostics: Diagnostic[];
 }
 
+/** What checks the objects of one run. */
+export class Checks {
+  readonly validator = new Validator();
+  readonly names = new EndpointNames();
+}
+
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
   return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
 }
 
 /** Adds the object of a document, or the objects of a list, to the collection. */
-export function collectDocument(document: InputDocument, validator: Validator, into: CollectedObjects): void {
-  collectValue(document.value, document.source, validator, into);
+export function collectDocument(document: InputDocument, checks: Checks, into: CollectedObjects): void {
+  collectValue(document.value, document.source, checks, into);
 }
 
-function collectValue(value: unknown, source: InputSource, validator: Validator, into: CollectedObjects): void {
+function collectValue(value: unknown, source: InputSource, checks: Checks, into: CollectedObjects): void {
   const report = new Report(source);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const hint = Array.isArray(value) ? ': put the objects under "items" of an object of kind List' : '';
@@ -43,7 +50,7 @@ function collectValue(value: unknown, source: InputSource, validator: Validator,
       `a Kubernetes object is a mapping with apiVersion and kind, not ${describeValue(value)}${hint}`,
     );
   } else {
-    collectObject(value as Readonly<Record<string, unknown>>, report, validator, into);
+    collectObject(value as Readonly<Record<string, unknown>>, report, checks, into);
   }
   into.diagnostics.push(...report.diagnostics);
 }
@@ -51,7 +58,7 @@ function collectValue(value: unknown, source: InputSource, validator: Validator,
 function collectObject(
   value: Readonly<Record<string, unknown>>,
   report: Report,
-  validator: Validator,
+  checks: Checks,
   into: CollectedObjects,
 ): void {
   const { apiVersion, kind } = value;
@@ -67,7 +74,7 @@ function collectObject(
     read: (raw: RawObjects[Kind], report: Report) => T,
     list: Sourced<T>[],
   ): void => {
-    const raw = validator.validate(name, value, report);
+    const raw = checks.validator.validate(name, value, report);
     if (raw === undefined) return;
     const object = read(raw, report);
     if (!report.hasErrors) list.push({ object, source });
@@ -76,7 +83,7 @@ function collectObject(
     case 'v1 Service':
       return add('Service', readService, into.services);
     case 'discovery.k8s.io/v1 EndpointSlice':
-      return add('EndpointSlice', readEndpointSlice, into.slices);
+      return add('EndpointSlice', (raw, own) => readEndpointSlice(raw, own, checks.names), into.slices);
     case 'v1 Endpoints':
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
@@ -85,7 +92,7 @@ function collectObject(
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
-    collectItems(value['items'] ?? [], apiVersion, kind, report.source, validator, into);
+    collectItems(value['items'] ?? [], apiVersion, kind, report.source, checks, into);
     return;
   }
   into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + 1);
@@ -97,7 +104,7 @@ function collectItems(
   apiVersion: string,
   listKind: string,
   source: InputSource,
-  validator: Validator,
+  checks: Checks,
   into: CollectedObjects,
 ): void {
   const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
@@ -105,6 +112,6 @@ function collectItems(
     const path: FieldPath = ['items', i];
     const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
     const value = implied && isObject ? { ...implied, ...item } : item;
-    collectValue(value, subSource(source, path), validator, into);
+    collectValue(value, subSource(source, path), checks, into);
   }
 }

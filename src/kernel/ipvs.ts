@@ -111,7 +111,10 @@ export function formatVirtualServers(
 export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
-  for (const real of server.realServers) lines.push(`-a ${name}${formatRealServer(real)}\n`);
+  const start = `-a ${name} -r `;
+  for (const real of server.realServers) {
+    lines.push(start, joinHostPort(real.address, real.port), ` ${formatFlags(real)}\n`);
+  }
   return lines.join('');
 }
 
@@ -130,8 +133,11 @@ export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
   if (server.persistentSeconds !== undefined) text += ` -p ${server.persistentSeconds}`;
   if (server.schedulerFlags.length > 0) text += ` -b ${server.schedulerFlags.join(',')}`;
-  for (const option of server.options ?? []) text += ` ${option}`;
-  return text;
+  return text + formatOptions(server);
+}
+
+function formatOptions({ options }: Pick<RealServer | VirtualServer, 'options'>): string {
+  return options === undefined ? '' : options.map((option) => ` ${option}`).join('');
 }
 
 const forwardingFlags: { readonly [M in ForwardingMethod]: string } = { masquerade: '-m', direct: '-g', tunnel: '-i' };
@@ -143,9 +149,11 @@ export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'
 
 /** ` -r 10.1.1.1:80 -m -w 1`. */
 export function formatRealServer(server: RealServer): string {
-  let text = ` ${formatRealServerName(server)} ${forwardingFlags[server.forwarding]} -w ${server.weight}`;
-  for (const option of server.options ?? []) text += ` ${option}`;
-  return text;
+  return ` ${formatRealServerName(server)} ${formatFlags(server)}`;
+}
+
+function formatFlags(server: RealServer): string {
+  return `${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
 }
 
 /** A service while its lines are read. */

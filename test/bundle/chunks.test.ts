@@ -1,18 +1,27 @@
 import { describe, expect, test } from 'vitest';
-import { chunksOf } from '../../src/bundle/chunks.ts';
+import { encodeChunks } from '../../src/bundle/chunks.ts';
 
-describe('chunksOf', () => {
-  test.each([0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1])(
+const mostCharacters = 1 << 18;
+
+describe('encodeChunks', () => {
+  test.each([0, 1, mostCharacters - 1, mostCharacters, mostCharacters + 1])(
     'keeps every byte where a character lies across offset %i',
     (offset) => {
-      const text = `${'a'.repeat(offset)}😀${'é'.repeat(100)}😀${'b'.repeat(1 << 20)}`;
-      const chunks = [...chunksOf(text)];
-      expect(Buffer.concat(chunks.map((chunk) => Buffer.from(chunk))).equals(Buffer.from(text))).toBe(true);
-      expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThanOrEqual(1 << 20);
+      const text = `${'a'.repeat(offset)}😀${'é'.repeat(100)}😀${'b'.repeat(mostCharacters)}`;
+      // Each chunk is gone when the next one comes.
+      const chunks = Array.from(encodeChunks(text), (chunk) => Buffer.from(chunk));
+      expect(Buffer.concat(chunks).equals(Buffer.from(text))).toBe(true);
+      expect(chunks.length).toBeGreaterThan(1);
     },
   );
 
+  test('has room for characters of three bytes', () => {
+    const text = '中'.repeat(mostCharacters + 1);
+    const chunks = Array.from(encodeChunks(text), (chunk) => Buffer.from(chunk));
+    expect(Buffer.concat(chunks).equals(Buffer.from(text))).toBe(true);
+  });
+
   test('of nothing are none', () => {
-    expect([...chunksOf('')]).toEqual([]);
+    expect([...encodeChunks('')]).toEqual([]);
   });
 });

@@ -18,7 +18,8 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { KnownKeys, readYamlFast } from '../../src/input/fast-yaml.ts';
+import { readYamlFast } from '../../src/input/fast-yaml.ts';
+import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
 import { createRandom, excerpt, mutate, type Random, realDocuments } from './documents.ts';
 

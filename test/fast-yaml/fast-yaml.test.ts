@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { KnownKeys, readYamlFast } from '../../src/input/fast-yaml.ts';
+import { readYamlFast } from '../../src/input/fast-yaml.ts';
+import { KnownKeys } from '../../src/input/known-keys.ts';
 
 function read(...lines: string[]): unknown {
   return readYamlFast(lines.join('\n'))?.value;

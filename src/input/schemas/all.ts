@@ -27,6 +27,5 @@ export const ajvOptions = {
   allErrors: true,
   verbose: true,
   allowUnionTypes: true,
-  ownProperties: true,
   keywords: ['code', 'expected'],
 };

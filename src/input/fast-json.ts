@@ -1,0 +1,288 @@
+import { KnownKeys, maxPatternLength } from './known-keys.ts';
+import { LeafRecorder, Pattern } from './pattern.ts';
+import type { Span } from './split-documents.ts';
+
+const tab = 0x09;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const space = 0x20;
+const quote = 0x22;
+const comma = 0x2c;
+const dash = 0x2d;
+const zero = 0x30;
+const nine = 0x39;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const endOfText = -1;
+
+/** Deeper nesting is for JSON.parse, which needs no stack for it. */
+const maxDepth = 64;
+
+/** Thrown within this file for whatever JSON.parse has to judge; it carries nothing, so one is enough. */
+const unsure = new Error('left to JSON.parse');
+
+/**
+ * Reads one JSON value from a stretch of a text, for speed: where objects are written alike but for some of their scalars,
+ * as those of a cluster are, comparing them with the one before is much cheaper than what JSON.parse does. The value is
+ * that of JSON.parse for whatever is accepted, but that values written the same may be the same object; undefined means
+ * that JSON.parse has to be asked, because the text holds something rarer, or a mistake. No error is ever found here.
+ */
+export function readJsonFast(
+  text: string,
+  span: Span = { start: 0, end: text.length },
+  known = new KnownKeys(),
+): { readonly value: unknown } | undefined {
+  try {
+    return { value: new FastReader(text, span).readText(known) };
+  } catch (error) {
+    if (error === unsure) return undefined;
+    throw error;
+  }
+}
+
+/** One pass over the characters. What reads a value starts with `pos` on its first character, and ends with it after it. */
+class FastReader {
+  readonly #text: string;
+  readonly #end: number;
+  #pos: number;
+  #depth = 0;
+  /** What the pattern that was fitted last leaves open. */
+  #scalars: readonly unknown[] = [];
+  /** Set while an object is read for a pattern. */
+  readonly #recorder: LeafRecorder | undefined;
+
+  constructor(text: string, span: Span, recorder?: LeafRecorder) {
+    this.#text = text;
+    this.#pos = span.start;
+    this.#end = span.end;
+    this.#recorder = recorder;
+  }
+
+  readText(known: KnownKeys): unknown {
+    this.#skipBlanks();
+    const value = this.#readValue(known);
+    this.#skipBlanks();
+    if (this.#pos !== this.#end) throw unsure;
+    return value;
+  }
+
+  #readValue(known: KnownKeys): unknown {
+    switch (this.#charAt(this.#pos)) {
+      case openBrace:
+        return this.#readObject(known);
+      case openBracket:
+        return this.#readArray(known);
+      default: {
+        const start = this.#pos;
+        const value = this.#readScalar();
+        this.#recorder?.add(start, this.#pos);
+        return value;
+      }
+    }
+  }
+
+  #readObject(known: KnownKeys): unknown {
+    for (const pattern of known.patterns) {
+      if (pattern.depth !== this.#depth) continue;
+      if (this.#fits(pattern)) return pattern.make(this.#scalars);
+      if (!pattern.miss()) known.forget(pattern);
+    }
+    const start = this.#pos;
+    const value = this.#readNewObject(known);
+    const end = this.#pos;
+    if (this.#recorder === undefined && end - start <= maxPatternLength && known.wantsPattern()) {
+      this.#learnPattern(known, start, end, value);
+    }
+    return value;
+  }
+
+  #readNewObject(known: KnownKeys): Record<string, unknown> {
+    const object: Record<string, unknown> = {};
+    if (this.#open(closeBrace)) return object;
+    let last = known;
+    do {
+      const key = this.#readKey();
+      // The last of two values of one key counts, and '__proto__' must not become a prototype: JSON.parse sees to both.
+      if (key === '__proto__' || Object.hasOwn(object, key)) throw unsure;
+      last = last.next.find((next) => next.key === key) ?? last.follow(key);
+      this.#recorder?.enter(key);
+      object[key] = this.#readValue(last.inner);
+      this.#recorder?.leave();
+    } while (this.#goesOn(closeBrace));
+    return object;
+  }
+
+  #readArray(known: KnownKeys): unknown[] {
+    if (this.#open(closeBracket)) return [];
+    // An array that grows from empty reserves room for sixteen; most hold one item.
+    const items = [this.#readItem(known, 0)];
+    while (this.#goesOn(closeBracket)) items.push(this.#readItem(known, items.length));
+    return items;
+  }
+
+  #readItem(known: KnownKeys, index: number): unknown {
+    this.#recorder?.enter(index);
+    const value = this.#readValue(known);
+    this.#recorder?.leave();
+    return value;
+  }
+
+  /** Moves to the first key or item; true for an empty object or array, which is then passed. */
+  #open(close: number): boolean {
+    if (++this.#depth > maxDepth) throw unsure;
+    this.#pos++;
+    this.#skipBlanks();
+    if (this.#charAt(this.#pos) !== close) return false;
+    this.#pos++;
+    this.#depth--;
+    return true;
+  }
+
+  /** After a value: moves to the next key or item, true, or past the end of the object or array, false. */
+  #goesOn(close: number): boolean {
+    this.#skipBlanks();
+    const char = this.#charAt(this.#pos);
+    this.#pos++;
+    if (char === comma) {
+      this.#skipBlanks();
+      return true;
+    }
+    if (char !== close) throw unsure;
+    this.#depth--;
+    return false;
+  }
+
+  /** A key with its colon. */
+  #readKey(): string {
+    if (this.#charAt(this.#pos) !== quote) throw unsure;
+    const key = this.#readString();
+    this.#skipBlanks();
+    if (this.#charAt(this.#pos) !== colon) throw unsure;
+    this.#pos++;
+    this.#skipBlanks();
+    return key;
+  }
+
+  /**
+   * Moves over an object that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
+   * and nothing is moved.
+   */
+  #fits(pattern: Pattern): boolean {
+    const text = this.#text;
+    const start = this.#pos;
+    const { literals } = pattern;
+    const scalars: unknown[] = [];
+    const last = literals.length - 1;
+    let at = start;
+    for (let i = 0; i <= last; i++) {
+      const literal = literals[i] ?? '';
+      if (text.slice(at, at + literal.length) !== literal) break;
+      at += literal.length;
+      if (i === last) {
+        if (at > this.#end) break;
+        this.#pos = at;
+        this.#scalars = scalars;
+        return true;
+      }
+      this.#pos = at;
+      if (!startsScalar(this.#charAt(at))) break;
+      scalars.push(this.#readScalar());
+      at = this.#pos;
+    }
+    this.#pos = start;
+    return false;
+  }
+
+  /** Reads the object once more, to see where its scalars are. */
+  #learnPattern(known: KnownKeys, start: number, end: number, value: object): void {
+    const recorder = new LeafRecorder();
+    new FastReader(this.#text, { start, end }, recorder).#readNewObject(new KnownKeys());
+    known.learn(Pattern.of({ column: 0, depth: this.#depth }, value, this.#text, start, end, recorder));
+  }
+
+  #readScalar(): unknown {
+    const char = this.#charAt(this.#pos);
+    if (char === quote) return this.#readString();
+    if (char === dash || isDigit(char)) return this.#readNumber();
+    for (const [word, value] of words) {
+      if (!this.#text.startsWith(word, this.#pos)) continue;
+      this.#pos += word.length;
+      return value;
+    }
+    throw unsure;
+  }
+
+  #readString(): string {
+    const text = this.#text;
+    const start = this.#pos + 1;
+    for (let at = start; at < this.#end; at++) {
+      const char = text.charCodeAt(at);
+      if (char === quote) {
+        this.#pos = at + 1;
+        return text.slice(start, at);
+      }
+      if (char === backslash) return this.#readEscaped(at);
+      if (char < space) throw unsure;
+    }
+    throw unsure;
+  }
+
+  /** A string whose first backslash is known. */
+  #readEscaped(firstEscape: number): string {
+    const start = this.#pos;
+    let at = firstEscape;
+    for (; at < this.#end; at++) {
+      const char = this.#text.charCodeAt(at);
+      if (char === quote) break;
+      if (char === backslash) at++;
+    }
+    this.#pos = at + 1;
+    try {
+      return JSON.parse(this.#text.slice(start, this.#pos)) as string;
+    } catch {
+      throw unsure;
+    }
+  }
+
+  #readNumber(): number {
+    number.lastIndex = this.#pos;
+    const found = number.exec(this.#text)?.[0];
+    if (found === undefined) throw unsure;
+    this.#pos += found.length;
+    return Number(found);
+  }
+
+  #skipBlanks(): void {
+    while (isBlank(this.#charAt(this.#pos))) this.#pos++;
+  }
+
+  #charAt(offset: number): number {
+    return offset < this.#end ? this.#text.charCodeAt(offset) : endOfText;
+  }
+}
+
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+const words = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+] as const;
+
+const wordStarts: ReadonlySet<number> = new Set(words.map(([word]) => word.charCodeAt(0)));
+
+function isBlank(char: number): boolean {
+  return char === space || char === lineFeed || char === carriageReturn || char === tab;
+}
+
+function startsScalar(char: number): boolean {
+  return char === quote || char === dash || isDigit(char) || wordStarts.has(char);
+}
+
+function isDigit(char: number): boolean {
+  return char >= zero && char <= nine;
+}

@@ -1,0 +1,71 @@
+import type { Pattern } from './pattern.ts';
+
+/** Longer mappings are hardly ever written alike. */
+export const maxPatternLength = 4096;
+/** How many patterns are kept for mappings in one place. */
+const maxPatterns = 6;
+/** So many mappings in one place are tried as patterns; after that only one now and then. */
+const eagerTries = 16;
+/** How many keys are remembered after one another, and in all. More are read just as well, only slower. */
+const maxKnownNext = 12;
+const maxKnownKeys = 4096;
+
+/**
+ * The keys that mappings had so far, in their order, each with its last value: what comes next in a mapping is nearly
+ * always what came next in the one before, and comparing with that is cheaper than reading it anew. It makes reading many
+ * documents faster and changes no result; but values that are written the same may be the same object.
+ */
+export class KnownKeys {
+  readonly key: string;
+  /** The value on the key's line that was read last, if it was a plain scalar; its text. */
+  scalarText: string | undefined;
+  scalar: unknown;
+  /** How mappings whose first key comes after this one were written. */
+  patterns: readonly Pattern[] = [];
+  /** Keys seen after this one in the same mapping; plain ones only. */
+  readonly next: KnownKeys[] = [];
+  /** The first keys of this key's own mapping, or of the mappings in its list. */
+  #inner: KnownKeys | undefined;
+  readonly #budget: { left: number };
+  #misses = 0;
+
+  constructor(key = '', budget = { left: maxKnownKeys }) {
+    this.key = key;
+    this.#budget = budget;
+  }
+
+  /** The key `text` after this one, remembered if there is room. */
+  follow(text: string): KnownKeys {
+    const known = new KnownKeys(text, this.#budget);
+    if (this.next.length < maxKnownNext && this.#budget.left > 0) {
+      this.#budget.left--;
+      this.next.push(known);
+    }
+    return known;
+  }
+
+  get inner(): KnownKeys {
+    return (this.#inner ??= new KnownKeys('', this.#budget));
+  }
+
+  /** Whether a mapping that no pattern fits is worth a pattern. Where all are written differently, hardly one is. */
+  wantsPattern(): boolean {
+    const misses = ++this.#misses;
+    return misses <= eagerTries || (misses & (misses - 1)) === 0;
+  }
+
+  /** Takes over what is new of a pattern: into the one that differs in scalars alone, or as another one. */
+  learn(pattern: Pattern): void {
+    for (const known of this.patterns) {
+      const merged = known.merge(pattern);
+      if (!merged) continue;
+      this.patterns = this.patterns.map((other) => (other === known ? merged : other));
+      return;
+    }
+    this.patterns = [...this.patterns.slice(this.patterns.length < maxPatterns ? 0 : 1), pattern];
+  }
+
+  forget(pattern: Pattern): void {
+    this.patterns = this.patterns.filter((other) => other !== pattern);
+  }
+}

@@ -1,0 +1,35 @@
+import { readJsonFast } from './fast-json.ts';
+import { readYamlFast } from './fast-yaml.ts';
+import { KnownKeys } from './known-keys.ts';
+import type { Span } from './split-documents.ts';
+import { type ParsedValue, parseYamlValue } from './yaml-parser.ts';
+
+/** What reads the documents of one run. */
+export interface Parsers {
+  /** The YAML document in a stretch of a text: its value, or why there is none. Offsets count from its start. */
+  readonly yaml: (text: string, span: Span) => ParsedValue;
+  /** The JSON value in a stretch of a text. Throws a SyntaxError where it is none. */
+  readonly json: (text: string, span: Span) => unknown;
+}
+
+/** Fast parsers for the plain documents, with the full ones for all the others. */
+export function createParsers(): Parsers {
+  const knownYaml = new KnownKeys();
+  const knownJson = new KnownKeys();
+  return {
+    yaml: (text, span) => {
+      const fast = readYamlFast(text, span, knownYaml);
+      return fast ? { kind: 'value', value: fast.value } : fullParsers.yaml(text, span);
+    },
+    json: (text, span) => {
+      const fast = readJsonFast(text, span, knownJson);
+      return fast ? fast.value : fullParsers.json(text, span);
+    },
+  };
+}
+
+/** The full parsers alone. */
+export const fullParsers: Parsers = {
+  yaml: (text, { start, end }) => parseYamlValue(text.slice(start, end)),
+  json: (text, { start, end }) => JSON.parse(text.slice(start, end)) as unknown,
+};

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { readJsonFast } from '../../src/input/fast-json.ts';
+import { KnownKeys } from '../../src/input/known-keys.ts';
+import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { createRandom, mutate, type Random, realDocuments } from '../fast-yaml/documents.ts';
+
+/** FAST_JSON_RUNS=100000 FAST_JSON_SEED=7 npx vitest run test/fast-json looks longer, elsewhere. */
+const runs = Number(process.env['FAST_JSON_RUNS'] ?? 4000);
+const firstSeed = Number(process.env['FAST_JSON_SEED'] ?? 1);
+
+/** Fails where the fast reader gives a value, and JSON.parse throws or gives another value. */
+function checkAgreement(text: string, known?: KnownKeys): boolean {
+  const fast = readJsonFast(text, undefined, known);
+  if (!fast) return false;
+  const expected = parse(text);
+  // The JSON shows the order of keys; deep-strict tells -0 from 0 and looks at prototypes.
+  const isSame = expected && JSON.stringify(fast.value) === JSON.stringify(expected.value);
+  if (isSame && isDeepStrictEqual(fast.value, expected.value)) return true;
+  throw new Error(`fast reader and JSON.parse differ on ${JSON.stringify(text)}`);
+}
+
+function parse(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+const values = realDocuments.flatMap((text) => {
+  const parsed = parseYamlValue(text);
+  return parsed.kind === 'value' ? [parsed.value] : [];
+});
+
+function pick(random: Random): unknown {
+  return values[random(values.length)];
+}
+
+const indentations = [undefined, 1, 2, 4, '\t'] as const;
+
+function print(value: unknown, random: Random): string {
+  return JSON.stringify(value, undefined, indentations[random(indentations.length)]);
+}
+
+/** Other digits, letters and signs in some of a text's strings and numbers. */
+function changeScalars(text: string, random: Random): string {
+  const signs = ['7', 'x', 'é', ' ', '.', '-', '\\n', '\\u00e9', 'e1'];
+  return text.replaceAll(/(?<=: ?"?|^ *"?)[0-9a-z]/gm, (char) =>
+    random(4) === 0 ? (signs[random(signs.length)] ?? char) : char,
+  );
+}
+
+/** One sign put in, taken out or doubled somewhere. */
+function slip(text: string, random: Random): string {
+  const at = random(text.length);
+  const signs = [
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    ' ',
+    '\n',
+    '0',
+    '-',
+    '.',
+    'e',
+    'true',
+    'null',
+    '\u0001',
+    '\u2028',
+  ];
+  const sign = signs[random(signs.length)] ?? '';
+  return text.slice(0, at) + (random(2) === 0 ? sign : '') + text.slice(random(2) === 0 ? at : at + 1);
+}
+
+describe('what the fast reader accepts has the value that JSON.parse gives', () => {
+  it.each(values.map((value, i) => [i, value] as const))('real document %i, which it accepts', (_, value) => {
+    for (const indentation of indentations) {
+      expect(checkAgreement(JSON.stringify(value, undefined, indentation))).toBe(true);
+    }
+  });
+
+  it('real documents with slips in them', () => {
+    const known = new KnownKeys();
+    let accepted = 0;
+    for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+      const random = createRandom(seed);
+      const text = print(pick(random), random);
+      if (checkAgreement(random(2) === 0 ? slip(text, random) : mutate(text, random), known)) accepted++;
+    }
+    expect(accepted).toBeGreaterThan(runs / 20);
+  });
+
+  it('one document again and again, each time with other slips', () => {
+    let accepted = 0;
+    for (let seed = firstSeed; seed < firstSeed + runs / 10; seed++) {
+      const random = createRandom(seed);
+      const original = print(pick(random), random);
+      // Fresh each time, so that it has room for how this document is written.
+      const known = new KnownKeys();
+      for (let i = 0; i < 10; i++) {
+        const text = random(3) === 0 ? slip(original, random) : changeScalars(original, random);
+        if (checkAgreement(text, known)) accepted++;
+      }
+    }
+    expect(accepted).toBeGreaterThan(runs / 10);
+  });
+});
