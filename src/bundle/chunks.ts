@@ -1,5 +1,5 @@
 /** Of characters; in UTF-8 a piece has up to three times as many bytes. */
-const chunkLength = 1 << 18;
+const chunkLength = 1 << 20;
 
 /**
  * A text as UTF-8 in pieces, for what would turn all of it into bytes at once: a large bundle's files are held in memory

@@ -39,7 +39,9 @@ export async function replaceFolder(
       // Inside, because mkdtemp lets only its owner in, and a bundle is no secret.
       const fresh = join(work, 'new');
       await mkdir(fresh);
-      for (const [name, text] of files) await makeFile(join(fresh, name), text, name);
+      // At once, for each waits for the disk; and to the end, so that none appears in a folder that is being removed.
+      const made = await Promise.allSettled([...files].map(([name, text]) => makeFile(join(fresh, name), text, name)));
+      for (const result of made) if (result.status === 'rejected') throw result.reason;
       await swapIn(fresh, target, `${work}.old`);
     } finally {
       await rm(work, { recursive: true, force: true });

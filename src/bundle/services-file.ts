@@ -9,9 +9,9 @@ import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
  * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
  */
 export function writeServices(cluster: Cluster): string {
-  const quote = rememberQuotes();
+  const format = rememberTails();
   const services = listOf(cluster.services.map((service) => JSON.stringify(serviceRecord(service))));
-  const servicePorts = listOf(cluster.servicePorts.map((port) => servicePortText(port, quote)));
+  const servicePorts = listOf(cluster.servicePorts.map((port) => servicePortText(port, format)));
   const healthChecks = listOf(cluster.healthChecks.map((check) => JSON.stringify(check)));
   return `{\n"services": ${services},\n"servicePorts": ${servicePorts},\n"healthChecks": ${healthChecks}\n}\n`;
 }
@@ -21,24 +21,40 @@ function listOf(items: readonly string[]): string {
   return items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`;
 }
 
-function servicePortText(port: ServicePort, quote: Quote): string {
+function servicePortText(port: ServicePort, tailOf: (endpoint: Endpoint) => string): string {
   const head = JSON.stringify(servicePortRecord(port)).slice(0, -1);
   if (port.endpoints.length === 0) return `${head},"endpoints":[]}`;
-  const lines = port.endpoints.map((endpoint) => endpointText(endpoint, quote));
-  return `${head},"endpoints":[\n ${lines.join(',\n ')}\n]}`;
+  const pieces = [head, ',"endpoints":['];
+  let separator = '\n {"address":"';
+  for (const endpoint of port.endpoints) {
+    pieces.push(separator, endpoint.address.text, `","port":${endpoint.port}`, tailOf(endpoint));
+    separator = ',\n {"address":"';
+  }
+  pieces.push('\n]}');
+  return pieces.join('');
 }
 
-/** A text as JSON. */
-type Quote = (text: string) => string;
-
-/** Names of nodes and zones come again and again. */
-function rememberQuotes(): Quote {
-  const known = new Map<string, string>();
-  return (text) => {
-    let quoted = known.get(text);
-    if (quoted === undefined) known.set(text, (quoted = JSON.stringify(text)));
-    return quoted;
+/** endpointTail, or the text that it gave last for an endpoint on the same node, where that is the same. */
+function rememberTails(): (endpoint: Endpoint) => string {
+  const known = new Map<string | undefined, { readonly of: Endpoint; readonly tail: string }>();
+  return (endpoint) => {
+    const last = known.get(endpoint.nodeName);
+    if (last && haveOneTail(last.of, endpoint)) return last.tail;
+    const tail = endpointTail(endpoint);
+    known.set(endpoint.nodeName, { of: endpoint, tail });
+    return tail;
   };
+}
+
+function haveOneTail(a: Endpoint, b: Endpoint): boolean {
+  return (
+    a.nodeName === b.nodeName &&
+    a.zone === b.zone &&
+    a.ready === b.ready &&
+    a.serving === b.serving &&
+    a.terminating === b.terminating &&
+    a.zoneHints.length + a.nodeHints.length + b.zoneHints.length + b.nodeHints.length === 0
+  );
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
@@ -111,17 +127,19 @@ function servicePortRecord(port: ServicePort): ServicePortRecord {
   };
 }
 
-/** An EndpointRecord as JSON, put together by hand: there are so many of them that JSON.stringify takes its time. */
-function endpointText(endpoint: Endpoint, quote: Quote): string {
-  let line = `{"address":"${endpoint.address.text}","port":${endpoint.port}`;
-  if (endpoint.nodeName !== undefined) line += `,"node":${quote(endpoint.nodeName)}`;
-  if (endpoint.zone !== undefined) line += `,"zone":${quote(endpoint.zone)}`;
-  if (!endpoint.ready) line += ',"ready":false';
-  if (!endpoint.serving) line += ',"serving":false';
-  if (endpoint.terminating) line += ',"terminating":true';
-  if (endpoint.zoneHints.length > 0) line += `,"zoneHints":${JSON.stringify(endpoint.zoneHints)}`;
-  if (endpoint.nodeHints.length > 0) line += `,"nodeHints":${JSON.stringify(endpoint.nodeHints)}`;
-  return `${line}}`;
+/** What follows an endpoint's address and port in its line. */
+function endpointTail(endpoint: Endpoint): string {
+  const record: Omit<EndpointRecord, 'address' | 'port'> = {
+    node: endpoint.nodeName,
+    zone: endpoint.zone,
+    ready: endpoint.ready ? undefined : false,
+    serving: endpoint.serving ? undefined : false,
+    terminating: endpoint.terminating ? true : undefined,
+    zoneHints: endpoint.zoneHints.length > 0 ? endpoint.zoneHints : undefined,
+    nodeHints: endpoint.nodeHints.length > 0 ? endpoint.nodeHints : undefined,
+  };
+  const text = JSON.stringify(record);
+  return text === '{}' ? '}' : `,${text.slice(1)}`;
 }
 
 /** Undefined for none. */

@@ -23,6 +23,7 @@ import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
+import { tuneForShortRun } from './tune-compiler.ts';
 
 interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses'> {
   readonly out?: string;
@@ -62,6 +63,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
     await terminal.err(`kpc: error: --output ${options.output} tells what --check finds: name a folder by --check\n`);
     return exitStatus.badInput;
   }
+  if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);

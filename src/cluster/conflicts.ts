@@ -18,7 +18,7 @@ interface Claim {
 export function findConflicts(cluster: Cluster): readonly Diagnostic[] {
   const holders = new Map<string, ServicePort>();
   const diagnostics = new Map<string, Diagnostic>();
-  for (const port of cluster.servicePorts) {
+  for (const port of findRivals(cluster.servicePorts)) {
     for (const { what, place } of claimsOf(port)) {
       const holder = holders.get(what);
       if (!holder) holders.set(what, port);
@@ -29,6 +29,24 @@ export function findConflicts(cluster: Cluster): readonly Diagnostic[] {
     }
   }
   return [...diagnostics.values()];
+}
+
+/** The ports that share a node port or an address with another, in their order: mostly few, and none else can conflict. */
+function findRivals(ports: readonly ServicePort[]): readonly ServicePort[] {
+  const first = new Map<string | number, ServicePort>();
+  const rivals = new Set<ServicePort>();
+  for (const port of ports) {
+    const claim = (where: string | number): void => {
+      const other = first.get(where);
+      if (!other) first.set(where, port);
+      else if (other !== port) rivals.add(other).add(port);
+    };
+    claim(port.clusterIP.text);
+    for (const address of port.externalIPs) claim(address.text);
+    for (const address of port.loadBalancerIPs) claim(address.text);
+    if (port.nodePort !== 0) claim(port.nodePort);
+  }
+  return rivals.size === 0 ? [] : ports.filter((port) => rivals.has(port));
 }
 
 function claimsOf(port: ServicePort): readonly Claim[] {

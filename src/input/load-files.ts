@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
@@ -70,11 +71,9 @@ function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
     return fileError(name, 'the file is UTF-16: save it as UTF-8');
   }
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
-  try {
-    return new TextFile(name, new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
-  }
+  if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return new TextFile(name, text.replace(/^\uFEFF/, ''));
 }
 
 function fileError(name: string, text: string): Diagnostic {

@@ -61,14 +61,20 @@ function isMeantAsJson(file: TextFile, text: string): boolean {
   return file.name.endsWith('.json') || /^\s*\{\s*"/.test(text);
 }
 
+const blanksAndBrace = /\s*\{/y;
+
+function beginsWithBrace(text: string, start: number): boolean {
+  blanksAndBrace.lastIndex = start;
+  return blanksAndBrace.test(text);
+}
+
 /**
  * The values of a stretch that is JSON: one, or several one after the other, as `kubectl get -o json` prints them in
  * a loop. Undefined where it is not JSON; YAML's flow style looks similar.
  */
 function readJsonValues(text: string, span: Span, parsers: Parsers): { start: number; value: unknown }[] | undefined {
+  if (!beginsWithBrace(text, span.start)) return undefined;
   const first = /[^\s]/g;
-  first.lastIndex = span.start;
-  if (first.exec(text)?.[0] !== '{') return undefined;
   const values: { start: number; value: unknown }[] = [];
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.

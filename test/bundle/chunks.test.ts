@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { encodeChunks } from '../../src/bundle/chunks.ts';
 
-const mostCharacters = 1 << 18;
+const mostCharacters = 1 << 20;
 
 describe('encodeChunks', () => {
   test.each([0, 1, mostCharacters - 1, mostCharacters, mostCharacters + 1])(
