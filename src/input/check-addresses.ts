@@ -1,5 +1,13 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { type Address, isLinkLocal, isLoopback, type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import {
+  type Address,
+  isLinkLocal,
+  isLinkLocalMulticast,
+  isLoopback,
+  type Network,
+  parseAddress,
+  parseNetwork,
+} from '../kernel/address.ts';
 import type { Report } from './report.ts';
 import { fieldName, quote } from './wording.ts';
 
@@ -30,7 +38,7 @@ export function describeUnusable(address: Address): string | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';
-  if (address.text.startsWith('224.0.0.') || address.text.startsWith('ff02:')) return 'a link-local multicast address';
+  if (isLinkLocalMulticast(address)) return 'a link-local multicast address';
   return undefined;
 }
 

@@ -139,14 +139,17 @@ export function addressSortKey(address: Address): string {
 
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {
-  return address.family === 'ipv4' ? address.text.startsWith('127.') : address.text === '::1';
+  return address.family === 'ipv4' ? address.number >>> 24 === 127 : address.text === '::1';
 }
 
 /** fe80::/10, or 169.254.0.0/16 for IPv4. */
 export function isLinkLocal(address: Address): boolean {
-  return address.family === 'ipv4'
-    ? address.text.startsWith('169.254.')
-    : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
+  return address.family === 'ipv4' ? address.number >>> 16 === 0xa9fe : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
+}
+
+/** ff02::/16, or 224.0.0.0/24 for IPv4. */
+export function isLinkLocalMulticast(address: Address): boolean {
+  return address.family === 'ipv4' ? address.number >>> 8 === 0xe00000 : address.groups[0] === 0xff02;
 }
 
 /** "10.0.0.1:80" or "[fd00::1]:80". */
