@@ -200,7 +200,7 @@ class FastReader {
   /** Reads the object once more, to see where its scalars are. */
   #learnPattern(known: KnownKeys, start: number, end: number, value: object): void {
     const recorder = new LeafRecorder();
-    new FastReader(this.#text, { start, end }, recorder).#readNewObject(new KnownKeys());
+    new FastReader(this.#text, { start, end }, recorder).#readNewObject(KnownKeys.forgotten(''));
     known.learn(Pattern.of({ column: 0, depth: this.#depth }, value, this.#text, start, end, recorder));
   }
 

@@ -203,7 +203,7 @@ class FastReader {
     const recorder = new LeafRecorder();
     const reader = new FastReader(this.#text, { start, end }, recorder);
     reader.#column = column;
-    reader.#readNewMapping(new KnownKeys());
+    reader.#readNewMapping(KnownKeys.forgotten(''));
     if (recorder.isOdd) return;
     known.learn(Pattern.of({ column, depth: this.#depth }, value, this.#text, start, end, recorder));
   }
@@ -249,7 +249,7 @@ class FastReader {
     if (this.#pos - start > maxKeyLength) throw unsure;
     this.#pos++;
     this.#checkKey(key, mapping);
-    return isQuoted ? new KnownKeys(key) : last.follow(key);
+    return isQuoted ? KnownKeys.forgotten(key) : last.follow(key);
   }
 
   #readPlainKey(): string {

@@ -10,6 +10,13 @@ const eagerTries = 16;
 const maxKnownNext = 12;
 const maxKnownKeys = 4096;
 
+interface Room {
+  left: number;
+}
+
+/** Of keys that are not remembered, nor any below them: where there is no room, and where nobody would look for them. */
+const noRoom: Room = Object.freeze({ left: 0 });
+
 /**
  * The keys that mappings had so far, in their order, each with its last value: what comes next in a mapping is nearly
  * always what came next in the one before, and comparing with that is cheaper than reading it anew. It makes reading many
@@ -26,30 +33,36 @@ export class KnownKeys {
   readonly next: KnownKeys[] = [];
   /** The first keys of this key's own mapping, or of the mappings in its list. */
   #inner: KnownKeys | undefined;
-  readonly #budget: { left: number };
+  /** How many more keys may be remembered in all. */
+  readonly #room: Room;
   #misses = 0;
 
-  constructor(key = '', budget = { left: maxKnownKeys }) {
+  constructor(key = '', room: Room = { left: maxKnownKeys }) {
     this.key = key;
-    this.#budget = budget;
+    this.#room = room;
+  }
+
+  /** A key that is read as if none were known. */
+  static forgotten(key: string): KnownKeys {
+    return new KnownKeys(key, noRoom);
   }
 
   /** The key `text` after this one, remembered if there is room. */
   follow(text: string): KnownKeys {
-    const known = new KnownKeys(text, this.#budget);
-    if (this.next.length < maxKnownNext && this.#budget.left > 0) {
-      this.#budget.left--;
-      this.next.push(known);
-    }
+    if (this.#room.left === 0 || this.next.length === maxKnownNext) return KnownKeys.forgotten(text);
+    this.#room.left--;
+    const known = new KnownKeys(text, this.#room);
+    this.next.push(known);
     return known;
   }
 
   get inner(): KnownKeys {
-    return (this.#inner ??= new KnownKeys('', this.#budget));
+    return (this.#inner ??= new KnownKeys('', this.#room));
   }
 
   /** Whether a mapping that no pattern fits is worth a pattern. Where all are written differently, hardly one is. */
   wantsPattern(): boolean {
+    if (this.#room === noRoom) return false;
     const misses = ++this.#misses;
     return misses <= eagerTries || (misses & (misses - 1)) === 0;
   }

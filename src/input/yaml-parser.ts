@@ -10,6 +10,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type Scalar,
   type ScalarTag,
   Schema,
   visit,
@@ -96,13 +97,18 @@ function findOddKey(document: Document.Parsed): SyntaxFault | undefined {
     Pair: (_, { key, value }) => {
       if (!isScalar(key)) {
         fault = { offset: isNode(key) ? firstOffset(key) : 0, code: 'bad-yaml', text: 'a key must be a text' };
-      } else if (key.value === '<<' && !isMergeSource(document, value)) {
+      } else if (isMergeKey(key) && !isMergeSource(document, value)) {
         fault = { offset: firstOffset(key), code: 'bad-yaml', text: 'only mappings can be merged with "<<"' };
       }
       return fault && visit.BREAK;
     },
   });
   return fault;
+}
+
+/** In quotes it is a key like any other. */
+function isMergeKey(key: Scalar): boolean {
+  return key.value === '<<' && key.type === 'PLAIN';
 }
 
 function isMergeSource(document: Document.Parsed, value: unknown): boolean {
@@ -177,7 +183,7 @@ function findChild(
   for (const pair of collection.items as Pair<Node, Node | null>[]) {
     const key = isScalar(pair.key) ? String(pair.key.value) : undefined;
     if (key === String(step)) return { value: pair.value, offset: pair.key.range?.[0] ?? 0 };
-    if (key === '<<') merged ??= findMerged(document, pair.value, step);
+    if (isScalar(pair.key) && isMergeKey(pair.key)) merged ??= findMerged(document, pair.value, step);
   }
   return merged;
 }

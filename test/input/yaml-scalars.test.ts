@@ -46,3 +46,10 @@ test('merge keys', () => {
     value: { a: { x: 1, z: 2 }, b: { x: 1, z: 3 } },
   });
 });
+
+test('in quotes, << is a key like any other', () => {
+  expect(parseYamlValue('a: {"<<": 1}\nb:\n  \'<<\': {x: 2}\n')).toEqual({
+    kind: 'value',
+    value: { a: { '<<': 1 }, b: { '<<': { x: 2 } } },
+  });
+});
