@@ -33,7 +33,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
 
 // A copy, so that a build in the meantime changes nothing.
-const kpc = join(scratch, 'kpc.mjs');
+const kpc = join(scratch, 'kpc.cjs');
 copyFileSync(join(root, 'dist', 'kpc.js'), kpc);
 
 /** What a package manager links to. */

@@ -57,7 +57,7 @@ test('a pull request with its golden bundle: no mark, and the words all the same
 async function makeRepository(name: string): Promise<string> {
   const repository = join(scratch, name);
   mkdirSync(join(repository, 'tools'), { recursive: true });
-  cpSync(kpcProgram, join(repository, 'tools/kpc.js'));
+  cpSync(kpcProgram, join(repository, 'tools/kpc.cjs'));
   await git(repository, 'init', '--quiet');
   writeManifests(repository, 'before');
   await writeGolden(repository);
@@ -77,7 +77,7 @@ function writeManifests(repository: string, side: string): void {
 }
 
 async function writeGolden(repository: string): Promise<void> {
-  const run = await runStep(`node tools/kpc.js compile $INPUT -o "$GOLDEN"`, repository, {});
+  const run = await runStep(`node tools/kpc.cjs compile $INPUT -o "$GOLDEN"`, repository, {});
   expect(run.status, run.stderr).toBe(0);
 }
 
