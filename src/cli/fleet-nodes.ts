@@ -112,7 +112,7 @@ export function readHostFolder(path: string | undefined, nodes: readonly string[
     }
     const read = readHostAddresses(file);
     addresses.set(node, read.addresses);
-    diagnostics.push(...read.diagnostics);
+    for (const diagnostic of read.diagnostics) diagnostics.push(diagnostic);
   }
   if (without.length > 0) {
     const text = `${path} holds no file for ${without.length} of ${nodes.length} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`;

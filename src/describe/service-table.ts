@@ -103,7 +103,10 @@ export function formatRows(rows: readonly ServiceRow[], limit: number): string {
   const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
   const columns = ['service', 'type', 'address', 'ports', 'endpoints'] as const;
   const widths = columns.map((column) =>
-    Math.min(60, Math.max(...[headings, ...shown].map((row) => row[column].length))),
+    Math.min(
+      60,
+      shown.reduce((width, row) => Math.max(width, row[column].length), headings[column].length),
+    ),
   );
   const lines = [headings, ...shown].map((row) =>
     columns

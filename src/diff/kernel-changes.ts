@@ -139,12 +139,12 @@ function noteServerChange(draft: ServerDraft, change: VirtualServerChange): void
     case 'add-service':
       draft.change = 'added';
       draft.options = { optionsTo: formatServiceOptions(change.service).trim() };
-      draft.added.push(...change.service.realServers.map(nameOfReal));
+      for (const real of change.service.realServers) draft.added.push(nameOfReal(real));
       break;
     case 'delete-service':
       draft.change = 'removed';
       draft.options = { optionsFrom: formatServiceOptions(change.service).trim() };
-      draft.removed.push(...change.service.realServers.map(nameOfReal));
+      for (const real of change.service.realServers) draft.removed.push(nameOfReal(real));
       break;
     case 'edit-service':
       draft.options = {
@@ -284,10 +284,10 @@ function chainChanges(
   for (const change of changes) {
     switch (change.kind) {
       case 'write-chain':
-        result.push(...chainChange(family, table, change.from, change.chain, owners));
+        for (const found of chainChange(family, table, change.from, change.chain, owners)) result.push(found);
         break;
       case 'delete-chain':
-        result.push(...chainChange(family, table, change.chain, undefined, owners));
+        for (const found of chainChange(family, table, change.chain, undefined, owners)) result.push(found);
         break;
       case 'insert-rule':
       case 'delete-rule': {
@@ -302,7 +302,8 @@ function chainChanges(
   }
   // One of the kernel's own chains: only jumps to kube-proxy's chains are looked at.
   for (const [name, { added, removed }] of inserted) {
-    result.push(...ruleChanges({ family, table, chain: name }, removed, added, undefined, owners));
+    const at = { family, table, chain: name };
+    for (const found of ruleChanges(at, removed, added, undefined, owners)) result.push(found);
   }
   return result;
 }
@@ -405,7 +406,8 @@ function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
       run.push(ruleMeaning(rule));
       continue;
     }
-    order.push(...run.sort(), ruleMeaning(rule));
+    for (const meaning of run.sort()) order.push(meaning);
+    order.push(ruleMeaning(rule));
     run = [];
   }
   return [...order, ...run.sort()];

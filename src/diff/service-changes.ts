@@ -88,7 +88,7 @@ export function diffServices(from: SideServices, to: SideServices): readonly Ser
       place,
     });
   }
-  changes.push(...diffUnprogrammed(before, after));
+  for (const unprogrammed of diffUnprogrammed(before, after)) changes.push(unprogrammed);
   return changes.sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0));
 }
 

@@ -107,16 +107,26 @@ class ItemSource implements InputSource {
   }
 }
 
-/** Finds fields of a JSON document. The items of a long list are found once, so that many errors cost one scan. */
+/** Finds fields of a JSON document. The items of each list are found once, so that many errors in it cost one scan. */
 function createJsonLocator(file: TextFile, { start }: Span): Locator {
-  let items: readonly number[] | undefined;
-  return (path, of) => {
-    const [first, index, ...rest] = path;
-    if (first !== 'items' || typeof index !== 'number') return locateInJson(file.text, start, path, of);
-    items ??= itemOffsets(file.text, locateInJson(file.text, start, ['items'], 'value'));
-    const item = items[index];
-    return item === undefined ? locateInJson(file.text, start, path, of) : locateInJson(file.text, item, rest, of);
+  const lists = new Map<string, readonly number[]>();
+  /** As a Locator, for the value at `from`, which `name` tells from all others. */
+  const locate = (from: number, name: string, path: FieldPath, of: PositionOf): number => {
+    const at = path.findIndex((step) => typeof step === 'number');
+    if (at < 0) return locateInJson(file.text, from, path, of);
+    const list = [name, ...path.slice(0, at)].join('\n');
+    let items = lists.get(list);
+    if (!items) {
+      const offset = locateInJson(file.text, from, path.slice(0, at), 'value');
+      // Where there is no such list, the offset is that of what should hold it.
+      items = file.text[offset] === '[' ? itemOffsets(file.text, offset) : [];
+      lists.set(list, items);
+    }
+    const item = items[Number(path[at])];
+    if (item === undefined) return locateInJson(file.text, from, path, of);
+    return locate(item, `${list}\n${path[at]}`, path.slice(at + 1), of);
   };
+  return (path, of) => locate(start, '', path, of);
 }
 
 /**

@@ -48,7 +48,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   }
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);
-  diagnostics.push(...report.diagnostics);
+  for (const diagnostic of report.diagnostics) diagnostics.push(diagnostic);
   return { config: object && { object, source: first.source }, diagnostics };
 }
 

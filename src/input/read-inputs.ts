@@ -62,6 +62,6 @@ export function collectFiles(files: readonly TextFile[]): CollectedObjects {
       collected.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
     }
   }
-  collected.diagnostics.push(...findDuplicates(collected));
+  for (const diagnostic of findDuplicates(collected)) collected.diagnostics.push(diagnostic);
   return collected;
 }

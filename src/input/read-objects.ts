@@ -52,7 +52,7 @@ function collectValue(value: unknown, source: InputSource, checks: Checks, into:
   } else {
     collectObject(value as Readonly<Record<string, unknown>>, report, checks, into);
   }
-  into.diagnostics.push(...report.diagnostics);
+  for (const diagnostic of report.diagnostics) into.diagnostics.push(diagnostic);
 }
 
 function collectObject(

@@ -37,7 +37,7 @@ export function planServicePort(port: ServicePort, on: FamilyNode): ServicePortP
   const closedToNode: AddressPort[] = [];
   for (const portal of portalsOf(port, on)) {
     virtualServers.push(virtualServer(port, on, portal.at, endpoints[portal.reach]));
-    members.push(...portal.members);
+    for (const member of portal.members) members.push(member);
     if (needsBinding(portal, on)) members.push(bindingOf(portal.at));
     if (portal.closedToNode) closedToNode.push(portal.at);
   }

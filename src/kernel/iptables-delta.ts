@@ -54,14 +54,19 @@ function diffTable(
   const deletes: ChainChange[] = [];
   for (const chain of to.values()) {
     const before = from.get(chain.name);
-    if (isBuiltInChain(table, chain.name)) jumps.push(...diffBuiltIn(chain.name, before?.rules ?? [], chain.rules));
-    else if (!before || !equalRules(before.rules, chain.rules))
+    if (isBuiltInChain(table, chain.name)) {
+      for (const jump of diffBuiltIn(chain.name, before?.rules ?? [], chain.rules)) jumps.push(jump);
+    } else if (!before || !equalRules(before.rules, chain.rules)) {
       writes.push({ kind: 'write-chain', chain, from: before });
+    }
   }
   for (const chain of from.values()) {
     if (to.has(chain.name)) continue;
-    if (isBuiltInChain(table, chain.name)) jumps.push(...diffBuiltIn(chain.name, chain.rules, []));
-    else deletes.push({ kind: 'delete-chain', chain });
+    if (isBuiltInChain(table, chain.name)) {
+      for (const jump of diffBuiltIn(chain.name, chain.rules, [])) jumps.push(jump);
+    } else {
+      deletes.push({ kind: 'delete-chain', chain });
+    }
   }
   return [...writes, ...jumps, ...deletes];
 }

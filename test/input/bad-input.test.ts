@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
-import { readInputs } from '../../src/input/read-inputs.ts';
+import { collectFiles, readInputs } from '../../src/input/read-inputs.ts';
+import { TextFile } from '../../src/input/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
 const nameShape =
@@ -88,6 +89,24 @@ suite('what is no Kubernetes object', () => {
 });
 
 suite('Services', () => {
+  test('two hundred thousand faults in one object', () => {
+    const endpoints = Array.from({ length: 200_000 }, () => ({ addresses: ['10.0.0.300'] }));
+    const slice = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 's', labels: { 'kubernetes.io/service-name': 's' } },
+      addressType: 'IPv4',
+      endpoints,
+    };
+    const { diagnostics } = collectFiles([new TextFile('in.json', JSON.stringify(slice, undefined, 1))]);
+    expect(diagnostics).toHaveLength(200_000);
+    // Each endpoint has five lines; to find all of them must not take a scan each.
+    const lines = diagnostics.map(({ place }) => place?.locate().line);
+    const [first = 0] = lines;
+    expect(lines.every((line, i) => line === first + 5 * i)).toBe(true);
+    expect(JSON.stringify(slice, undefined, 1).split('\n')[first - 1]).toContain('10.0.0.300');
+  });
+
   test('port 70000', () => {
     expect(wrongWith(['ports:', '- port: 70000'])).toEqual([
       '7:11 error: port 70000: a port is a number from 1 to 65535 [bad-port]',
