@@ -1,6 +1,7 @@
 import type { Network } from '../kernel/address.ts';
 import { addressAfter, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { compareText } from './compare-text.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
 
@@ -69,9 +70,7 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
 }
 
 function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
-  const [first, second] = [labelOf(a.object), labelOf(b.object)];
-  if (first === second) return 0;
-  return first < second ? -1 : 1;
+  return compareText(labelOf(a.object), labelOf(b.object));
 }
 
 function labelOf({ metadata }: Service): string {

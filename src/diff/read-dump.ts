@@ -5,7 +5,7 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import { compareVirtualServers, parseIpvsadm } from '../kernel/ipvs.ts';
+import { sortVirtualServers, parseIpvsadm } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
@@ -111,7 +111,7 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
       ...emptyState,
       iptables,
       sets: [...sets.values()],
-      virtualServers: [...virtualServers.values()].sort(compareVirtualServers),
+      virtualServers: sortVirtualServers([...virtualServers.values()]),
       links: [...links.values()],
       sysctls,
     },

@@ -1,4 +1,5 @@
 import type { EndpointUse } from '../cluster/endpoint-choice.ts';
+import { compareText } from '../cluster/compare-text.ts';
 import { explainEndpoints, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
@@ -89,7 +90,7 @@ export function diffServices(from: SideServices, to: SideServices): readonly Ser
     });
   }
   for (const unprogrammed of diffUnprogrammed(before, after)) changes.push(unprogrammed);
-  return changes.sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0));
+  return changes.sort((a, b) => compareText(a.label, b.label));
 }
 
 interface ClusterIndex {

@@ -1,23 +1,24 @@
-import { KnownKeys, maxPatternLength } from './known-keys.ts';
+import {
+  backslash,
+  carriageReturn,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  dash,
+  doubleQuote,
+  endOfText,
+  isDigit,
+  lineFeed,
+  openBrace,
+  openBracket,
+  space,
+  tab,
+} from './characters.ts';
+import { skipString } from './json-parser.ts';
+import { KnownKeys } from './known-keys.ts';
 import { LeafRecorder, Pattern } from './pattern.ts';
 import type { Span } from './split-documents.ts';
-
-const tab = 0x09;
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
-const space = 0x20;
-const quote = 0x22;
-const comma = 0x2c;
-const dash = 0x2d;
-const zero = 0x30;
-const nine = 0x39;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const endOfText = -1;
 
 /** Deeper nesting is for JSON.parse, which needs no stack for it. */
 const maxDepth = 64;
@@ -86,15 +87,12 @@ class FastReader {
   }
 
   #readObject(known: KnownKeys): unknown {
-    for (const pattern of known.patterns) {
-      if (pattern.depth !== this.#depth) continue;
-      if (this.#fits(pattern)) return pattern.make(this.#scalars);
-      if (!pattern.miss()) known.forget(pattern);
-    }
+    const pattern = known.findPattern(0, this.#depth, this);
+    if (pattern) return pattern.make(this.#scalars);
     const start = this.#pos;
     const value = this.#readNewObject(known);
     const end = this.#pos;
-    if (this.#recorder === undefined && end - start <= maxPatternLength && known.wantsPattern()) {
+    if (this.#recorder === undefined && known.wantsPattern(end - start)) {
       this.#learnPattern(known, start, end, value);
     }
     return value;
@@ -158,7 +156,7 @@ class FastReader {
 
   /** A key with its colon. */
   #readKey(): string {
-    if (this.#charAt(this.#pos) !== quote) throw unsure;
+    if (this.#charAt(this.#pos) !== doubleQuote) throw unsure;
     const key = this.#readString();
     this.#skipBlanks();
     if (this.#charAt(this.#pos) !== colon) throw unsure;
@@ -171,7 +169,7 @@ class FastReader {
    * Moves over an object that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
    * and nothing is moved.
    */
-  #fits(pattern: Pattern): boolean {
+  fits(pattern: Pattern): boolean {
     const text = this.#text;
     const start = this.#pos;
     const { literals } = pattern;
@@ -206,7 +204,7 @@ class FastReader {
 
   #readScalar(): unknown {
     const char = this.#charAt(this.#pos);
-    if (char === quote) return this.#readString();
+    if (char === doubleQuote) return this.#readString();
     if (char === dash || isDigit(char)) return this.#readNumber();
     for (const [word, value] of words) {
       if (!this.#text.startsWith(word, this.#pos)) continue;
@@ -221,26 +219,21 @@ class FastReader {
     const start = this.#pos + 1;
     for (let at = start; at < this.#end; at++) {
       const char = text.charCodeAt(at);
-      if (char === quote) {
+      if (char === doubleQuote) {
         this.#pos = at + 1;
         return text.slice(start, at);
       }
-      if (char === backslash) return this.#readEscaped(at);
+      if (char === backslash) return this.#readEscaped();
       if (char < space) throw unsure;
     }
     throw unsure;
   }
 
-  /** A string whose first backslash is known. */
-  #readEscaped(firstEscape: number): string {
+  /** A string with a backslash in it. */
+  #readEscaped(): string {
     const start = this.#pos;
-    let at = firstEscape;
-    for (; at < this.#end; at++) {
-      const char = this.#text.charCodeAt(at);
-      if (char === quote) break;
-      if (char === backslash) at++;
-    }
-    this.#pos = at + 1;
+    this.#pos = skipString(this.#text, start);
+    if (this.#pos > this.#end) throw unsure;
     try {
       return JSON.parse(this.#text.slice(start, this.#pos)) as string;
     } catch {
@@ -280,9 +273,5 @@ function isBlank(char: number): boolean {
 }
 
 function startsScalar(char: number): boolean {
-  return char === quote || char === dash || isDigit(char) || wordStarts.has(char);
-}
-
-function isDigit(char: number): boolean {
-  return char >= zero && char <= nine;
+  return char === doubleQuote || char === dash || isDigit(char) || wordStarts.has(char);
 }

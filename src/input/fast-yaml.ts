@@ -1,28 +1,30 @@
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  dash,
+  dot,
+  doubleQuote,
+  endOfText,
+  greater,
+  hash,
+  isDigit,
+  lineFeed,
+  nine,
+  openBrace,
+  openBracket,
+  pipe,
+  plus,
+  singleQuote,
+  space,
+  zero,
+} from './characters.ts';
 import type { Span } from './split-documents.ts';
-import { KnownKeys, maxPatternLength } from './known-keys.ts';
+import { KnownKeys } from './known-keys.ts';
 import { LeafRecorder, Pattern } from './pattern.ts';
 import { resolvePlainScalar } from './yaml-scalars.ts';
-
-const lineFeed = 0x0a;
-const space = 0x20;
-const doubleQuote = 0x22;
-const hash = 0x23;
-const singleQuote = 0x27;
-const plus = 0x2b;
-const comma = 0x2c;
-const dash = 0x2d;
-const dot = 0x2e;
-const zero = 0x30;
-const nine = 0x39;
-const colon = 0x3a;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const pipe = 0x7c;
-const closeBrace = 0x7d;
-const greater = 0x3e;
-const endOfText = -1;
 
 /** Signs other than letters and digits that a plain scalar starts with here: $ ( ) + - . / : ; \ ^ _ ~ */
 const plainStarts: ReadonlySet<number> = new Set([
@@ -84,8 +86,6 @@ class FastReader {
   #passedComment = false;
   /** Where the plain scalar that was scanned last ends. */
   #plainEnd = 0;
-  /** Where the plain scalar starts that was read last, if it ended with its line; -1 where not. */
-  #plainStart = -1;
   /** What the pattern that was fitted last leaves open. */
   #scalars: readonly unknown[] = [];
   /** Where the last line ended that held anything, or its comment began. */
@@ -131,16 +131,13 @@ class FastReader {
   }
 
   #readMapping(known: KnownKeys): unknown {
-    for (const pattern of known.patterns) {
-      if (pattern.column !== this.#column || pattern.depth !== this.#depth) continue;
-      if (this.#fits(pattern)) return pattern.make(this.#scalars);
-      if (!pattern.miss()) known.forget(pattern);
-    }
+    const pattern = known.findPattern(this.#column, this.#depth, this);
+    if (pattern) return pattern.make(this.#scalars);
     const start = this.#pos;
     const column = this.#column;
     const value = this.#readNewMapping(known);
     const end = this.#contentEnd;
-    if (this.#recorder === undefined && end - start <= maxPatternLength && known.wantsPattern()) {
+    if (this.#recorder === undefined && known.wantsPattern(end - start)) {
       this.#learnPattern(known, start, end, column, value);
     }
     return value;
@@ -165,7 +162,7 @@ class FastReader {
    * Moves over a mapping that is written as the pattern says, and leaves its scalars in #scalars; false where it is not,
    * and nothing is moved.
    */
-  #fits(pattern: Pattern): boolean {
+  fits(pattern: Pattern): boolean {
     const text = this.#text;
     const start = this.#pos;
     const column = this.#column;
@@ -267,35 +264,10 @@ class FastReader {
 
   #readMappingValue(column: number, known: KnownKeys): unknown {
     this.#skipSpaces();
-    if (!this.#atLineEnd())
-      return this.#isKnownScalar(column, known) ? known.scalar : this.#readNewInline(column, known);
+    if (!this.#atLineEnd()) return this.#readInline(column);
     this.#toContent();
     if (this.#column > column) return this.#readBlock(known.inner);
     return this.#column === column && this.#atSequence() ? this.#readSequence(known.inner) : null;
-  }
-
-  /** Moves over a value that is written like the one before of this key; false where it is not, and nothing is moved. */
-  #isKnownScalar(column: number, known: KnownKeys): boolean {
-    if (known.scalarText === undefined || this.#recorder) return false;
-    const start = this.#pos;
-    const end = start + known.scalarText.length;
-    if (this.#charAt(end) !== lineFeed || !this.#text.startsWith(known.scalarText, start)) return false;
-    this.#pos = end;
-    this.#toContent();
-    if (this.#column <= column) return true;
-    // It goes on in the next line.
-    this.#pos = start;
-    return false;
-  }
-
-  #readNewInline(column: number, known: KnownKeys): unknown {
-    const start = this.#pos;
-    const value = this.#readInline(column);
-    if (this.#plainStart === start) {
-      known.scalarText = this.#text.slice(start, this.#plainEnd);
-      known.scalar = value;
-    }
-    return value;
   }
 
   #readItem(column: number, known: KnownKeys, index: number): unknown {
@@ -369,11 +341,9 @@ class FastReader {
     if (stop === colon) throw unsure;
     this.#toContent();
     if (stop === hash || this.#column <= column) {
-      this.#plainStart = stop === hash ? -1 : start;
       if (stop !== hash) this.#recorder?.add(start, end);
       return this.#resolve(start, end);
     }
-    this.#plainStart = -1;
     if (this.#recorder) this.#recorder.isOdd = true;
     return this.#readFolded(this.#text.slice(start, end), end, column);
   }
@@ -708,10 +678,6 @@ function isLineEnd(char: number): boolean {
 /** White space after an indicator, or the end of the text. */
 function isBlank(char: number): boolean {
   return char === space || char === lineFeed || char === endOfText;
-}
-
-function isDigit(char: number): boolean {
-  return char >= zero && char <= nine;
 }
 
 function isNumberStart(char: number): boolean {

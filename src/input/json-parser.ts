@@ -1,3 +1,4 @@
+import { backslash, closeBrace, closeBracket, comma, doubleQuote, openBrace, openBracket } from './characters.ts';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { PositionOf, SyntaxFault } from './yaml-parser.ts';
@@ -17,14 +18,6 @@ export function findJsonFaults(text: string): SyntaxFault[] {
 function describe(code: string): string {
   return code.replace(/(?!^)([A-Z])/g, ' $1').toLowerCase();
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 
 /**
  * The offset of a field of the JSON value that starts at `start`, or of the nearest field above it that is written
@@ -84,7 +77,7 @@ export function skipValue(text: string, start: number): number {
   let at = start;
   while (at < text.length) {
     switch (text.charCodeAt(at)) {
-      case quote:
+      case doubleQuote:
         at = skipString(text, at);
         if (depth === 0) return at;
         continue;
@@ -110,7 +103,8 @@ export function skipValue(text: string, start: number): number {
   return at;
 }
 
-function skipString(text: string, start: number): number {
+/** The offset after the JSON string that starts at `start`; the text's end where it does not end. */
+export function skipString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0;
     while (text.charCodeAt(at - 1 - slashes) === backslash) slashes++;

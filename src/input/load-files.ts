@@ -72,8 +72,7 @@ function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
   }
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
   if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  return new TextFile(name, text.replace(/^\uFEFF/, ''));
+  return new TextFile(name, new TextDecoder().decode(bytes));
 }
 
 function fileError(name: string, text: string): Diagnostic {

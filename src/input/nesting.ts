@@ -1,11 +1,7 @@
+import { closeBrace, closeBracket, openBrace, openBracket } from './characters.ts';
 /** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
 const maxFlowDepth = 500;
 const maxIndentation = 2000;
-
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
 
 /**
  * Whether a document nests so deeply that a parser that calls itself for each level could use up the stack, which

@@ -3,7 +3,7 @@ import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../c
 import { type Address, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
-import { checkName, EndpointNames, isName, readMetadata } from './check-names.ts';
+import { checkName, EndpointNames, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName, quote } from './wording.ts';
@@ -38,7 +38,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names =
 export function readEndpointPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   return raw.map((port, i) => {
     const name = port.name ?? '';
-    if (name !== '' && !isName(name, 'label')) checkName(name, 'label', [...path, i, 'name'], report);
+    if (name !== '') checkName(name, 'label', [...path, i, 'name'], report);
     return { name, protocol: port.protocol || 'TCP', port: port.port || undefined };
   });
 }

@@ -113,8 +113,7 @@ export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string
 
 /** The lines that append a chain's rules. */
 export function formatAppends(chain: Chain): string {
-  const start = `-A ${formatWord(chain.name)}`;
-  return chain.rules.map((rule) => `${start}${formatArgs(rule)}\n`).join('');
+  return chain.rules.map((rule) => `${formatAppend(chain.name, rule)}\n`).join('');
 }
 
 /** `:CHAIN - [0:0]`, which makes the chain, or empties one that is there. */

@@ -1,6 +1,6 @@
 import {
   compareRealServers,
-  compareVirtualServers,
+  sortVirtualServers,
   formatRealServer,
   formatRealServerName,
   formatServiceName,
@@ -118,7 +118,7 @@ export function applyVirtualServersDelta(
     const service = result.get(key);
     if (service) result.set(key, { ...service, realServers: [...servers.values()].sort(compareRealServers) });
   }
-  return [...result.values()].sort(compareVirtualServers);
+  return sortVirtualServers([...result.values()]);
 }
 
 /** The input of `ipvsadm -R` that makes the changes. '' where there are none. */

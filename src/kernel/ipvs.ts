@@ -111,10 +111,7 @@ export function formatVirtualServers(
 export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const lines = [`-A ${name}${formatServiceOptions(server)}\n`];
-  const start = `-a ${name} -r `;
-  for (const real of server.realServers) {
-    lines.push(start, joinHostPort(real.address, real.port), ` ${formatFlags(real)}\n`);
-  }
+  for (const real of server.realServers) lines.push(`-a ${name}${formatRealServer(real)}\n`);
   return lines.join('');
 }
 
@@ -149,11 +146,8 @@ export function formatRealServerName(server: Pick<RealServer, 'address' | 'port'
 
 /** ` -r 10.1.1.1:80 -m -w 1`. */
 export function formatRealServer(server: RealServer): string {
-  return ` ${formatRealServerName(server)} ${formatFlags(server)}`;
-}
-
-function formatFlags(server: RealServer): string {
-  return `${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
+  const flags = `${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
+  return ` ${formatRealServerName(server)} ${flags}`;
 }
 
 /** A service while its lines are read. */
@@ -180,7 +174,7 @@ export function parseIpvsadm(text: string): {
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });
   }
   for (const server of drafts.values()) server.realServers.sort(compareRealServers);
-  return { virtualServers: [...drafts.values()].sort(compareVirtualServers), unread };
+  return { virtualServers: sortVirtualServers([...drafts.values()]), unread };
 }
 
 /** Reads a line into the services. Returns why it cannot be read. */
