@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { compileSchemas } from './compile-schemas.mjs';
+import { loadLate } from './load-late.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -38,7 +39,7 @@ for (const program of ['kpc', 'kpc-apply']) {
     target: 'node20',
     format: 'cjs',
     minify: true,
-    plugins: [compileSchemas],
+    plugins: [compileSchemas, loadLate],
     // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
     mainFields: ['module', 'main'],
     define: { KPC_VERSION: JSON.stringify(version) },

@@ -12,7 +12,6 @@ import {
   parseDocument,
   type Scalar,
   type ScalarTag,
-  Schema,
   visit,
   type YAMLError,
 } from 'yaml';
@@ -47,12 +46,6 @@ const explicit: readonly ScalarTag[] = ['int', 'float', 'bool', 'null'].map((nam
   resolve: resolvePlainScalar,
 }));
 
-const schema = new Schema({
-  schema: 'failsafe',
-  customTags: (tags) => [...tags, plain, ...explicit],
-  merge: true,
-});
-
 /** Reads the one YAML document in the text with the full parser. */
 export function parseYamlValue(text: string): ParsedValue {
   if (nestsTooDeeply(text)) {
@@ -75,7 +68,15 @@ function readValue(document: Document.Parsed): ParsedValue {
 }
 
 function parse(text: string): Document.Parsed {
-  return parseDocument(text, { schema, prettyErrors: false, logLevel: 'error', strict: true, uniqueKeys: true });
+  return parseDocument(text, {
+    schema: 'failsafe',
+    customTags: (tags) => [...tags, plain, ...explicit],
+    merge: true,
+    prettyErrors: false,
+    logLevel: 'error',
+    strict: true,
+    uniqueKeys: true,
+  });
 }
 
 function describeFault(error: YAMLError): SyntaxFault {

@@ -7,7 +7,6 @@ export interface Schema {
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
