@@ -45,6 +45,23 @@ export function readJsonFast(
   }
 }
 
+/** The line that starts a YAML document, with a mapping in JSON straight after it. */
+const marker = /---[ \n](?=\{)/y;
+
+/**
+ * Reads a YAML document that is all JSON, as tools print that write a stream of objects; undefined for any other. What
+ * JSON means it means as YAML too, but for tabs and carriage returns, which YAML does not take everywhere.
+ */
+export function readMarkedJson(
+  text: string,
+  { start, end }: Span,
+  known = new KnownKeys(),
+): { readonly value: unknown } | undefined {
+  marker.lastIndex = start;
+  if (!marker.test(text) || /[\t\r]/.test(text.slice(start, end))) return undefined;
+  return readJsonFast(text, { start: marker.lastIndex, end }, known);
+}
+
 /** One pass over the characters. What reads a value starts with `pos` on its first character, and ends with it after it. */
 class FastReader {
   readonly #text: string;

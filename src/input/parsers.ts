@@ -1,4 +1,4 @@
-import { readJsonFast } from './fast-json.ts';
+import { readJsonFast, readMarkedJson } from './fast-json.ts';
 import { readYamlFast } from './fast-yaml.ts';
 import { KnownKeys } from './known-keys.ts';
 import type { Span } from './split-documents.ts';
@@ -18,7 +18,7 @@ export function createParsers(): Parsers {
   const knownJson = new KnownKeys();
   return {
     yaml: (text, span) => {
-      const fast = readYamlFast(text, span, knownYaml);
+      const fast = readYamlFast(text, span, knownYaml) ?? readMarkedJson(text, span, knownJson);
       return fast ? { kind: 'value', value: fast.value } : fullParsers.yaml(text, span);
     },
     json: (text, span) => {

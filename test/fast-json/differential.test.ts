@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { readJsonFast } from '../../src/input/fast-json.ts';
+import { readJsonFast, readMarkedJson } from '../../src/input/fast-json.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
 import { createRandom, mutate, type Random, realDocuments } from '../fast-yaml/documents.ts';
@@ -107,6 +107,46 @@ describe('what the fast reader accepts has the value that JSON.parse gives', () 
         const text = random(3) === 0 ? slip(original, random) : changeScalars(original, random);
         if (checkAgreement(text, known)) accepted++;
       }
+    }
+    expect(accepted).toBeGreaterThan(runs / 10);
+  });
+});
+
+/** Signs that JSON and YAML could take for different things. */
+const doubtful = [
+  '\u0085',
+  '\u00a0',
+  '\u2028',
+  '\ufeff',
+  '\t',
+  '\r',
+  '#',
+  ' #',
+  "'",
+  '"<<":',
+  '1e5',
+  '1E400',
+  '-0',
+  '\\/',
+];
+
+describe('JSON after the start marker of a YAML document has the value that the YAML parser gives', () => {
+  it('real documents, with and without slips', () => {
+    const known = new KnownKeys();
+    let accepted = 0;
+    for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+      const random = createRandom(seed);
+      const json = print(pick(random), random);
+      const at = random(json.length);
+      const odd = json.slice(0, at) + (doubtful[random(doubtful.length)] ?? '') + json.slice(at);
+      const text = `---${random(2) === 0 ? ' ' : '\n'}${[json, odd, slip(json, random), mutate(json, random)][random(4)] ?? ''}`;
+      const fast = readMarkedJson(text, { start: 0, end: text.length }, known);
+      if (!fast) continue;
+      accepted++;
+      const full = parseYamlValue(text);
+      const isSame = full.kind === 'value' && JSON.stringify(fast.value) === JSON.stringify(full.value);
+      if (isSame && isDeepStrictEqual(fast.value, full.value)) continue;
+      throw new Error(`JSON and YAML differ on ${JSON.stringify(text)}: ${JSON.stringify(full)}`);
     }
     expect(accepted).toBeGreaterThan(runs / 10);
   });

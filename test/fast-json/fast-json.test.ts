@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJsonFast } from '../../src/input/fast-json.ts';
+import { readJsonFast, readMarkedJson } from '../../src/input/fast-json.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 
 describe('values', () => {
@@ -93,5 +93,24 @@ describe('objects that are written alike', () => {
     const texts = Array.from({ length: 20 }, (_, i) => `{"a": ${i}, "b": {"c": [${i % 3}, "x"]}, "d": "same"}`);
     const values = texts.map((text) => readJsonFast(text, undefined, known)?.value);
     expect(values).toEqual(texts.map((text) => JSON.parse(text) as unknown));
+  });
+});
+
+describe('JSON in a stream of YAML documents', () => {
+  const read = (text: string) => readMarkedJson(text, { start: 0, end: text.length });
+
+  it.each(['---\n{"a":1}\n', '--- {\n "a": 1\n}\n'])('reads %j', (text) => {
+    expect(read(text)).toEqual({ value: { a: 1 } });
+  });
+
+  it.each([
+    ['no start marker', '{"a":1}'],
+    ['a comment', '---\n{"a":1} # one'],
+    ['a key twice, which YAML refuses', '---\n{"a":1,"a":2}'],
+    ['a tab, which YAML takes only in some places', '---\n{\n\t"a":1}'],
+    ['a carriage return', '---\n{"a":1}\r\n'],
+    ['a brace further on, whose line YAML may read otherwise', '---\n {"a":1}'],
+  ])('leaves %s to the YAML parser', (_, text) => {
+    expect(read(text)).toBeUndefined();
   });
 });
