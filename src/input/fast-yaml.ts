@@ -63,6 +63,17 @@ export function readYamlFast(
   span: Span = { start: 0, end: text.length },
   known = new KnownKeys(),
 ): { readonly value: unknown } | undefined {
+  return readLines(text, span, known) ?? readWindowsLines(text.slice(span.start, span.end), known);
+}
+
+/** Lines that end as on Windows mean what they do without the carriage return, in whatever scalar they stand. */
+function readWindowsLines(document: string, known: KnownKeys): { readonly value: unknown } | undefined {
+  if (!document.includes('\r\n')) return undefined;
+  const text = document.replaceAll('\r\n', '\n');
+  return readLines(text, { start: 0, end: text.length }, known);
+}
+
+function readLines(text: string, span: Span, known: KnownKeys): { readonly value: unknown } | undefined {
   try {
     return { value: new FastReader(text, span).readDocument(known) };
   } catch (error) {

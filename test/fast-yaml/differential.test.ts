@@ -76,6 +76,14 @@ describe('what the fast reader accepts has the value that the full parser gives'
     expect(accepted).toBeGreaterThan(runs / 10);
   });
 
+  it('documents with slips in them whose lines end as on Windows', () => {
+    const accepted = checkMany((random) => {
+      const text = mutate(random(2) === 0 ? pick(random) : excerpt(pick(random), random), random);
+      return text.replaceAll('\n', () => (random(40) === 0 ? '\n' : '\r\n'));
+    });
+    expect(accepted).toBeGreaterThan(runs / 10);
+  });
+
   it('one document again and again, each time with other slips', () => {
     let accepted = 0;
     for (let seed = firstSeed; seed < firstSeed + runs / 10; seed++) {

@@ -270,6 +270,11 @@ describe('a stretch of a text', () => {
     expect(readYamlFast(text, { start: 5, end: 14 })).toEqual({ value: { b: 'x' } });
     expect(readYamlFast('a: 1234', { start: 0, end: 5 })).toEqual({ value: { a: 12 } });
   });
+
+  it('reads lines that end as on Windows', () => {
+    const text = '---\r\na: 1 # one\r\nb: |\r\n  two\r\n  lines\r\n---\r\nc: 2\r\n';
+    expect(readYamlFast(text, { start: 0, end: text.lastIndexOf('---') })?.value).toEqual({ a: 1, b: 'two\nlines\n' });
+  });
 });
 
 describe('what is left to the full parser', () => {
