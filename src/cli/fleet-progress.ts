@@ -23,8 +23,8 @@ export function showProgress(total: number, terminal: Terminal): Progress {
       if (now - shown < interval) return;
       shown = now;
       const left = Math.ceil(((now - start) / done) * (total - done) * 0.001);
-      await terminal.err(`\r${formatCount(done)} of ${formatCount(total)} nodes, ${left} s left  `);
+      await terminal.status(`${formatCount(done)} of ${formatCount(total)} nodes, ${left} s left`);
     },
-    end: () => terminal.err('\r\u001b[K'),
+    end: () => terminal.status(''),
   };
 }

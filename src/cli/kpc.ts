@@ -1,4 +1,5 @@
-import { exitStatus } from './exit-status.ts';
+import { describeError } from '../bundle/errors.ts';
+import { type ExitStatus, exitStatus } from './exit-status.ts';
 import type { Terminal } from './terminal.ts';
 import { processTerminal } from './terminal.ts';
 import { version } from './version.ts';
@@ -12,6 +13,22 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     await terminal.out(`${version}\n`);
     return exitStatus.ok;
   }
-  const { runProgram } = await import('./program.ts');
-  return runProgram(argv, terminal);
+  try {
+    const { runProgram } = await import('./program.ts');
+    return await runProgram(argv, terminal);
+  } catch (error) {
+    return reportUnexpected(error, terminal);
+  }
+}
+
+/** What nobody foresaw has a status of its own too: 1 would mean that something differs. */
+async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
+  const isRefusal = error instanceof Error && 'syscall' in error;
+  const fault = isRefusal ? '' : ' (a fault of kpc: please report it, with the command and what it read)';
+  try {
+    await terminal.err(`kpc: error: ${describeError(error)}${fault}\n`);
+  } catch {
+    // Where stderr is what does not work, the status has to tell.
+  }
+  return exitStatus.badInput;
 }

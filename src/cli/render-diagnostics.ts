@@ -46,7 +46,14 @@ function excerptLine(line: string, column: number): { readonly line: string; rea
   return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
 }
 
-/** One column for each character, and none that a terminal would act on or that would turn the text around. */
+/**
+ * One column for each character, and none that a terminal would act on, that would turn the text around, or that would
+ * make a line a command to GitHub, which reads what is printed in a workflow: `::name::` at its start, `##[name]` anywhere.
+ */
 function makePrintable(text: string): string {
-  return text.replaceAll('\t', ' ').replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu, '·');
+  return text
+    .replaceAll('\t', ' ')
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '·')
+    .replace(/^(\s*)::/, '$1·:')
+    .replaceAll('##[', '##·');
 }

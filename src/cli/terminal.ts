@@ -1,11 +1,14 @@
-import { text } from 'node:stream/consumers';
+import { hasCode } from '../bundle/errors.ts';
+import { buffer } from 'node:stream/consumers';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** All of standard input. */
-  readonly readStdin: () => Promise<string>;
+  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For somebody who watches. */
+  readonly status: (text: string) => Promise<void>;
+  /** All of standard input: bytes, or a text that was bytes before. */
+  readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether somebody watches stderr: progress is for them only. */
   readonly interactive: boolean;
@@ -15,30 +18,43 @@ export interface Terminal {
 export function processTerminal(): Terminal {
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
-    out: (chunk) => write(process.stdout, chunk),
-    err: (chunk) => write(process.stderr, chunk),
-    readStdin: () => text(process.stdin),
+    out: (chunk) => writeText(process.stdout, chunk),
+    err: (chunk) => writeText(process.stderr, chunk),
+    status: (text) => write(process.stderr, `\r${text}\u001b[K`),
+    readStdin: () => buffer(process.stdin),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
     interactive: process.stderr.isTTY === true,
   };
 }
 
-/** Waits until the text is gone: a pipe takes it in pieces. A reader that left early (head) is no error. */
+/** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */
+function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return write(stream, stream.isTTY ? makeHarmless(text) : text);
+}
+
+/** What chalk writes for the colours and weights that kpc uses, and for their ends. */
+const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
+
+/** The text with a dot for each control character and each that turns text around, but for line ends and colours. */
+function makeHarmless(text: string): string {
+  return text.replace(/\p{Cc}\[\d\d?m|(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, (found) =>
+    colours.has(found) ? found : '·',
+  );
+}
+
+/**
+ * Waits until the text is gone: a pipe takes it in pieces. A reader that left early (head) is no error. Rejects with any
+ * other error of the stream.
+ */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
+  // The stream tells of an error twice: here, and by an event later on, which would end the process if nobody listened.
+  if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
   return new Promise((resolve, reject) => {
-    stream.once('error', onError);
     stream.write(chunk, (error) => {
-      stream.off('error', onError);
-      if (!error || isBrokenPipe(error)) resolve();
+      if (!error || hasCode(error, 'EPIPE')) resolve();
       else reject(error);
     });
-    function onError(error: Error): void {
-      if (isBrokenPipe(error)) resolve();
-      else reject(error);
-    }
   });
 }
 
-function isBrokenPipe(error: Error): boolean {
-  return 'code' in error && error.code === 'EPIPE';
-}
+function ignore(): void {}

@@ -11,12 +11,14 @@ const unitSeconds: Readonly<Record<string, number>> = {
 
 /** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for what is none. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^([-+]?)(?:(0)|((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
+  const match = /^([-+]?)(?:(0)|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
   if (!match) return undefined;
   const [, sign, , parts = ''] = match;
   let seconds = 0;
   for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/g)) {
     seconds += Number(amount) * (unitSeconds[unit] ?? 0);
   }
+  // More nanoseconds than an int64 holds.
+  if (seconds >= 2 ** 63 / 1e9) return undefined;
   return sign === '-' ? -seconds : seconds;
 }

@@ -126,6 +126,7 @@ class FastReader {
       return;
     }
     const start = this.#pos;
+    this.#refuseMarker(start);
     this.#skipSpaces();
     const char = this.#charAt(this.#pos);
     if (char === lineFeed || char === hash) this.#toContent();
@@ -656,11 +657,20 @@ class FastReader {
       }
       const char = text.charCodeAt(at);
       if (char !== lineFeed && char !== hash) {
+        if (at === start) this.#refuseMarker(at);
         this.#pos = at;
         this.#column = at - start;
         return;
       }
     }
+  }
+
+  /** A line that begins like the end or the start of a document is never a key or an item, whatever comes after that. */
+  #refuseMarker(lineStart: number): void {
+    const char = this.#charAt(lineStart);
+    if (char !== dot && char !== dash) return;
+    const isMarker = this.#text.startsWith('...', lineStart) || this.#text.startsWith('---', lineStart);
+    if (isMarker && isBlank(this.#charAt(lineStart + 3))) throw unsure;
   }
 
   #skipComment(start: number): number {

@@ -1,12 +1,18 @@
 import { backslash, closeBrace, closeBracket, comma, doubleQuote, openBrace, openBracket } from './characters.ts';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import type { FieldPath } from '../cluster/objects.ts';
-import type { PositionOf, SyntaxFault } from './yaml-parser.ts';
+import { type PositionOf, type SyntaxFault, tooDeep } from './yaml-parser.ts';
 
 /** What is wrong with a JSON text, in the order of the text; empty for what JSON.parse takes. */
 export function findJsonFaults(text: string): SyntaxFault[] {
   const errors: ParseError[] = [];
-  parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+  try {
+    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+  } catch (error) {
+    // It calls itself for each level.
+    if (!(error instanceof RangeError)) throw error;
+    return [tooDeep];
+  }
   return errors.map(({ error, offset }) => ({
     offset,
     code: 'bad-json',
@@ -61,10 +67,8 @@ function findProperty(text: string, start: number, name: string): { key: number;
   while (key < text.length && text.charCodeAt(key) !== closeBrace) {
     const keyEnd = skipString(text, key);
     const value = skipBlanks(text, skipBlanks(text, keyEnd) + 1);
-    if (JSON.parse(text.slice(key, keyEnd)) === name) {
-      found = { key, value };
-      break;
-    }
+    // Of a key that is there twice, the last counts.
+    if (JSON.parse(text.slice(key, keyEnd)) === name) found = { key, value };
     key = skipBlanks(text, skipValue(text, value));
     if (text.charCodeAt(key) === comma) key = skipBlanks(text, key + 1);
   }

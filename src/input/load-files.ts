@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, sep } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Place } from '../kernel/origin.ts';
 import { TextFile } from './text-file.ts';
@@ -18,15 +18,15 @@ export type Stdin = string | Uint8Array;
 const manifestName = /\.(?:ya?ml|json)$/;
 
 /**
- * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted) and '-' for stdin. A file that is named twice
- * is read once.
+ * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted) and '-' for stdin. A file that is named twice,
+ * be it through a link, is read once.
  */
 export function loadFiles(sources: readonly string[], stdin: Stdin | undefined): LoadedFiles {
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
   for (const source of sources) {
     for (const path of listFiles(source, diagnostics)) {
-      const key = path === '-' ? path : resolve(path);
+      const key = path === '-' ? path : realPath(path);
       if (files.has(key)) continue;
       const loaded = loadFile(path, stdin);
       if (loaded instanceof TextFile) files.set(key, loaded);
@@ -57,10 +57,31 @@ function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
       const text = 'the folder holds no files named *.yaml, *.yml or *.json';
       diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: startOf(source) });
     }
-    return names;
+    return names.filter((name) => isInside(name, source, diagnostics));
   } catch (error) {
     diagnostics.push(fileError(source, describeSystemError(error)));
     return [];
+  }
+}
+
+/**
+ * Whether a file of a folder is none but the folder's own. A link to somewhere else is reported: who puts one into a
+ * repository could have it read, and its lines printed, by those who compile it.
+ */
+function isInside(path: string, folder: string, diagnostics: Diagnostic[]): boolean {
+  const real = realPath(path);
+  const root = realPath(folder);
+  if (real === path || real.startsWith(root.endsWith(sep) ? root : root + sep)) return true;
+  diagnostics.push(fileError(path, `a link to something outside ${folder}: name that by -f itself`));
+  return false;
+}
+
+/** The path without links; a path that leads to nothing, as it is. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
   }
 }
 

@@ -19,7 +19,7 @@ export interface ConfigFile {
 }
 
 /** The key of kube-proxy's ConfigMap that holds its configuration, as kubeadm writes it. */
-const configKey = 'config.conf';
+export const configKey = 'config.conf';
 
 /** Reads a KubeProxyConfiguration, or the ConfigMap that holds one in its key config.conf. */
 export function readConfigFile(path: string, stdin?: Stdin): ConfigFile {

@@ -37,11 +37,12 @@ export function takeDocuments(
     }
   };
   for (const span of splitDocuments(file.text)) {
-    const values = readJsonValues(file.text, span, parsers);
-    if (values) {
-      for (const { start, value } of values) {
+    const json = readJsonValues(file.text, span, parsers);
+    if (json) {
+      for (const { start, value } of json.values) {
         take({ file, value, source: createJsonSource(file, { start, end: span.end }) });
       }
+      if (json.broken) report(json.broken.start, findJsonFaults(file.text.slice(json.broken.start, json.broken.end)));
       continue;
     }
     const parsed = parsers.yaml(file.text, span);
@@ -68,17 +69,23 @@ function beginsWithBrace(text: string, start: number): boolean {
   return blanksAndBrace.test(text);
 }
 
+/** JSON values that follow each other, up to the one that is broken if one is. */
+interface JsonValues {
+  readonly values: readonly { readonly start: number; readonly value: unknown }[];
+  readonly broken?: Span;
+}
+
 /**
  * The values of a stretch that is JSON: one, or several one after the other, as `kubectl get -o json` prints them in
  * a loop. Undefined where it is not JSON; YAML's flow style looks similar.
  */
-function readJsonValues(text: string, span: Span, parsers: Parsers): { start: number; value: unknown }[] | undefined {
+function readJsonValues(text: string, span: Span, parsers: Parsers): JsonValues | undefined {
   if (!beginsWithBrace(text, span.start)) return undefined;
   const first = /[^\s]/g;
   const values: { start: number; value: unknown }[] = [];
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
-    return [{ start: span.start, value: parsers.json(text, span) }];
+    return { values: [{ start: span.start, value: parsers.json(text, span) }] };
   } catch {
     // Perhaps several values, or YAML.
     if (nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
@@ -86,13 +93,14 @@ function readJsonValues(text: string, span: Span, parsers: Parsers): { start: nu
   for (let at = span.start; ;) {
     first.lastIndex = at;
     const start = first.exec(text)?.index ?? span.end;
-    if (start >= span.end) return values;
-    const end = skipValue(text, start);
-    if (end === start) return undefined;
+    if (start >= span.end) return { values };
+    const end = Math.min(skipValue(text, start), span.end);
     try {
-      values.push({ start, value: parsers.json(text, { start, end: Math.min(end, span.end) }) });
+      values.push({ start, value: parsers.json(text, { start, end }) });
     } catch {
-      return undefined;
+      // YAML does not take a second mapping after the first one: whatever this is, it is meant as JSON.
+      const isStream = values.length > 1 || (values.length === 1 && text[start] === '{');
+      return isStream ? { values, broken: { start, end: end > start ? end : span.end } } : undefined;
     }
     at = end;
   }

@@ -55,6 +55,7 @@ function readEndpoint(
     report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
   }
   const address = addressType === 'FQDN' ? undefined : checkEndpointAddresses(addresses, addressType, index, report);
+  if (raw.hostname) checkName(raw.hostname, 'label', ['endpoints', index, 'hostname'], report);
   const nodeName = raw.nodeName ? names.nodes.find(raw.nodeName) : undefined;
   if (raw.nodeName && nodeName === undefined) {
     checkName(raw.nodeName, 'subdomain', ['endpoints', index, 'nodeName'], report);

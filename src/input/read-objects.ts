@@ -3,6 +3,7 @@ import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
+import { configKey } from './read-config.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
@@ -30,17 +31,34 @@ export class Checks {
   readonly names = new EndpointNames();
 }
 
+const readKinds: { readonly [Kind in keyof RawObjects]: true } = {
+  Service: true,
+  EndpointSlice: true,
+  Endpoints: true,
+  Node: true,
+  KubeProxyConfiguration: true,
+};
+
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
   return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
 }
 
+/** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
+const maxListDepth = 8;
+
 /** Adds the object of a document, or the objects of a list, to the collection. */
 export function collectDocument(document: InputDocument, checks: Checks, into: CollectedObjects): void {
-  collectValue(document.value, document.source, checks, into);
+  collectValue(document.value, document.source, checks, into, 0);
 }
 
-function collectValue(value: unknown, source: InputSource, checks: Checks, into: CollectedObjects): void {
+function collectValue(
+  value: unknown,
+  source: InputSource,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): void {
   const report = new Report(source);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const hint = Array.isArray(value) ? ': put the objects under "items" of an object of kind List' : '';
@@ -50,7 +68,7 @@ function collectValue(value: unknown, source: InputSource, checks: Checks, into:
       `a Kubernetes object is a mapping with apiVersion and kind, not ${describeValue(value)}${hint}`,
     );
   } else {
-    collectObject(value as Readonly<Record<string, unknown>>, report, checks, into);
+    collectObject(value as Readonly<Record<string, unknown>>, report, checks, into, listDepth);
   }
   for (const diagnostic of report.diagnostics) into.diagnostics.push(diagnostic);
 }
@@ -60,6 +78,7 @@ function collectObject(
   report: Report,
   checks: Checks,
   into: CollectedObjects,
+  listDepth: number,
 ): void {
   const { apiVersion, kind } = value;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
@@ -91,11 +110,24 @@ function collectObject(
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
+  if (apiVersion === 'v1' && kind === 'ConfigMap' && holdsConfig(value['data'])) {
+    report.warn([], 'unread-config', 'the kube-proxy configuration in this ConfigMap counts only after --config');
+  }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
-    collectItems(value['items'] ?? [], apiVersion, kind, report.source, checks, into);
+    if (listDepth < maxListDepth) {
+      collectItems(value['items'] ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
+    } else {
+      report.error([], 'too-deep', `lists stand in lists more than ${maxListDepth} deep: put the objects into one`);
+    }
     return;
   }
-  into.skipped.set(kind, (into.skipped.get(kind) ?? 0) + 1);
+  // A kind that kpc reads, but not of that version.
+  const name = Object.hasOwn(readKinds, kind) ? `${kind} of ${apiVersion}` : kind;
+  into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+}
+
+function holdsConfig(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && Object.hasOwn(data, configKey);
 }
 
 /** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */
@@ -106,12 +138,13 @@ function collectItems(
   source: InputSource,
   checks: Checks,
   into: CollectedObjects,
+  listDepth: number,
 ): void {
   const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
   for (const [i, item] of items.entries()) {
     const path: FieldPath = ['items', i];
     const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
     const value = implied && isObject ? { ...implied, ...item } : item;
-    collectValue(value, subSource(source, path), checks, into);
+    collectValue(value, subSource(source, path), checks, into, listDepth);
   }
 }

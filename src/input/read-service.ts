@@ -27,6 +27,8 @@ export function readService(raw: RawService, report: Report): Service {
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
+  // It may end in a dot.
+  if (spec.externalName) checkName(spec.externalName.replace(/\.$/, ''), 'subdomain', ['spec', 'externalName'], report);
   const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,

@@ -2,6 +2,7 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
 import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { isName } from './check-names.ts';
 import { parseDuration } from './durations.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
@@ -37,6 +38,8 @@ export interface ResolvedSettings {
 const nodeSchedulers: readonly string[] = [...schedulers, 'fo', 'ovf'];
 
 const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
+
+const mostIpvsSeconds = 31 * 24 * 3600;
 
 /** A value with where it was written: a flag, or a field of the config file. */
 interface Given<T> {
@@ -105,17 +108,14 @@ class SettingsResolver {
             ipvs?.excludeCIDRs,
           ),
         ),
-        tcpTimeout: this.#seconds(
+        tcpTimeout: this.#ipvsSeconds(
           this.#pick('--ipvs-tcp-timeout', flags.ipvsTcpTimeout, ['ipvs', 'tcpTimeout'], ipvs?.tcpTimeout),
-          0,
         ),
-        tcpFinTimeout: this.#seconds(
+        tcpFinTimeout: this.#ipvsSeconds(
           this.#pick('--ipvs-tcpfin-timeout', flags.ipvsTcpfinTimeout, ['ipvs', 'tcpFinTimeout'], ipvs?.tcpFinTimeout),
-          0,
         ),
-        udpTimeout: this.#seconds(
+        udpTimeout: this.#ipvsSeconds(
           this.#pick('--ipvs-udp-timeout', flags.ipvsUdpTimeout, ['ipvs', 'udpTimeout'], ipvs?.udpTimeout),
-          0,
         ),
       },
       conntrack: {
@@ -163,11 +163,20 @@ class SettingsResolver {
     }
   }
 
-  /** kube-proxy trims the flag and puts it in lower case, but takes the config file's as it is. */
+  /** Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
   #hostname(fromFlag: string | undefined, fromConfig: string | null | undefined): string {
-    if (fromFlag === undefined || fromFlag === '') return fromConfig ?? '';
-    const name = fromFlag.trim().toLowerCase();
-    if (name === '') this.#error({ path: undefined }, 'bad-name', '--hostname-override is empty');
+    const given = this.#pick(
+      '--hostname-override',
+      fromFlag || undefined,
+      ['hostnameOverride'],
+      fromConfig || undefined,
+    );
+    if (!given) return '';
+    const name = given.value.trim().toLowerCase();
+    if (!isName(name, 'subdomain')) {
+      const text = `${given.name} ${quote(given.value)}: the name of a node is letters, digits, dashes and dots`;
+      this.#error(given, 'bad-name', text);
+    }
     return name;
   }
 
@@ -289,6 +298,18 @@ class SettingsResolver {
   ): number {
     const value = this.#config?.object.conntrack?.[field];
     return this.#seconds(this.#pick<string>('', undefined, ['conntrack', field], value), fallback);
+  }
+
+  /** Whole seconds, as the kernel has them; 0 leaves its own. */
+  #ipvsSeconds(given: Given<string> | undefined): number {
+    const seconds = Math.floor(this.#seconds(given, 0));
+    if (!given || seconds <= mostIpvsSeconds) return seconds;
+    this.#error(
+      given,
+      'bad-duration',
+      `${given.name} is ${quote(given.value)}: ipvsadm takes no more than 31 days (744h)`,
+    );
+    return 0;
   }
 
   #seconds(given: Given<string> | undefined, fallback: number): number {

@@ -12,11 +12,16 @@ export interface Span {
 export function splitDocuments(text: string): Span[] {
   const spans: Span[] = [];
   let start = 0;
+  /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
+  let read = 0;
   const close = (end: number, next: number): void => {
-    const kind = contentOf(text, start, end);
-    if (kind === 'directives') return;
+    const kind = contentOf(text, read, end);
+    if (kind === 'directives' || (kind === 'nothing' && read > start)) {
+      read = end;
+      return;
+    }
     if (kind === 'value') spans.push({ start, end });
-    start = next;
+    start = read = next;
   };
   // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028. What follows "..." on
   // its line can be a comment; anything else is left to the parser, which refuses it.

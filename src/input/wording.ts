@@ -15,6 +15,8 @@ export function findNearest(word: string, words: readonly string[]): string | un
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of words) {
+    // They are at least that far apart, and a key of the input may be very long.
+    if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(lower, candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
@@ -38,7 +40,7 @@ function editDistance(a: string, b: string): number {
 /** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
-  return JSON.stringify(short).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (control) => {
+  return JSON.stringify(short).replace(/[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (control) => {
     return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

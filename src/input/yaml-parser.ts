@@ -29,6 +29,9 @@ export interface SyntaxFault {
   readonly text: string;
 }
 
+/** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
+export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', text: 'lists and mappings nest too deeply' };
+
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
@@ -49,10 +52,11 @@ const explicit: readonly ScalarTag[] = ['int', 'float', 'bool', 'null'].map((nam
 /** Reads the one YAML document in the text with the full parser. */
 export function parseYamlValue(text: string): ParsedValue {
   if (nestsTooDeeply(text)) {
-    return { kind: 'faults', faults: [{ offset: 0, code: 'too-deep', text: 'lists and mappings nest too deeply' }] };
+    return { kind: 'faults', faults: [tooDeep] };
   }
   const document = parse(text);
-  if (document.errors.length > 0) return { kind: 'faults', faults: document.errors.map(describeFault) };
+  const faults = [...document.errors.map(describeFault), ...findRepeatedKeys(document)];
+  if (faults.length > 0) return { kind: 'faults', faults: faults.sort((a, b) => a.offset - b.offset) };
   const odd = findOddKey(document);
   return odd ? { kind: 'faults', faults: [odd] } : readValue(document);
 }
@@ -75,7 +79,8 @@ function parse(text: string): Document.Parsed {
     prettyErrors: false,
     logLevel: 'error',
     strict: true,
-    uniqueKeys: true,
+    // The package compares each key with all before it; findRepeatedKeys does not.
+    uniqueKeys: false,
   });
 }
 
@@ -84,21 +89,43 @@ function describeFault(error: YAMLError): SyntaxFault {
   switch (error.code) {
     case 'TAB_AS_INDENT':
       return { offset, code: 'yaml-tab', text: 'a tab is used for indentation: YAML takes spaces only' };
-    case 'DUPLICATE_KEY':
-      return { offset, code: 'duplicate-key', text: 'this key is in the same mapping twice: keep one of them' };
     default:
       return { offset, code: 'bad-yaml', text: `not valid YAML: ${lowerFirst(error.message)}` };
   }
 }
 
+function findRepeatedKeys(document: Document.Parsed): SyntaxFault[] {
+  const faults: SyntaxFault[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) {
+          const text = 'this key is in the same mapping twice: keep one of them';
+          faults.push({ offset: firstOffset(key), code: 'duplicate-key', text });
+        }
+        seen.add(key.value);
+      }
+    },
+  });
+  return faults;
+}
+
 /** Keys that no object of Kubernetes can have, and that the yaml package would not turn into a value. */
 function findOddKey(document: Document.Parsed): SyntaxFault | undefined {
   let fault: SyntaxFault | undefined;
+  /** What each anchor stands for so far: an alias means the last one before it. */
+  const anchors = new Map<string, Node>();
+  const resolve = (value: unknown): unknown => (isAlias(value) ? anchors.get(value.source) : value);
   visit(document, {
+    Value: (_, node) => {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
     Pair: (_, { key, value }) => {
       if (!isScalar(key)) {
         fault = { offset: isNode(key) ? firstOffset(key) : 0, code: 'bad-yaml', text: 'a key must be a text' };
-      } else if (isMergeKey(key) && !isMergeSource(document, value)) {
+      } else if (isMergeKey(key) && !isMergeSource(value, resolve)) {
         fault = { offset: firstOffset(key), code: 'bad-yaml', text: 'only mappings can be merged with "<<"' };
       }
       return fault && visit.BREAK;
@@ -112,10 +139,10 @@ function isMergeKey(key: Scalar): boolean {
   return key.value === '<<' && key.type === 'PLAIN';
 }
 
-function isMergeSource(document: Document.Parsed, value: unknown): boolean {
-  const resolved = isAlias(value) ? value.resolve(document) : value;
+function isMergeSource(value: unknown, resolve: (value: unknown) => unknown): boolean {
+  const resolved = resolve(value);
   if (isMap(resolved)) return true;
-  return isSeq(resolved) && resolved.items.every((item) => isMap(isAlias(item) ? item.resolve(document) : item));
+  return isSeq(resolved) && resolved.items.every((item) => isMap(resolve(item)));
 }
 
 function describeAliasFault(document: Document.Parsed, error: ReferenceError): SyntaxFault {

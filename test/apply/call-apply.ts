@@ -16,6 +16,7 @@ export async function callApply(host: Host, ...args: readonly string[]): Promise
     terminal: {
       out: async (text) => void (out += text),
       err: async (text) => void (err += text),
+      status: async () => {},
       readStdin: async () => '',
       colour: { out: false, err: false },
       interactive: false,

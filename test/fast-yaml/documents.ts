@@ -209,6 +209,8 @@ const alphabet = Array.from(' \n:-#\'"{}[]|>&*!%@`,?=<~\\/_.+09aeEnNyxXoTtZ\t\r\
   '\n\n',
   '\n---\n',
   '\n...\n',
+  '\n... ',
+  '\n--- ',
   '<<: ',
   '__proto__: ',
   '\u0085',

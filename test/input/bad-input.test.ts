@@ -64,6 +64,33 @@ suite('what is not YAML', () => {
     expect(diagnose(text)).toEqual([message]);
   });
 
+  test.each([
+    [
+      'a key that stands among forty thousand others',
+      `${Array.from({ length: 40_000 }, (_, i) => `? k${i}\n: 1\n`).join('')}k7: 2\n`,
+      '80001:1 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+    ],
+    [
+      'thousands of merges',
+      `a: &a {x: 1}\n${Array.from({ length: 4000 }, (_, i) => `k${i}: {<<: *a}\n`).join('')}`,
+      '2:10 error: aliases multiply to more than 1000 copies: write the values out [alias-bomb]',
+    ],
+    [
+      'JSON whose strings hold brackets that close nothing',
+      `{"a": ${'["]",'.repeat(20_000)}1`,
+      '1:1 error: lists and mappings nest too deeply [too-deep]',
+    ],
+  ])('%s, in no time', (_, text, message) => {
+    expect(diagnose(text)).toEqual([message]);
+  });
+
+  test('JSON values that follow each other, up to the one that is broken', () => {
+    const values = '{"kind": "Pod", "apiVersion": "v1"}\n'.repeat(20_000);
+    expect(diagnose(`${values}{"kind": }\n{"kind": "Pod"}\n`)).toEqual([
+      '20001:10 error: not valid JSON: value expected [bad-json]',
+    ]);
+  });
+
   test('JSON without a comma', () => {
     expect(diagnose('{\n  "kind": "Service"\n  "metadata": {}\n}\n', 'in.json')).toEqual([
       '3:3 error: not valid JSON: comma expected [bad-json]',
@@ -88,7 +115,32 @@ suite('what is no Kubernetes object', () => {
   });
 });
 
+suite('lists in lists', () => {
+  const list = (depth: number): unknown => ({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: depth > 1 ? [list(depth - 1)] : [],
+  });
+
+  test('a few are read', () => {
+    expect(diagnose(JSON.stringify(list(8)))).toEqual([]);
+  });
+
+  test('more than anybody makes are not', () => {
+    const text = 'lists stand in lists more than 8 deep: put the objects into one [too-deep]';
+    const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
+    expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
+  });
+});
+
 suite('Services', () => {
+  test('names that would reach a terminal', () => {
+    expect(wrongWith(['type: ExternalName', 'externalName: "a\\e[31m"'])).toEqual([
+      `7:17 error: externalName "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
+    ]);
+    expect(wrongWith(['type: ExternalName', 'externalName: db.example.com.'])).toEqual([]);
+  });
+
   test('two hundred thousand faults in one object', () => {
     const endpoints = Array.from({ length: 200_000 }, () => ({ addresses: ['10.0.0.300'] }));
     const slice = {

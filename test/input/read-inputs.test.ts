@@ -67,7 +67,7 @@ suite('what holds the objects', () => {
     expect([...skipped]).toEqual([
       ['Deployment', 1],
       ['Pod', 2],
-      ['Service', 1],
+      ['Service of serving.knative.dev/v1', 1],
     ]);
     expect(diagnostics).toEqual([]);
   });

@@ -58,10 +58,10 @@ test('a flag wins over the config', () => {
     settings: {
       mode: 'iptables',
       clusterCIDRs: ['10.244.0.0/16', 'fd00::/56'],
-      hostnameOverride: 'Node-1',
+      hostnameOverride: 'node-1',
       masqueradeBit: 0,
       masqueradeAll: true,
-      ipvs: { scheduler: 'wrr', tcpTimeout: 900, udpTimeout: 3601.5, excludeCIDRs: ['192.0.2.0/24'] },
+      ipvs: { scheduler: 'wrr', tcpTimeout: 900, udpTimeout: 3601, excludeCIDRs: ['192.0.2.0/24'] },
       nodePortAddresses: ['192.168.0.0/16'],
       detectLocal: { mode: 'BridgeInterface', bridgeInterface: 'cni0' },
       bindAddress: '',
@@ -173,7 +173,7 @@ suite('what is wrong with a config', () => {
         'error: --ipvs-udp-timeout is "5": write a duration such as 15m0s or 30s [bad-duration]',
         'error: --iptables-masquerade-bit "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
         'error: --proxy-mode nftables: kpc compiles the modes ipvs and iptables only [bad-mode]',
-        'error: --hostname-override is empty [bad-name]',
+        'error: --hostname-override " ": the name of a node is letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );
   });

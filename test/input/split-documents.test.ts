@@ -18,6 +18,12 @@ describe('splitting a file into documents', () => {
     expect(split(text)).toEqual(documents);
   });
 
+  test('a directive belongs to the document after it, however many comments and starts are between', () => {
+    const text = `%YAML 1.2\n${'# comment\n---\n'.repeat(3)}a: 1\n---\nb: 2\n`;
+    expect(split(text)).toEqual([text.slice(0, text.indexOf('---\nb')), '---\nb: 2\n']);
+    expect(split('%a\n---\n'.repeat(50_000))).toEqual([]);
+  });
+
   test.each(['a: b\r---\rc: d', 'a: b\u2028---\nc: d', 'a: b\u2029--- c'])('no line starts inside %j', (text) => {
     expect(split(text)).toEqual([text]);
   });

@@ -78,6 +78,7 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
     terminal: {
       out: async (text) => void (out += text),
       err: async (text) => void (err += text),
+      status: async () => {},
       readStdin: async () => '',
       colour: { out: false, err: false },
       interactive: false,

@@ -44,6 +44,7 @@ export async function callKpc(args: readonly string[], cwd: string): Promise<Run
   const terminal: Terminal = {
     out: async (text) => void (stdout += text),
     err: async (text) => void (stderr += text),
+    status: async () => {},
     readStdin: async () => '',
     colour: { out: false, err: false },
     interactive: false,
