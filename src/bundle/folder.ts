@@ -1,5 +1,5 @@
 import { describeError, hasCode } from './errors.ts';
-import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { encodeChunks } from './chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -28,8 +28,8 @@ export async function replaceFolder(
   files: BundleFiles,
   makeFile: (path: string, text: string, name: string) => Promise<void> = writeDurably,
 ): Promise<FolderProblem | undefined> {
-  const target = resolve(folder);
   try {
+    const target = await followLink(resolve(folder));
     const present = await listFolder(target);
     const strangers = present.filter((name) => !knownNames.has(name));
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
@@ -52,6 +52,15 @@ export async function replaceFolder(
   }
 }
 
+/** The folder that a link stands for: whoever reads the folder through either name gets the new bundle. */
+async function followLink(path: string): Promise<string> {
+  const isLink = await lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+  return isLink ? realpath(path) : path;
+}
+
 /** How the names begin that a folder has while it is written; short enough for the letters that come after. */
 function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
@@ -61,6 +70,11 @@ function temporaryPrefix(name: string): string {
 export function isRemainOf(name: string, entry: string): boolean {
   const prefix = temporaryPrefix(name);
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
+}
+
+/** What is in the folder and of no bundle, which replaceFolder would not replace. Throws what reading throws. */
+export async function listStrangers(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder)).filter((name) => !knownNames.has(name)).toSorted();
 }
 
 /** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */

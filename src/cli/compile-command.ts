@@ -15,7 +15,7 @@ import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
 import type { FleetOptions } from './fleet-nodes.ts';
-import { chooseFleet, isFleet, isHostFolder, readHostFolder } from './fleet-nodes.ts';
+import { checkNodeName, chooseFleet, isFleet, isHostFolder, pruneWhat, readHostFolder } from './fleet-nodes.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
@@ -68,8 +68,9 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);
   const nodeName = chooseNodeName(options.node?.[0], loaded.prepared);
+  const checked = addDiagnostics(loaded, checkRequest(options));
   return compileOne(
-    isHostFolder(hosts) ? addHostAddresses(loaded, hosts, nodeName) : loaded,
+    isHostFolder(hosts) ? addHostAddresses(checked, hosts, nodeName) : checked,
     nodeName,
     options,
     terminal,
@@ -90,18 +91,23 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     await reportFailure(options, diagnostics, terminal);
     return exitStatus.badInput;
   }
-  const run = { prepared, fleet, options, terminal };
+  const run = { prepared, fleet, diagnostics, options, terminal };
   return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
+}
+
+/** What is wrong with what is asked of one node. */
+function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
+  return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [pruneWhat] : [])];
+}
+
+function addDiagnostics(loaded: LoadedInputs, more: readonly Diagnostic[]): LoadedInputs {
+  return more.length === 0 ? loaded : { ...loaded, diagnostics: [...more, ...loaded.diagnostics] };
 }
 
 /** Takes the node's own file from a folder with the addresses of many. */
 function addHostAddresses(loaded: LoadedInputs, folder: string, nodeName: string): LoadedInputs {
   const { addresses, diagnostics } = readHostFolder(folder, [nodeName]);
-  return {
-    ...loaded,
-    hostAddresses: addresses.get(nodeName),
-    diagnostics: [...diagnostics, ...loaded.diagnostics],
-  };
+  return { ...addDiagnostics(loaded, diagnostics), hostAddresses: addresses.get(nodeName) };
 }
 
 async function compileOne(
@@ -213,7 +219,8 @@ async function check(
       break;
   }
   if (same) return exitStatus.ok;
-  await terminal.err(`${folder} differs in ${result.files.join(', ')}: write it again with -o ${folder}\n`);
+  const first = result.strangers.length > 0 ? 'take away what is of no bundle, and ' : '';
+  await terminal.err(`${folder} differs in ${result.files.join(', ')}: ${first}write it again with -o ${folder}\n`);
   return exitStatus.differs;
 }
 

@@ -46,8 +46,8 @@ export function chooseFleet(options: FleetOptions, { nodes: known }: Pick<Prepar
     shard,
     hostAddresses: host.addresses,
     diagnostics: [
-      ...all.filter((name) => !isName(name, 'subdomain')).map(badName),
-      ...(all.length === 0 ? [noNodes] : []),
+      ...all.flatMap((name) => checkNodeName(name) ?? []),
+      ...(all.length === 0 ? [known.size > 0 ? noNodeNamed : noNodes] : []),
       ...(options.shard !== undefined && !shard ? [badShard(options.shard)] : []),
       ...(options.prune && !options.allNodes ? [pruneWhat] : []),
       ...(unknown.length > 0 ? [noNodeObjects(unknown)] : []),
@@ -56,10 +56,21 @@ export function chooseFleet(options: FleetOptions, { nodes: known }: Pick<Prepar
   };
 }
 
+/** What is wrong with a name after --node; undefined for nothing. */
+export function checkNodeName(name: string): Diagnostic | undefined {
+  return isName(name, 'subdomain') ? undefined : badName(name);
+}
+
 function badName(name: string): Diagnostic {
-  const text = `--node ${JSON.stringify(name)}: a node's name is lower-case letters, digits, dashes and dots; it names a folder here`;
+  const text = `--node ${JSON.stringify(name)}: a node's name is lower-case letters, digits, dashes and dots`;
   return { severity: 'error', code: 'bad-name', text };
 }
+
+const noNodeNamed: Diagnostic = {
+  severity: 'error',
+  code: 'no-node',
+  text: 'no node to compile for: --shard is a part of the nodes that --all-nodes or --node mean',
+};
 
 const noNodes: Diagnostic = {
   severity: 'error',
@@ -72,7 +83,7 @@ function badShard(shard: string): Diagnostic {
   return { severity: 'error', code: 'bad-shard', text };
 }
 
-const pruneWhat: Diagnostic = {
+export const pruneWhat: Diagnostic = {
   severity: 'error',
   code: 'bad-prune',
   text: '--prune goes with --all-nodes: only then is it known which nodes are gone',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { BundleMemo } from '../bundle/bundle-texts.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeDifference } from '../fleet/fleet-folder.ts';
 import { FleetFolder } from '../fleet/fleet-folder.ts';
 import { isInShard } from '../fleet/shard.ts';
@@ -16,12 +17,16 @@ import type { Fleet, FleetOptions } from './fleet-nodes.ts';
 import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { formatCount } from './format-count.ts';
+import { formatJson } from './format-json.ts';
+import { diagnosticsToJson } from './render-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
   readonly prepared: Prepared;
   readonly fleet: Fleet;
+  /** What was said of the input. */
+  readonly diagnostics: readonly Diagnostic[];
   readonly options: FleetOptions & { readonly ipFamily: IpFamilyChoice; readonly output: OutputFormat };
   readonly terminal: Terminal;
 }
@@ -36,7 +41,9 @@ export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatu
     const result = await folder.write(node, bundle);
     if (result.kind === 'failed') {
       await progress.end();
-      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}\n`);
+      const done = counts.written + counts.unchanged;
+      const before = done === 0 ? '' : `\nThe folders of ${formatCount(done)} nodes before this one are done.`;
+      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}${before}\n`);
       return exitStatus.badInput;
     }
     counts[result.kind]++;
@@ -44,6 +51,10 @@ export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatu
   }
   await progress.end();
   const stale = await handleStale(folder, run);
+  if (run.options.output === 'json') {
+    const diagnostics = diagnosticsToJson(run.diagnostics);
+    await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
+  }
   await run.terminal.err(
     `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} as they were, in ${path}\n${stale}`,
   );
@@ -78,7 +89,8 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   const report = { folder: path, nodes: run.fleet.nodes, changed, stale, example };
   await run.terminal.out(formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
-  await run.terminal.err(`${path} is not what the input makes: write it again with --out ${path}\n`);
+  const prune = stale.length > 0 ? ' and --prune' : '';
+  await run.terminal.err(`${path} is not what the input makes: write it again with --out ${path}${prune}\n`);
   return exitStatus.differs;
 }
 

@@ -1,10 +1,12 @@
-import type { FolderProblem } from '../bundle/folder.ts';
+import type { FleetProblem } from '../fleet/fleet-folder.ts';
 
 /** Why a folder was left alone, for people. */
-export function describeFolderProblem(problem: FolderProblem): string {
+export function describeFolderProblem(problem: FleetProblem): string {
   switch (problem.kind) {
     case 'io':
       return `cannot write ${problem.folder}: ${problem.reason}`;
+    case 'is-a-bundle':
+      return `${problem.folder} is the bundle of one node: name another folder for those of many`;
     case 'not-a-bundle': {
       const names = problem.strangers.slice(0, 3).join(', ');
       return `${problem.folder} holds what is not of a bundle (${names}) and would be replaced whole: name another folder`;

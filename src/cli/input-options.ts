@@ -49,7 +49,7 @@ export function addInputOptions(command: Command): Command {
     .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
     .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
     .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
-    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq or mh')
+    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo or ovf')
     .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
     .option('--ipvs-exclude-cidrs <cidrs>', 'virtual servers in these CIDRs are not ours to clean up')
     .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
@@ -76,9 +76,26 @@ const nothingFound: Diagnostic = {
   text: 'nothing to compile: the input holds no objects at all',
 };
 
-function findsNothing({ services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs): boolean {
-  const found = [services, slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
-  return !found && skipped.size === 0 && !diagnostics.some(({ severity }) => severity === 'error');
+/** The same bundle comes of manifests without a single Service, as of a chart that renders none. */
+const noServices: Diagnostic = {
+  severity: 'warning',
+  code: 'no-services',
+  text: 'there is no Service in the input: what is compiled takes all Services off a node',
+};
+
+function describeEmptiness({
+  services,
+  slices,
+  endpoints,
+  nodes,
+  configs,
+  skipped,
+  diagnostics,
+}: Inputs): readonly Diagnostic[] {
+  // What could not be read may have been a Service.
+  if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
+  const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
@@ -110,7 +127,7 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
     configured: options.config !== undefined || inputs.configs.length > 0,
     files,
     diagnostics: sortDiagnostics([
-      ...(sources.length === 0 ? [nothingNamed] : findsNothing(inputs) ? [nothingFound] : []),
+      ...(sources.length === 0 ? [nothingNamed] : describeEmptiness(inputs)),
       ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),

@@ -7,9 +7,12 @@ import { isBundleFile, isRemainOf, replaceFolder } from '../bundle/folder.ts';
 import type { Bundle } from '../bundle/make-bundle.ts';
 import type { BundleFileName } from '../bundle/manifest.ts';
 
+/** Why a fleet's folder, or one in it, is left alone. */
+export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
+
 /** What became of a node's folder. */
 export type NodeResult =
-  { readonly kind: 'written' | 'unchanged' } | { readonly kind: 'failed'; readonly problem: FolderProblem };
+  { readonly kind: 'written' | 'unchanged' } | { readonly kind: 'failed'; readonly problem: FleetProblem };
 
 /** How a node's folder differs from what it should be. */
 export type NodeDifference =
@@ -29,8 +32,8 @@ export class FleetFolder {
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
-  /** What runs that were killed left half done. */
-  #remains: readonly string[] | undefined;
+  /** What was in the folder when it was first looked at. */
+  #found: readonly string[] | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -40,6 +43,7 @@ export class FleetFolder {
   async write(node: string, bundle: Bundle): Promise<NodeResult> {
     const target = join(this.folder, node);
     try {
+      if (await this.#isBundle()) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
       await this.#removeRemains(node);
     } catch (error) {
       return { kind: 'failed', problem: { kind: 'io', folder: this.folder, reason: describeError(error) } };
@@ -102,12 +106,21 @@ export class FleetFolder {
     await writeFile(path, text, { flag: 'wx', mode: 0o644 });
   }
 
-  /** Of this node only: another run may be at work on other nodes. */
+  /** Whether the folder is itself what one of those in it should be. */
+  async #isBundle(): Promise<boolean> {
+    return (await this.#listFound()).includes('manifest.json');
+  }
+
+  /** What a run that was killed left half done; of this node only, for another run may be at work on other nodes. */
   async #removeRemains(node: string): Promise<void> {
-    this.#remains ??= (await this.#entries()).map(({ name }) => name).filter((name) => name.startsWith('.'));
-    for (const entry of this.#remains.filter((name) => isRemainOf(node, name))) {
+    for (const entry of (await this.#listFound()).filter((name) => isRemainOf(node, name))) {
       await rm(join(this.folder, entry), { recursive: true, force: true });
     }
+  }
+
+  async #listFound(): Promise<readonly string[]> {
+    this.#found ??= (await this.#entries()).map(({ name }) => name);
+    return this.#found;
   }
 
   async #entries(): Promise<readonly Dirent[]> {
@@ -123,7 +136,8 @@ export class FleetFolder {
     const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
     const bundles: string[] = [];
     for (const name of names.toSorted()) {
-      const files = await readdir(join(this.folder, name));
+      // What may not be read is somebody else's, such as a file system's lost+found.
+      const files = await readdir(join(this.folder, name)).catch((): string[] => []);
       if (files.includes('manifest.json') && files.every(isBundleFile)) bundles.push(name);
     }
     return bundles;

@@ -1,4 +1,14 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { applyPatch, parsePatch } from 'diff';
@@ -102,6 +112,29 @@ describe('where the result goes', () => {
     expect(run.stdout).toMatch(/^==> ipvsadm\.restore/);
     expect(run.stderr).not.toMatch(/EPIPE|at /);
   });
+
+  test('neither is one that leaves before all was written', async () => {
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 's' } };
+    const spec = {
+      clusterIP: '10.97.0.1',
+      ports: Array.from({ length: 5000 }, (_, i) => ({ port: i + 1, name: `p-${i}` })),
+    };
+    const script = '"$0" "$1" compile -f - --print ipvsadm | head -n 1; echo "${PIPESTATUS[0]}"';
+    const run = await runProgram('bash', ['-c', script, process.execPath, kpcProgram], {
+      stdin: JSON.stringify({ ...service, spec }),
+    });
+    expect(run.stdout).toBe('-A -t 10.97.0.1:1 -s rr\n0\n');
+    expect(run.stderr).not.toMatch(/EPIPE|\bat /);
+  });
+
+  test.runIf(existsSync('/dev/full'))(
+    'a full disk under stdout is said in a line, with a status of its own',
+    async () => {
+      const script = '"$0" "$1" compile -f "$2" --print manifest >/dev/full';
+      const run = await runProgram('sh', ['-c', script, process.execPath, kpcProgram, svc]);
+      expect(run).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^kpc: error: ENOSPC[^\n]*\n$/) });
+    },
+  );
 });
 
 describe('-o replaces a folder as a whole or not at all', () => {
@@ -129,6 +162,15 @@ describe('-o replaces a folder as a whole or not at all', () => {
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain('thesis.txt');
     expect(readFolder(out)).toEqual({ 'thesis.txt': 'ten years of work\n' });
+  });
+
+  test('a link goes on pointing where it did', async () => {
+    const [real, link] = [freshPath(), freshPath()];
+    await runKpc(['compile', '-f', svc, '--proxy-mode', 'iptables', '-o', real]);
+    symlinkSync(real, link);
+    expect(await runKpc(['compile', '-f', svc, '-o', link])).toMatchObject({ status: 0 });
+    expect(readFolder(real)).toEqual(expected);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
 
   test('what cannot be written says why, and leaves nothing behind', async () => {
@@ -178,6 +220,15 @@ describe('--check', () => {
     expect(stdout).toMatch(/^--- a\/expected-ipvs\/ipvsadm\.restore\n\+\+\+ \/dev\/null$/m);
   });
 
+  test('names what is in the folder and of no bundle', async () => {
+    const out = freshPath();
+    await runKpc(['compile', '-f', svc, '-o', out]);
+    writeFileSync(join(out, 'notes.txt'), '');
+    const run = await runKpc(['compile', '-f', svc, '--check', out]);
+    expect(run).toMatchObject({ status: 1, stdout: `Only in ${out}: notes.txt\n` });
+    expect(run.stderr).toContain('take away what is of no bundle');
+  });
+
   test('a folder that is not there is an error, not a difference', async () => {
     const run = await runKpc(['compile', '-f', svc, '--check', join(scratch, 'nowhere')]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
@@ -215,6 +266,67 @@ describe('input', () => {
       stdin: service,
     });
     expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
+  });
+
+  test('of a folder as Kubernetes mounts a ConfigMap: each file once, through its links', async () => {
+    const folder = freshPath();
+    mkdirSync(join(folder, '..2026_11_21'), { recursive: true });
+    writeFileSync(join(folder, '..2026_11_21', 'svc.yaml'), readFileSync(svc, 'utf8'));
+    symlinkSync('..2026_11_21', join(folder, '..data'));
+    symlinkSync(join('..data', 'svc.yaml'), join(folder, 'svc.yaml'));
+    const run = await runKpc(['compile', '-f', folder, '--print', 'ipvsadm']);
+    expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
+  });
+
+  test('is not read through a link that leads out of its folder', async () => {
+    const folder = freshPath();
+    mkdirSync(folder);
+    writeFileSync(`${folder}-secret`, 'not for everybody\n');
+    symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
+    const run = await runKpc(['compile', '-f', folder, '-f', svc]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(`a link to something outside ${folder}: name that by -f itself`);
+    expect(run.stderr).not.toContain('not for everybody');
+  });
+
+  test('from stdin is bytes, not whatever they could mean', async () => {
+    const run = await runProgram('sh', [
+      '-c',
+      'printf "a: \\377" | "$0" "$1" compile -f -',
+      process.execPath,
+      kpcProgram,
+    ]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('the file is not UTF-8 text');
+  });
+
+  test('without a Service is compiled, with a warning of what that means', async () => {
+    const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
+    const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
+    expect(run).toMatchObject({ status: 0, stdout: '' });
+    expect(run.stderr).toContain('warning: there is no Service in the input');
+  });
+
+  test("with kube-proxy's ConfigMap says that it does not count there", async () => {
+    const map = '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"config.conf": "mode: iptables"}}';
+    const run = await runKpc(['compile', '-f', '-', '-f', svc, '--print', 'ipvsadm'], { stdin: map });
+    expect(run.stderr).toContain('in this ConfigMap counts only after --config');
+  });
+
+  test.each([
+    ['an empty name', '--node', ''],
+    ['a name that no node has', '--node', 'A B;rm'],
+    ['a name in the configuration that no node has', '--hostname-override', 'a\n::error::b'],
+  ])('for %s is refused', async (_, ...flags) => {
+    const run = await runKpc(['compile', '-f', svc, ...flags]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^kpc: error: --(node|hostname-override) .*\[bad-name\]\n$/);
+  });
+
+  test('that looks like a command to GitHub is not printed as one', async () => {
+    const run = await runKpc(['compile', '-f', '-'], { stdin: '::stop-commands::x ##[error]y\n' });
+    expect(run.stderr).toMatch(/^ {2}·:stop-commands::x ##·error\]y$/m);
+    expect(run.stderr).not.toMatch(/^\s*::|##\[/m);
   });
 
   test('is asked for where there is none', async () => {

@@ -212,9 +212,37 @@ describe('--check', () => {
     expect(await compile('--all-nodes', '--check', out)).toMatchObject({
       status: 1,
       stdout: 'node-1: new\nnode-2: sysctl.conf\ngone: no such node any more\n2 of 27 nodes change\n',
-      stderr: expect.stringContaining(`${out} is not what the input makes: write it again with --out ${out}\n`),
+      stderr: expect.stringContaining(
+        `${out} is not what the input makes: write it again with --out ${out} and --prune\n`,
+      ),
     });
   });
+});
+
+describe('a folder that is not all its own', () => {
+  test('is left alone where it is the bundle of one node', async () => {
+    const out = freshPath();
+    cpSync(join(whole, 'node-1'), out, { recursive: true });
+    const before = readTree(out);
+    const run = await compile('--all-nodes', '-o', out);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('is the bundle of one node') });
+    expect(readTree(out)).toEqual(before);
+  });
+
+  test("says how far it came where a node's folder holds somebody else's files", async () => {
+    const out = freshPath();
+    mkdirSync(join(out, 'node-10'), { recursive: true });
+    writeFileSync(join(out, 'node-10', 'thesis.txt'), '');
+    const run = await compile('--all-nodes', '-o', out);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('thesis.txt') });
+    expect(run.stderr).toMatch(/\nThe folders of \d+ nodes before this one are done\.\n$/);
+  });
+});
+
+test('--output json says what became of the nodes', async () => {
+  const out = freshPath();
+  const run = await compile('--all-nodes', '-o', out, '--output', 'json');
+  expect(JSON.parse(run.stdout)).toMatchObject({ folder: out, nodes: 27, written: 27, unchanged: 0, diagnostics: expect.any(Array) });
 });
 
 describe('what makes no sense', () => {
@@ -222,6 +250,8 @@ describe('what makes no sense', () => {
     [['--all-nodes'], 'several nodes need a folder'],
     [['--all-nodes', '--print', 'ipvsadm'], 'several nodes need a folder'],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
+    [['--shard', '0/3', '-o', 'x'], '--shard is a part of the nodes that --all-nodes or --node mean'],
+    [['--prune', '-o', 'x'], '--prune goes with --all-nodes'],
     [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], "a node's name is lower-case letters"],
     [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune goes with --all-nodes'],
     [['--all-nodes', '--host-addresses', kpcProgram, '-o', 'x'], 'is no folder'],
