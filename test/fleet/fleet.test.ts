@@ -242,7 +242,13 @@ describe('a folder that is not all its own', () => {
 test('--output json says what became of the nodes', async () => {
   const out = freshPath();
   const run = await compile('--all-nodes', '-o', out, '--output', 'json');
-  expect(JSON.parse(run.stdout)).toMatchObject({ folder: out, nodes: 27, written: 27, unchanged: 0, diagnostics: expect.any(Array) });
+  expect(JSON.parse(run.stdout)).toMatchObject({
+    folder: out,
+    nodes: 27,
+    written: 27,
+    unchanged: 0,
+    diagnostics: expect.any(Array),
+  });
 });
 
 describe('what makes no sense', () => {
