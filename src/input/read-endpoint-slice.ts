@@ -3,7 +3,7 @@ import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../c
 import { type Address, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
-import { checkName, EndpointNames, readMetadata } from './check-names.ts';
+import { checkName, EndpointNames, isName, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName, quote } from './wording.ts';
@@ -19,8 +19,9 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names =
   if (!service) {
     const text = `kube-proxy skips this EndpointSlice: it has no label ${serviceNameLabel} with the name of its Service`;
     report.warn(['metadata', 'labels'], 'slice-without-service', text);
-  } else {
-    checkName(service, 'label', ['metadata', 'labels', serviceNameLabel], report);
+  } else if (!isName(service, 'label')) {
+    const text = `kube-proxy skips this EndpointSlice: no Service can have the name ${quote(service)}`;
+    report.warn(['metadata', 'labels', serviceNameLabel], 'slice-without-service', text);
   }
   if (!raw.addressType) {
     report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
@@ -103,9 +104,10 @@ function checkEndpointAddresses(
   return first;
 }
 
+/** No rule depends on it: the hints name zones, too. */
 function reportZone(zone: string, path: FieldPath, report: Report): void {
-  const text = `${fieldName(path)} ${quote(zone)}: a zone is letters, digits, dashes, underscores and dots, 63 at most`;
-  report.error(path, 'bad-zone', text);
+  const shape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
+  report.warn(path, 'bad-zone', `${fieldName(path)} ${quote(zone)} is left out: ${shape}`);
 }
 
 function readHints(raw: readonly { readonly name?: string | null }[] | null | undefined): readonly string[] {

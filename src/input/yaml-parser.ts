@@ -14,6 +14,7 @@ import {
   type ScalarTag,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 import type { FieldPath } from '../cluster/objects.ts';
 import { nestsTooDeeply } from './nesting.ts';
@@ -57,7 +58,7 @@ export function parseYamlValue(text: string): ParsedValue {
   const document = parse(text);
   const faults = [...document.errors.map(describeFault), ...findRepeatedKeys(document)];
   if (faults.length > 0) return { kind: 'faults', faults: faults.sort((a, b) => a.offset - b.offset) };
-  const odd = findOddKey(document);
+  const odd = settleKeys(document);
   return odd ? { kind: 'faults', faults: [odd] } : readValue(document);
 }
 
@@ -72,7 +73,8 @@ function readValue(document: Document.Parsed): ParsedValue {
 }
 
 function parse(text: string): Document.Parsed {
-  return parseDocument(text, {
+  // A carriage return alone ends a line too, which the package does not know. The text stays as long.
+  return parseDocument(text.replaceAll(/\r(?!\n)/g, '\n'), {
     schema: 'failsafe',
     customTags: (tags) => [...tags, plain, ...explicit],
     merge: true,
@@ -112,9 +114,13 @@ function findRepeatedKeys(document: Document.Parsed): SyntaxFault[] {
   return faults;
 }
 
-/** Keys that no object of Kubernetes can have, and that the yaml package would not turn into a value. */
-function findOddKey(document: Document.Parsed): SyntaxFault | undefined {
+/**
+ * Finds keys that no object of Kubernetes can have, and that the yaml package would not turn into a value. Where there
+ * are none, merges are made to mean what they mean to Kubernetes.
+ */
+function settleKeys(document: Document.Parsed): SyntaxFault | undefined {
   let fault: SyntaxFault | undefined;
+  const merges: Merge[] = [];
   /** What each anchor stands for so far: an alias means the last one before it. */
   const anchors = new Map<string, Node>();
   const resolve = (value: unknown): unknown => (isAlias(value) ? anchors.get(value.source) : value);
@@ -122,16 +128,57 @@ function findOddKey(document: Document.Parsed): SyntaxFault | undefined {
     Value: (_, node) => {
       if (node.anchor !== undefined) anchors.set(node.anchor, node);
     },
-    Pair: (_, { key, value }) => {
+    Pair: (_, pair, path) => {
+      const { key, value } = pair;
+      const map = path.at(-1);
       if (!isScalar(key)) {
         fault = { offset: isNode(key) ? firstOffset(key) : 0, code: 'bad-yaml', text: 'a key must be a text' };
       } else if (isMergeKey(key) && !isMergeSource(value, resolve)) {
         fault = { offset: firstOffset(key), code: 'bad-yaml', text: 'only mappings can be merged with "<<"' };
+      } else if (isMergeKey(key) && isMap(map) && merges.length <= maxAliasCount) {
+        merges.push({ map, pair, keys: keysOf(value, resolve) });
       }
       return fault && visit.BREAK;
     },
   });
+  for (const merge of merges) dropOverridden(merge);
   return fault;
+}
+
+/** A pair `<<: source` of a mapping, and the keys that come with it. */
+interface Merge {
+  readonly map: YAMLMap;
+  readonly pair: Pair;
+  readonly keys: ReadonlySet<unknown>;
+}
+
+/**
+ * Takes out the keys before a merge that come with it, too. For the yaml package a mapping's own keys count wherever they
+ * stand; for the parser that Kubernetes uses a merge overrides what is written before it.
+ */
+function dropOverridden({ map, pair, keys }: Merge): void {
+  const at = map.items.indexOf(pair);
+  map.items = map.items.filter(({ key }, i) => i >= at || !isScalar(key) || !keys.has(key.value));
+}
+
+/** The keys of a mapping, or of each in a list, with those that are merged into it. */
+function keysOf(
+  source: unknown,
+  resolve: (value: unknown) => unknown,
+  into = new Set<unknown>(),
+  seen = new Set<unknown>(),
+): Set<unknown> {
+  const resolved = resolve(source);
+  if (seen.has(resolved)) return into;
+  seen.add(resolved);
+  if (isSeq(resolved)) for (const item of resolved.items) keysOf(item, resolve, into, seen);
+  if (!isMap(resolved)) return into;
+  for (const { key, value } of resolved.items) {
+    if (!isScalar(key)) continue;
+    if (isMergeKey(key)) keysOf(value, resolve, into, seen);
+    else into.add(key.value);
+  }
+  return into;
 }
 
 /** In quotes it is a key like any other. */

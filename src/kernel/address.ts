@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import type { Family } from './family.ts';
 
-const paddedIpv4 = /^\d{1,10}\.\d{1,10}\.\d{1,10}\.\d{1,10}$/;
+const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
 
 /**
  * An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4.
@@ -26,16 +26,39 @@ export interface Network {
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined) return { family: 'ipv4', text, number: plain };
-  if (paddedIpv4.test(text)) {
-    const stripped = text.replace(/(^|\.)0+(?=\d)/g, '$1');
-    const number = readIpv4(stripped);
-    return number === undefined ? undefined : { family: 'ipv4', text: stripped, number };
-  }
-  if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
-  // A dotted tail must be canonical IPv4 too.
-  const address = ipaddr.IPv6.parse(text);
-  if (address.isIPv4MappedAddress()) return parseAddress(address.toIPv4Address().toString());
-  return { family: 'ipv6', text: address.toRFC5952String(), groups: address.parts };
+  const padded = readPaddedIpv4(text);
+  if (padded !== undefined) return ipv4Address(padded);
+  const groups = readIpv6(text);
+  return groups && addressOf(groups);
+}
+
+function readPaddedIpv4(text: string): number | undefined {
+  return paddedIpv4.test(text) ? readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1')) : undefined;
+}
+
+/** The eight groups of an address with colons, be it IPv4-mapped or not; undefined for anything else. */
+function readIpv6(text: string): readonly number[] | undefined {
+  if (!text.includes(':') || text.includes('%')) return undefined;
+  const hex = (text.includes('.') ? undot(text) : text)?.replace(/(^|:)0+(?=[\da-f])/gi, '$1');
+  return hex !== undefined && ipaddr.IPv6.isValid(hex) ? ipaddr.IPv6.parse(hex).parts : undefined;
+}
+
+/** "::1.2.3.4" → "::102:304": the library would take it for the IPv4-mapped address. */
+function undot(text: string): string | undefined {
+  const tail = text.lastIndexOf(':') + 1;
+  const number = readIpv4(text.slice(tail)) ?? readPaddedIpv4(text.slice(tail));
+  if (number === undefined) return undefined;
+  return `${text.slice(0, tail)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
+}
+
+/** The address of eight groups: IPv4 where they are an IPv4-mapped one. */
+function addressOf(groups: readonly number[]): Address {
+  if (!isMapped(groups)) return ipv6Address(groups);
+  return ipv4Address((groups[6] ?? 0) * 0x10000 + (groups[7] ?? 0));
+}
+
+function isMapped(groups: readonly number[]): boolean {
+  return groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
 }
 
 /**
@@ -67,30 +90,41 @@ function readIpv4(text: string): number | undefined {
 const dot = 46;
 const zero = 48;
 
-/** Reads "address/length" as kube-proxy does (ParseCIDRSloppy); host bits are cleared. */
+/**
+ * Reads "address/length" as kube-proxy does (ParseCIDRSloppy); host bits are cleared. The length of an IPv4-mapped
+ * address counts all 128 bits: what is left of it is IPv4 only from 96 on.
+ */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
-  const address = parseAddress(text.slice(0, slash));
+  const address = text.slice(0, slash);
   const length = text.slice(slash + 1);
-  if (!address || !/^\d{1,3}$/.test(length)) return undefined;
+  if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
-  if (prefixLength > (address.family === 'ipv4' ? 32 : 128)) return undefined;
-  const first = maskAddress(address, prefixLength);
-  return { family: address.family, text: `${first.text}/${prefixLength}`, address: first, prefixLength };
+  const number = readIpv4(address) ?? readPaddedIpv4(address);
+  if (number !== undefined) {
+    return prefixLength <= 32 ? networkOf(ipv4Address(maskNumber(number, prefixLength)), prefixLength) : undefined;
+  }
+  const groups = readIpv6(address);
+  if (!groups || prefixLength > 128) return undefined;
+  const first = addressOf(maskGroups(groups, prefixLength));
+  return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
 }
 
-function maskAddress(address: Address, prefixLength: number): Address {
-  if (address.family === 'ipv4') {
-    const hostBits = 2 ** (32 - prefixLength);
-    return ipv4Address(Math.floor(address.number / hostBits) * hostBits);
-  }
-  return ipv6Address(
-    address.groups.map((group, i) => {
-      const bits = Math.min(16, Math.max(0, prefixLength - i * 16));
-      return group & (0xffff << (16 - bits)) & 0xffff;
-    }),
-  );
+function networkOf(first: Address, prefixLength: number): Network {
+  return { family: first.family, text: `${first.text}/${prefixLength}`, address: first, prefixLength };
+}
+
+function maskNumber(number: number, prefixLength: number): number {
+  const hostBits = 2 ** (32 - prefixLength);
+  return Math.floor(number / hostBits) * hostBits;
+}
+
+function maskGroups(groups: readonly number[], prefixLength: number): readonly number[] {
+  return groups.map((group, i) => {
+    const bits = Math.min(16, Math.max(0, prefixLength - i * 16));
+    return group & (0xffff << (16 - bits)) & 0xffff;
+  });
 }
 
 /** The address `offset` after the given one, which must be inside the address space: of IPv6 below 2^48. */
@@ -117,7 +151,14 @@ function ipv6Address(groups: readonly number[]): Address {
 
 /** Whether the network holds the address; one of the other family it does not. */
 export function contains(network: Network, address: Address): boolean {
-  return network.family === address.family && maskAddress(address, network.prefixLength).text === network.address.text;
+  const first = network.address;
+  if (address.family === 'ipv4') {
+    return first.family === 'ipv4' && maskNumber(address.number, network.prefixLength) === first.number;
+  }
+  return (
+    first.family === 'ipv6' &&
+    maskGroups(address.groups, network.prefixLength).every((group, i) => group === first.groups[i])
+  );
 }
 
 /** IPv4 before IPv6, then as numbers. */
