@@ -70,6 +70,7 @@ interface ServicePortRecord {
   readonly number: number;
   readonly nodePort?: number | undefined;
   readonly externalIPs?: readonly string[] | undefined;
+  readonly hasIgnoredExternalIPs?: true | undefined;
   readonly loadBalancerIPs?: readonly string[] | undefined;
   readonly sourceRanges?: readonly string[] | undefined;
   readonly affinitySeconds?: number | undefined;
@@ -116,6 +117,7 @@ function servicePortRecord(port: ServicePort): ServicePortRecord {
     number: port.port,
     nodePort: port.nodePort || undefined,
     externalIPs: textsOf(port.externalIPs),
+    hasIgnoredExternalIPs: port.hasIgnoredExternalIPs,
     loadBalancerIPs: textsOf(port.loadBalancerIPs),
     sourceRanges: textsOf(port.sourceRanges),
     affinitySeconds: port.affinitySeconds,
@@ -176,6 +178,7 @@ function readServicePort(record: ServicePortRecord & { readonly endpoints: reado
     port: record.number,
     nodePort: record.nodePort ?? 0,
     externalIPs: (record.externalIPs ?? []).map(readAddress),
+    hasIgnoredExternalIPs: record.hasIgnoredExternalIPs,
     loadBalancerIPs: (record.loadBalancerIPs ?? []).map(readAddress),
     sourceRanges: (record.sourceRanges ?? []).map(readNetwork),
     affinitySeconds: record.affinitySeconds,

@@ -39,7 +39,7 @@ export interface Prepared {
 export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const cluster = buildCluster(services, slices);
+  const cluster = buildCluster(services, slices, settings);
   return {
     cluster,
     settings,

@@ -9,7 +9,7 @@ import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
 import type { Cluster, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
 import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
+import type { EndpointSlice, ProxySettings, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
@@ -22,6 +22,7 @@ const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, 
 export function buildCluster(
   services: readonly Sourced<Service>[],
   slices: readonly Sourced<EndpointSlice>[],
+  settings: Pick<ProxySettings, 'ignoresExternalIPs'>,
 ): Cluster {
   const slicesOf = groupSlices(slices);
   const ours = services
@@ -30,7 +31,9 @@ export function buildCluster(
     .map((service) => ({ service, slices: slicesOfService(service.object, slicesOf) }));
   return {
     services: ours.map(({ service, slices: its }) => describeService(service, its)),
-    servicePorts: ours.flatMap(({ service, slices: its }) => servicePortsOf(service, its)).sort(compareServicePorts),
+    servicePorts: ours
+      .flatMap(({ service, slices: its }) => servicePortsOf(service, its, settings.ignoresExternalIPs === true))
+      .sort(compareServicePorts),
     healthChecks: ours.flatMap(({ service, slices: its }) => healthChecksOf(service.object, its)),
   };
 }
@@ -94,6 +97,7 @@ function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceIn
 function servicePortsOf(
   { object: service, source }: Sourced<Service>,
   slices: readonly Sourced<EndpointSlice>[],
+  ignoresExternalIPs: boolean,
 ): readonly ServicePort[] {
   if (skipReason(service) !== undefined) return [];
   return families.flatMap((family) => {
@@ -101,7 +105,9 @@ function servicePortsOf(
     if (!clusterIP) return [];
     const endpoints = endpointsByPort(slices, family);
     const policies = policiesOf(service);
-    const addresses = addressesOf(service, family);
+    const all = addressesOf(service, family);
+    const ignored = ignoresExternalIPs && all.externalIPs.length > 0;
+    const addresses = ignored ? { ...all, externalIPs: [] } : all;
     return indexPorts(service).map(({ index, port }): ServicePort => {
       const { namespace, name } = service.metadata;
       return {
@@ -115,6 +121,7 @@ function servicePortsOf(
         port: port.port,
         nodePort: port.nodePort,
         externalIPs: addresses.externalIPs,
+        hasIgnoredExternalIPs: ignored ? true : undefined,
         loadBalancerIPs: addresses.loadBalancerIPs,
         sourceRanges: addresses.sourceRanges,
         affinitySeconds: policies.affinitySeconds,

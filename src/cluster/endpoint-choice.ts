@@ -47,9 +47,14 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
   return node.name !== '' && nodeName === node.name;
 }
 
-/** Whether the port is reached by anything but its cluster IP. */
+/** Whether the port is reached by anything but its cluster IP, as kube-proxy has it (ExternallyAccessible). */
 export function isExternallyAccessible(port: ServicePort): boolean {
-  return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
+  return (
+    port.nodePort !== 0 ||
+    port.loadBalancerIPs.length > 0 ||
+    port.externalIPs.length > 0 ||
+    port.hasIgnoredExternalIPs === true
+  );
 }
 
 /**

@@ -63,6 +63,8 @@ export interface ServicePort {
   /** 0 for none. */
   readonly nodePort: number;
   readonly externalIPs: readonly Address[];
+  /** Set where the Service has others, which the settings say to ignore: it still counts as reached from outside. */
+  readonly hasIgnoredExternalIPs?: true | undefined;
   /** Ingress addresses of mode VIP. */
   readonly loadBalancerIPs: readonly Address[];
   /** Empty where everybody is let in. */

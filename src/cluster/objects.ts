@@ -134,6 +134,8 @@ export interface ProxySettings {
   readonly detectLocal: DetectLocal;
   /** CIDRs, or the one word 'primary'. */
   readonly nodePortAddresses: readonly string[];
+  /** Set where the feature gate AllowServiceExternalIPs is off: nothing is programmed for external IPs then. */
+  readonly ignoresExternalIPs?: true;
   readonly masqueradeAll: boolean;
   /** 0 to 31; default 14. */
   readonly masqueradeBit: number;

@@ -89,6 +89,7 @@ class SettingsResolver {
           config.nodePortAddresses,
         ),
       ),
+      ...(config.featureGates?.['AllowServiceExternalIPs'] === false ? { ignoresExternalIPs: true as const } : {}),
       masqueradeAll: this.#flag('--masquerade-all', flags.masqueradeAll) ?? iptables?.masqueradeAll ?? false,
       masqueradeBit: this.#masqueradeBit(flags.iptablesMasqueradeBit) ?? iptables?.masqueradeBit ?? 14,
       localhostNodePorts:

@@ -47,6 +47,23 @@ test('merge keys', () => {
   });
 });
 
+test.each([
+  ['overrides what stands before it', 'b: {x: 5, <<: *a}', { x: 1, z: 2 }],
+  ['and not what stands after it', 'b: {<<: *a, x: 5}', { x: 5, z: 2 }],
+  ['of a list, the first of which counts', 'b: {x: 5, <<: [{z: 7}, *a]}', { x: 1, z: 7 }],
+  ['of a mapping that merges, too', 'c: &c {<<: *a, w: 4}\nb: {x: 5, w: 6, <<: *c}', { x: 1, z: 2, w: 4 }],
+])('a merge %s', (_, text, b) => {
+  expect(parseYamlValue(`a: &a {x: 1, z: 2}\n${text}\n`)).toMatchObject({ kind: 'value', value: { b } });
+});
+
+test('a mapping that merges itself is no value', () => {
+  expect(parseYamlValue('b: &b {x: 5, <<: *b}\n').kind).toBe('faults');
+});
+
+test('a carriage return alone ends a line', () => {
+  expect(parseYamlValue('a: b\rc: d\r')).toEqual({ kind: 'value', value: { a: 'b', c: 'd' } });
+});
+
 test('in quotes, << is a key like any other', () => {
   expect(parseYamlValue('a: {"<<": 1}\nb:\n  \'<<\': {x: 2}\n')).toEqual({
     kind: 'value',

@@ -1,4 +1,4 @@
-import { flag, integer, type Schema, text, texts } from './shared.ts';
+import { flag, integer, object, type Schema, text, texts } from './shared.ts';
 
 /** A duration as Go writes it. kube-proxy takes no bare numbers. */
 const duration: Schema = { ...text, expected: 'a duration such as "15m0s" or "30s"' };
@@ -15,7 +15,7 @@ const anything: Schema = {};
 export const kubeProxyConfigurationSchema: Schema = section({
   apiVersion: text,
   kind: text,
-  featureGates: anything,
+  featureGates: { ...object({}), additionalProperties: flag, expected: 'a mapping of true and false' },
   clientConnection: anything,
   logging: anything,
   hostnameOverride: text,
@@ -71,6 +71,7 @@ export const kubeProxyConfigurationSchema: Schema = section({
 
 /** A KubeProxyConfiguration as its schema has it: the fields that shape rules. Their values become settings later. */
 export interface KubeProxyConfig {
+  readonly featureGates?: Readonly<Record<string, boolean | null>> | null;
   readonly hostnameOverride?: string | null;
   readonly bindAddress?: string | null;
   readonly mode?: string | null;
