@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BundleMemo } from '../bundle/bundle-texts.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
@@ -35,6 +36,8 @@ export interface FleetRun {
 export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
+  // A shard without a node has a folder too, for whoever collects them.
+  await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
   for (const [node, bundle] of compileFleet(run)) {

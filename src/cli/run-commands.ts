@@ -30,6 +30,7 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
+      outputError: (text, writeLine) => writeLine(`${name}: ${text}${adviseOnFiles(text)}`),
     });
   addCommands(program, (result) => {
     status = result;
@@ -50,4 +51,9 @@ export async function runCommands(
   }
   await Promise.all(written);
   return status;
+}
+
+/** Every command that reads files names them by a flag, which people forget. */
+function adviseOnFiles(error: string): string {
+  return error.includes("too many arguments for 'compile'") ? 'Name each file or folder by -f.\n' : '';
 }
