@@ -12,6 +12,7 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import type { BundleFileName, Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
+import { manifestShape } from './manifest-shape.ts';
 import { sha256 } from './sha256.ts';
 import { readServices } from './services-file.ts';
 
@@ -61,9 +62,8 @@ function readManifest(text: string | undefined): Manifest | BundleProblem {
   if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
   if (found !== formatVersion) return { kind: 'format-version', found, known: formatVersion };
-  const missing = ['mode', 'node', 'families', 'settings', 'healthChecks', 'files'].find((key) => !(key in value));
-  if (missing !== undefined) return { kind: 'bad-manifest', reason: `it has no ${missing}` };
-  return value as Manifest;
+  const wrong = manifestShape(value, '');
+  return wrong === undefined ? (value as Manifest) : { kind: 'bad-manifest', reason: wrong };
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProblem[] {

@@ -90,6 +90,71 @@ it('a bundle of a format to come is refused', () => {
   ]);
 });
 
+describe('a manifest of another shape', () => {
+  const { files } = makeBundle(contentOf('ipvs'));
+  const withManifest = (change: (manifest: Record<string, unknown>) => void): readonly string[] => {
+    const manifest = JSON.parse(files.get('manifest.json') ?? '') as Record<string, unknown>;
+    change(manifest);
+    return problemsOf(new Map([...files, ['manifest.json', JSON.stringify(manifest)]])).map(describeBundleProblem);
+  };
+
+  it.each([
+    [{ mode: 'nftables' }, 'mode must be "ipvs" or "iptables"'],
+    [{ settings: {} }, 'settings.mode is missing'],
+    [
+      { settings: { ...defaults, ipvs: { ...defaults.ipvs, excludeCIDRs: [5] } } },
+      'settings.ipvs.excludeCIDRs[0] must be a CIDR',
+    ],
+    [
+      { settings: { ...defaults, detectLocal: { mode: 'BridgeInterface' } } },
+      'settings.detectLocal.bridgeInterface is missing',
+    ],
+    [{ tools: null }, 'tools must be an object'],
+    [{ tools: { ipset: 6 } }, 'tools.ipset must be a text'],
+    [{ node: null }, 'node must be an object'],
+    [
+      { node: { name: '', zone: '', podCIDRs: [], nodeIPs: { ipv4: '127.0.0.1', ipv6: '::1' }, hostAddresses: 'x' } },
+      'node.hostAddresses must be a list',
+    ],
+    [{ families: ['ipv5'] }, 'families[0] must be "ipv4" or "ipv6"'],
+    [{ ipvsTimeouts: { tcp: '900', tcpFin: 120, udp: 300 } }, 'ipvsTimeouts.tcp must be a number from 0 on'],
+    [{ ipvsTimeouts: { tcp: -1, tcpFin: 120, udp: 300 } }, 'ipvsTimeouts.tcp must be a number from 0 on'],
+    [
+      { healthChecks: [{ port: 70_000, service: 'a/b', localEndpoints: {} }] },
+      'healthChecks[0].port must be a whole number from 1 to 65535',
+    ],
+    [
+      { healthChecks: [{ port: 30_000, service: 'a/b', localEndpoints: { ipv4: 1.5 } }] },
+      'healthChecks[0].localEndpoints.ipv4 must be a whole number from 0 on',
+    ],
+    [{ assigned: [null] }, 'assigned[0] must be an object'],
+    [{ files: { 'ip.batch': 5 } }, 'files.ip.batch must be a SHA-256 in hex'],
+  ])('%j is refused', (change, reason) => {
+    expect(withManifest((manifest) => Object.assign(manifest, change))).toEqual([
+      `manifest.json cannot be read: ${reason}; compile the bundle again`,
+    ]);
+  });
+
+  it('is refused without any one of its fields', () => {
+    const manifest = JSON.parse(files.get('manifest.json') ?? '') as Record<string, unknown>;
+    for (const name of Object.keys(manifest).filter((key) => key !== 'formatVersion')) {
+      expect(withManifest((whole) => void delete whole[name])).toEqual([
+        `manifest.json cannot be read: ${name} is missing; compile the bundle again`,
+      ]);
+    }
+  });
+
+  it('is refused where it is no object at all', () => {
+    for (const text of ['null', '5', '"text"', '[]']) {
+      expect(problemsOf(new Map([...files, ['manifest.json', text]]))).toHaveLength(1);
+    }
+  });
+
+  it('may say more than this program knows', () => {
+    expect(withManifest((manifest) => Object.assign(manifest, { note: 'from a version to come' }))).toEqual([]);
+  });
+});
+
 describe('replacing a folder', () => {
   let parent: string;
   beforeEach(async () => {
