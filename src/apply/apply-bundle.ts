@@ -1,5 +1,6 @@
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
@@ -26,7 +27,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   const { manifest, state } = bundle;
   return {
     target: async () => ({
-      state: { ...state, sysctls: new Map(), modules: [] },
+      state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
       modules: state.modules,
       settings: [
         ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
@@ -39,6 +40,13 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
   };
+}
+
+/** ipvsadm takes whole seconds, and kube-proxy hands the kernel no others: a bundle has them as they were configured. */
+function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefined {
+  if (!timeouts) return undefined;
+  const { tcp, tcpFin, udp } = timeouts;
+  return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
 /** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */

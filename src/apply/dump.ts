@@ -4,7 +4,7 @@ import { families } from '../kernel/family.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import type { Session } from './change-node.ts';
-import { readModuleIndex } from './modules.ts';
+import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { parseReading, readNode, type NodeReading } from './node-reading.ts';
 import { ownershipOf, serviceLink, takeShare } from './ownership.ts';
@@ -19,9 +19,6 @@ const ipvsSysctls = [
   'net.ipv4.ip_forward',
 ];
 const iptablesSysctls = ['net.ipv4.conf.all.route_localnet'];
-
-/** What a kernel module must be called to have a part in the rules. */
-const moduleOfRules = /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/;
 
 /**
  * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
@@ -40,7 +37,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const state: KernelState = {
     ...ours,
     sysctls: pickSysctls(reading, mode === 'ipvs' ? ipvsSysctls : iptablesSysctls),
-    modules: [...loaded].filter((module) => moduleOfRules.test(module)).sort(),
+    modules: [...loaded].filter(isModuleOfRules).sort(),
   };
   return {
     state,

@@ -6,6 +6,18 @@ import type { Host } from './host.ts';
  */
 export type ModulePlace = 'loaded' | 'built-in' | 'loadable' | 'missing' | 'unknown';
 
+/** What a kernel module is called that has a part in rules of Services. */
+const moduleOfRules = /^(ip_vs(_\w+)?|nf_conntrack|ip_set(_\w+)?|xt_\w+|dummy|br_netfilter)$/;
+
+export function isModuleOfRules(module: string): boolean {
+  return moduleOfRules.test(module);
+}
+
+/** Whether a bundle may ask for a module: besides those of rules only ipip, which tunnels to real servers go through. */
+export function mayBeLoaded(module: string): boolean {
+  return isModuleOfRules(module) || module === 'ipip';
+}
+
 /** What the node says of its modules. */
 export interface ModuleIndex {
   readonly loaded: ReadonlySet<string>;

@@ -5,6 +5,7 @@ import { describePlan } from '../apply/describe-plan.ts';
 import { Failure } from '../apply/failure.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Host } from '../apply/host.ts';
+import { mayBeLoaded } from '../apply/modules.ts';
 import type { Plan } from '../apply/plan.ts';
 import { stateFolder } from '../apply/record.ts';
 import { describeStep } from '../apply/steps.ts';
@@ -37,7 +38,7 @@ export async function loadBundle(folder: string): Promise<StoredBundle> {
   try {
     const reading = readBundle(await readFolder(folder));
     if (reading.kind === 'bundle') {
-      problems = refuseStrangeSysctls(reading.bundle);
+      problems = [...refuseStrangeSysctls(reading.bundle), ...refuseStrangeModules(reading.bundle)];
       if (problems.length === 0) return reading.bundle;
     } else problems = reading.problems.map(describeBundleProblem);
   } catch (error) {
@@ -55,6 +56,13 @@ function refuseStrangeSysctls(bundle: StoredBundle): readonly string[] {
   return [...bundle.state.sysctls.keys()]
     .filter((name) => !/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
     .map((name) => `sysctl.conf: ${name} is no sysctl of the network`);
+}
+
+/** The same for modules: each that the kernel loads brings its faults with it. */
+function refuseStrangeModules(bundle: StoredBundle): readonly string[] {
+  return bundle.state.modules
+    .filter((module) => !mayBeLoaded(module))
+    .map((module) => `modules.conf: ${module} is no module that rules of Services need`);
 }
 
 /** One line that changes as the work goes on, on a terminal only. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -211,12 +212,17 @@ describe('a bundle that is not to be trusted', () => {
     const file = join(folder, 'ipvsadm.restore');
     writeFileSync(file, readFileSync(file, 'utf8').replace('-s rr', '-s sh'));
   };
-  const sneak = async (folder: string, line: string) => {
-    const { createHash } = await import('node:crypto');
-    writeFileSync(join(folder, 'sysctl.conf'), line);
-    const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
-    manifest.files['sysctl.conf'] = createHash('sha256').update(line).digest('hex');
-    writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest));
+  const editManifest = (folder: string, change: (manifest: Record<string, Record<string, unknown>>) => void) => {
+    const file = join(folder, 'manifest.json');
+    const manifest = JSON.parse(readFileSync(file, 'utf8'));
+    change(manifest);
+    writeFileSync(file, JSON.stringify(manifest));
+  };
+  const sneak = (folder: string, file: string, line: string) => {
+    writeFileSync(join(folder, file), line);
+    editManifest(folder, ({ files = {} }) => {
+      files[file] = createHash('sha256').update(line).digest('hex');
+    });
   };
 
   test.each(['apply', 'plan', 'verify', 'doctor'])('%s refuses it with status 2', async (command) => {
@@ -228,12 +234,44 @@ describe('a bundle that is not to be trusted', () => {
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
 
+  test.each(['apply', 'plan', 'verify', 'doctor'])('%s says what is wrong with a manifest', async (command) => {
+    const folder = spoil(`misshapen-${command}`, (copy) =>
+      editManifest(copy, (manifest) => Object.assign(manifest, { settings: {}, tools: null, node: null })),
+    );
+    const { status, err } = await callApply(createFakeNode().host, command, folder);
+    expect(status).toBe(2);
+    expect(err).toMatch(
+      /manifest\.json cannot be read: node must be an object; compile the bundle again \[bad-bundle\]/,
+    );
+  });
+
+  test('timeouts of IPVS are set in whole seconds', async () => {
+    const folder = spoil('half-seconds', (copy) =>
+      editManifest(copy, (manifest) => Object.assign(manifest, { ipvsTimeouts: { tcp: 90.5, tcpFin: 0.5, udp: 0 } })),
+    );
+    const { host, commands } = createFakeNode();
+    expect((await callApply(host, 'apply', folder)).status).toBe(0);
+    expect(commands.filter(({ args }) => args[0] === '--set').map(({ args }) => args)).toEqual([
+      ['--set', '90', '0', '0'],
+    ]);
+    expect((await callApply(host, 'verify', folder)).status).toBe(0);
+  });
+
   test('nothing but the network can be set, whatever the checksums say', async () => {
-    const folder = spoil('sneaky', () => undefined);
-    await sneak(folder, 'kernel.core_pattern = |/tmp/evil\n');
+    const folder = spoil('sneaky', (copy) => sneak(copy, 'sysctl.conf', 'kernel.core_pattern = |/tmp/evil\n'));
     const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
     expect(status).toBe(2);
     expect(err).toContain('kernel.core_pattern is no sysctl of the network');
+  });
+
+  test('no module is loaded but those of Service rules, whatever the checksums say', async () => {
+    const folder = spoil('loading', (copy) => sneak(copy, 'modules.conf', 'ip_vs\nusb_storage\nxt_comment\nipip\n'));
+    const { host, commands } = createFakeNode();
+    const { status, err } = await callApply(host, 'apply', folder);
+    expect(status).toBe(2);
+    expect(err).toContain('modules.conf: usb_storage is no module that rules of Services need');
+    expect(err.match(/modules\.conf:/g)).toHaveLength(1);
+    expect(commands).toEqual([]);
   });
 });
 
