@@ -111,7 +111,7 @@ async function look(
   ]);
   const node: NodeState = { state: parseReading(reading), settings: reading.settings, modules, connections };
   const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
-  const drain = { timeout: request.drainTimeout, now: host.now(), known: draining };
+  const drain = { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known: draining };
   return { reading, plan: makePlan(node, target, claims, drain) };
 }
 

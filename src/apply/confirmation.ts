@@ -19,8 +19,8 @@ const pollMilliseconds = 200;
 export async function awaitConfirmation({ host, folder, signal }: Waiting, milliseconds: number): Promise<void> {
   await host.remove(folder.confirmed);
   await host.replaceFile(folder.awaiting, `${JSON.stringify(await identifyOwnProcess(host))}\n`);
-  const deadline = host.now() + milliseconds;
-  const left = () => (signal?.aborted ? 0 : deadline - host.now());
+  const deadline = host.uptime() + milliseconds;
+  const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
   while (left() > 0) {
     if ((await host.readFile(folder.confirmed)) !== undefined) return finish(host, folder);
     await host.sleep(Math.min(pollMilliseconds, left()));

@@ -9,6 +9,8 @@ export interface DrainPolicy {
   readonly timeout: number | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Milliseconds since the node booted. */
+  readonly uptime: number;
 }
 
 /** The virtual servers to have for now, and which of their real servers are on their way out. */
@@ -31,7 +33,7 @@ export function planDrain(
   policy: DrainPolicy,
 ): DrainPlan {
   const present = new Map(current.map((server) => [virtualServerKey(server), server]));
-  const since = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server.since]));
+  const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
   const draining: DrainingServer[] = [];
   const virtualServers = wanted.map((server): VirtualServer => {
     const key = virtualServerKey(server);
@@ -43,12 +45,12 @@ export function planDrain(
       const realKey = realServerKey(real);
       if (staying.has(realKey)) continue;
       const place = placeKey(key, realKey);
-      const started = since.get(place) ?? policy.now;
+      const { since = policy.now, sinceBoot = policy.uptime - (policy.now - since) } = begun.get(place) ?? {};
       const ended = real.weight === 0 && connections.get(place) === 0;
-      const expired = policy.timeout !== undefined && policy.now - started >= policy.timeout;
+      const expired = policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout;
       if (ended || expired) continue;
       leaving.push({ ...real, weight: 0 });
-      draining.push({ virtualServer: key, realServer: realKey, since: started });
+      draining.push({ virtualServer: key, realServer: realKey, since, sinceBoot });
     }
     if (leaving.length === 0) return server;
     return { ...server, realServers: [...server.realServers, ...leaving].sort(compareRealServers) };

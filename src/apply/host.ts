@@ -24,8 +24,10 @@ export interface Host {
   /** What a symbolic link points to; undefined where there is none, or it is not to be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for people to read: anybody may set that clock, forward or back. */
   now(): number;
+  /** Milliseconds since the node booted, to measure time by: they only grow, and mean the same to every process. */
+  uptime(): number;
 }
 
 /** A tool with its arguments, and what it is to read. */

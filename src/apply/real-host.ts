@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { access, constants, mkdir, open, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandResult, Host } from './host.ts';
@@ -31,6 +32,7 @@ export const realHost: Host = {
   readLink: (path) => readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
+  uptime: () => uptime() * 1000,
 };
 
 function runTool(command: Command): Promise<CommandResult> {

@@ -19,8 +19,10 @@ export interface DrainingServer {
   /** virtualServerKey and realServerKey of src/kernel. */
   readonly virtualServer: string;
   readonly realServer: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for people. */
   readonly since: number;
+  /** The same moment in milliseconds since the node booted, by which its time is measured; old records have only the other. */
+  readonly sinceBoot?: number | undefined;
 }
 
 /**

@@ -113,6 +113,11 @@ export async function reportFailure(failure: Failure, terminal: Terminal): Promi
   return failure.code === 'bad-bundle' || failure.code === 'bad-usage' ? exitStatus.badInput : exitStatus.notApplied;
 }
 
+/** Says what is not as it should be and does not stop the work. */
+export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
+  return terminal.err(`kpc-apply: warning: ${problem}\n`);
+}
+
 /** Says what could not be put back. */
 export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
   await reportFailure(failure, terminal);

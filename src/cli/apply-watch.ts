@@ -17,6 +17,7 @@ import {
   loadBundle,
   openSession,
   reportFailure,
+  reportWarning,
   type ApplyEnvironment,
   type NodeOptions,
 } from './apply-environment.ts';
@@ -57,6 +58,7 @@ async function runWatch(folder: string, options: WatchOptions, environment: Appl
     minSyncPeriod: options.minSyncPeriod,
     readVersion: () => host.readFile(`${folder}/manifest.json`),
     sync: () => syncOnce(folder, options, environment, servers),
+    warn: (problem) => reportWarning(problem, environment.terminal),
   });
   const servers = createHealthServers(watch.isHealthy);
   const stop = () => watch.stop();
@@ -91,7 +93,7 @@ async function syncOnce(
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));
-    for (const problem of problems) await terminal.err(`kpc-apply: warning: ${problem}\n`);
+    for (const problem of problems) await reportWarning(problem, terminal);
     return outcome.kind === 'unchanged' || outcome.kind === 'changed' ? 'done' : 'failed';
   } catch (error) {
     const failure = explainError(error);

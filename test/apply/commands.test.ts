@@ -307,6 +307,22 @@ describe('confirm', () => {
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
 
+  test.each([3_600_000, -3_600_000])('has its time where somebody sets the clock by %d ms meanwhile', async (by) => {
+    const { host, setClock } = createFakeNode();
+    const begun = host.uptime();
+    let isSet = false;
+    const moved: Host = {
+      ...host,
+      sleep: (milliseconds) => {
+        if (!isSet) setClock(by);
+        isSet = true;
+        return host.sleep(milliseconds);
+      },
+    };
+    expect((await callApply(moved, 'apply', ipvs, '--confirm-timeout', '60s')).status).toBe(3);
+    expect(host.uptime() - begun).toBe(60_000);
+  });
+
   test('too late, finds everything put back', async () => {
     const { host, dump } = createFakeNode();
     const there = dump();

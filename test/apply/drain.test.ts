@@ -19,7 +19,8 @@ const there = (weight: number) =>
 -a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1
 `);
 const wanted = servers('-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1\n');
-const policy = { timeout: undefined, now: 5000 };
+const policy = { timeout: undefined, now: 1_700_000_005_000, uptime: 5000 };
+const begun = { since: 1_700_000_001_000, sinceBoot: 1000 };
 const weights = (list: ReturnType<typeof servers>) =>
   list.flatMap((server) => server.realServers.map(({ weight }) => weight));
 
@@ -36,25 +37,33 @@ describe('a TCP real server that goes', () => {
   test('gets weight 0 first, even without connections: one may be opened just now', () => {
     const plan = planDrain(there(1), wanted, new Map(), [], policy);
     expect(weights(plan.virtualServers)).toEqual([0, 1]);
-    expect(plan.draining).toEqual([{ ...key, since: 5000 }]);
+    expect(plan.draining).toEqual([{ ...key, since: 1_700_000_005_000, sinceBoot: 5000 }]);
   });
 
   test('stays at weight 0 while it has connections', () => {
-    const known = [{ ...key, since: 1000 }];
+    const known = [{ ...key, ...begun }];
     const plan = planDrain(there(0), wanted, parseConnections(listing(0, 1)), known, policy);
     expect(weights(plan.virtualServers)).toEqual([0, 1]);
     expect(plan.draining).toEqual(known);
   });
 
   test('goes when its connections have ended', () => {
-    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 0)), [{ ...key, since: 1000 }], policy);
+    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 0)), [{ ...key, ...begun }], policy);
     expect(plan).toEqual({ virtualServers: wanted, draining: [] });
   });
 
   test('goes with its connections when its time is over, and not before', () => {
-    const known = [{ ...key, since: 1000 }];
+    const known = [{ ...key, ...begun }];
     const connections = parseConnections(listing(1, 0));
-    const after = (timeout: number) => planDrain(there(0), wanted, connections, known, { timeout, now: 5000 });
+    const after = (timeout: number) => planDrain(there(0), wanted, connections, known, { ...policy, timeout });
+    expect(weights(after(4001).virtualServers)).toEqual([0, 1]);
+    expect(weights(after(4000).virtualServers)).toEqual([1]);
+  });
+
+  test.each([3_600_000, -3_600_000])('has the same time where the clock is set by %d ms meanwhile', (by) => {
+    const known = [{ ...key, ...begun }];
+    const after = (timeout: number) =>
+      planDrain(there(0), wanted, parseConnections(listing(1, 0)), known, { ...policy, timeout, now: policy.now + by });
     expect(weights(after(4001).virtualServers)).toEqual([0, 1]);
     expect(weights(after(4000).virtualServers)).toEqual([1]);
   });

@@ -6,6 +6,8 @@ export interface FakeNode {
   readonly files: Map<string, string>;
   /** Everything the tools would print, in a stable order: two nodes hold the same where these are equal. */
   dump(): string;
+  /** Sets the clock on the wall, forward or back. */
+  setClock(by: number): void;
   /** All tools that were run, in order. */
   readonly commands: Command[];
 }
@@ -59,6 +61,7 @@ export function createFakeNode(): FakeNode {
   );
   const commands: Command[] = [];
   let clock = 1_700_000_000_000;
+  let uptime = 60_000;
   const host: Host = {
     pid: 100,
     run: async (command) => {
@@ -91,11 +94,14 @@ export function createFakeNode(): FakeNode {
     readLink: async (path) => files.get(path),
     sleep: async (milliseconds) => {
       clock += milliseconds;
+      uptime += milliseconds;
       await new Promise((resolve) => setImmediate(resolve));
     },
     now: () => clock,
+    uptime: () => uptime,
   };
-  return { host, files, commands, dump: () => dumpKernel(kernel, files) };
+  const setClock = (by: number) => void (clock += by);
+  return { host, files, commands, setClock, dump: () => dumpKernel(kernel, files) };
 }
 
 const knownModules = (

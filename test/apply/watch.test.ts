@@ -5,10 +5,21 @@ import { createFakeNode } from './fake-node.ts';
 /** Runs a watch for a while of its own clock; gives the times of its syncs, in milliseconds from the start. */
 async function watchFor(
   milliseconds: number,
-  options: { readonly version?: (elapsed: number) => string; readonly sync?: (nth: number) => SyncResult },
-): Promise<{ readonly times: readonly number[]; readonly healthy: readonly boolean[] }> {
-  const { host } = createFakeNode();
-  const start = host.now();
+  options: {
+    readonly version?: (elapsed: number) => string;
+    readonly sync?: (nth: number) => SyncResult;
+    /** By how much somebody sets the clock a second after the start. */
+    readonly setClock?: number;
+  },
+): Promise<{
+  readonly times: readonly number[];
+  readonly healthy: readonly boolean[];
+  readonly warnings: readonly string[];
+}> {
+  const { host, setClock } = createFakeNode();
+  const start = host.uptime();
+  const elapsed = () => host.uptime() - start;
+  const warnings: string[] = [];
   const times: number[] = [];
   const healthy: boolean[] = [];
   const watch = createWatch({
@@ -16,24 +27,46 @@ async function watchFor(
       ...host,
       sleep: async (time) => {
         await host.sleep(time);
+        if (elapsed() === 1000) setClock(options.setClock ?? 0);
         healthy.push(watch.isHealthy());
-        if (host.now() - start >= milliseconds) watch.stop();
+        if (elapsed() >= milliseconds) watch.stop();
       },
     },
     syncPeriod: 30_000,
     minSyncPeriod: 1000,
-    readVersion: async () => options.version?.(host.now() - start) ?? 'one',
+    readVersion: async () => options.version?.(elapsed()) ?? 'one',
     sync: async () => {
-      times.push(host.now() - start);
+      times.push(elapsed());
       return options.sync?.(times.length) ?? 'done';
     },
+    warn: async (problem) => void warnings.push(problem),
   });
   await watch.run();
-  return { times, healthy };
+  return { times, healthy, warnings };
 }
 
 test('syncs at once and then each sync period', async () => {
   expect((await watchFor(95_000, {})).times).toEqual([0, 30_000, 60_000, 90_000]);
+});
+
+test.each([3_600_000, -3_600_000])('goes on as before where somebody sets the clock by %d ms', async (setClock) => {
+  const { times, healthy } = await watchFor(95_000, { setClock });
+  expect(times).toEqual([0, 30_000, 60_000, 90_000]);
+  expect(new Set(healthy)).toEqual(new Set([true]));
+});
+
+test('goes on where the bundle cannot be read for a while, and says so once', async () => {
+  const failAt = (from: number, to: number) => (elapsed: number) => {
+    if (elapsed >= from && elapsed < to) throw new Error('EIO: i/o error, read');
+    return 'one';
+  };
+  const meanwhile = await watchFor(40_000, { version: failAt(5000, 8000) });
+  expect(meanwhile.times).toEqual([0, 30_000]);
+  expect(meanwhile.warnings).toEqual(['cannot see whether there is another bundle: EIO: i/o error, read']);
+  // Which bundle was synced is not known then, so the first that can be read counts as another.
+  const atFirst = await watchFor(40_000, { version: failAt(0, 8000) });
+  expect(atFirst.times).toEqual([0, 8000, 38_000]);
+  expect(atFirst.warnings).toHaveLength(1);
 });
 
 test('syncs when there is another bundle, but not twice within the minimal period', async () => {
