@@ -1,6 +1,7 @@
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
@@ -86,8 +87,18 @@ export async function applyBundle(
   const { host } = session;
   const prepare = choices.force ? undefined : () => assertReady(host, bundle);
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
-  if (outcome.kind === 'changed') await cleanStaleFlows(host, bundle.cluster.servicePorts);
+  if (outcome.kind === 'changed') await forgetStaleFlows(session, bundle);
   return outcome;
+}
+
+/** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
+async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
+  try {
+    await cleanStaleFlows(host, bundle.cluster.servicePorts);
+  } catch (error) {
+    const text = `UDP clients of endpoints that have gone may keep sending to them for now: ${describeError(error)}`;
+    onEvent({ kind: 'warning', text });
+  }
 }
 
 async function assertReady(host: Host, bundle: StoredBundle): Promise<void> {

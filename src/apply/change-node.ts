@@ -38,7 +38,9 @@ export type ChangeEvent =
   | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
-  | { readonly kind: 'putting-back'; readonly because: Failure };
+  | { readonly kind: 'putting-back'; readonly because: Failure }
+  /** Something is not as it should be, and does not stop the work. */
+  | { readonly kind: 'warning'; readonly text: string };
 
 /** What somebody wants of the node. */
 export interface ChangeRequest {
@@ -275,11 +277,19 @@ export async function putBack(session: Session, snapshot: Snapshot): Promise<Pla
   return left;
 }
 
-/** The record is written only where it differs: this must work on a full disk too. */
-async function endJournal({ host, folder }: Session, record: OwnershipRecord): Promise<void> {
-  const present = await readRecord(host, folder, record.bootId);
-  if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
-  await host.remove(folder.journal);
+/**
+ * The record is written only where it differs: this must work on a full disk too. Where it does not, the journal stays,
+ * and the next apply or rollback finds by it that everything has been put back.
+ */
+async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
+  try {
+    const present = await readRecord(host, folder, record.bootId);
+    if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
+    await host.remove(folder.journal);
+  } catch (error) {
+    const text = `everything is put back, but ${folder.journal} cannot be ended: ${describeError(error)}`;
+    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback will` });
+  }
 }
 
 /** The wish to have everything as it was in a snapshot. */

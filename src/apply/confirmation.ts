@@ -28,7 +28,10 @@ export async function awaitConfirmation({ host, folder, signal }: Waiting, milli
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
   } catch {
-    return finish(host, folder);
+    // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
+    // question has gone, nobody can say yes any more.
+    await host.remove(folder.awaiting);
+    if ((await host.readFile(folder.confirmed)) !== undefined) return finish(host, folder);
   }
   await host.remove(`${folder.awaiting}.expired`);
   if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');

@@ -1,14 +1,12 @@
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import type { Command, Host } from './host.ts';
+import { formatCommand, type Command, type Host } from './host.ts';
 
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
 
-/** One UDP flow that connection tracking remembers, as far as it matters here. */
+/** One UDP flow that connection tracking remembers, as far as it matters here: whose it is does not. */
 interface UdpFlow {
-  readonly source: string;
-  readonly sourcePort: number;
   readonly destination: string;
   readonly destinationPort: number;
   /** Who answers: the endpoint, where the flow was translated. */
@@ -19,22 +17,25 @@ interface UdpFlow {
 /**
  * Forgets UDP flows to a Service that go where none of its endpoints is any more, as kube-proxy does after each sync
  * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Services
- * without any serving endpoint are left alone. Gives how many flows went; undefined where there is no conntrack tool.
+ * without any serving endpoint are left alone. Gives how many flows were seen to be so; undefined where there is no
+ * conntrack tool. Throws where that cannot look.
  */
 export async function cleanStaleFlows(host: Host, servicePorts: ServicePorts): Promise<number | undefined> {
-  let cleaned = 0;
+  let stale = 0;
   for (const family of families) {
     const serving = indexServingEndpoints(servicePorts, family);
     if (serving.byAddress.size === 0 && serving.byNodePort.size === 0) continue;
-    const listing = await host.run(listFlows(family));
-    if (listing.kind === 'missing') return undefined;
-    for (const flow of parseFlows(listing.stdout)) {
-      if (!isStale(flow, serving)) continue;
-      await host.run(deleteFlow(family, flow));
-      cleaned++;
+    const listing = await listFlows(host, family);
+    if (listing === undefined) return undefined;
+    const flows = parseFlows(listing).filter((flow) => isStale(flow, serving));
+    stale += flows.length;
+    // Flows of the same two ends go at once: clients may be many, and the tool looks through the whole table each time.
+    for (const command of new Set(flows.map((flow) => deleteFlowsLike(family, flow)))) {
+      // That it finds none any more is no failure: they have ended.
+      await host.run({ tool: 'conntrack', args: command.split(' ') });
     }
   }
-  return cleaned;
+  return stale;
 }
 
 /** "address:port" or node port → "address:port" of the endpoints that serve. */
@@ -67,14 +68,19 @@ function isStale(flow: UdpFlow, serving: ServingEndpoints): boolean {
   ].some((endpoints) => endpoints !== undefined && !endpoints.has(endpoint));
 }
 
-function listFlows(family: Family): Command {
-  return { tool: 'conntrack', args: ['-L', '-f', family, '-p', 'udp'] };
+async function listFlows(host: Host, family: Family): Promise<string | undefined> {
+  const command: Command = { tool: 'conntrack', args: ['-L', '-f', family, '-p', 'udp'] };
+  const result = await host.run(command);
+  if (result.kind === 'missing') return undefined;
+  if (result.status === 0) return result.stdout;
+  throw new Error([`"${formatCommand(command)}" failed`, result.stderr.trim()].filter(Boolean).join(': '));
 }
 
-function deleteFlow(family: Family, flow: UdpFlow): Command {
-  const from = `--orig-src ${flow.source} --sport ${flow.sourcePort}`;
-  const to = `--orig-dst ${flow.destination} --dport ${flow.destinationPort}`;
-  return { tool: 'conntrack', args: `-D -f ${family} -p udp ${from} ${to}`.split(' ') };
+/** kube-proxy takes the same four things to tell them by (filterForIPPortNAT in conntrack/cleanup.go). */
+function deleteFlowsLike(family: Family, flow: UdpFlow): string {
+  const to = `--orig-dst ${flow.destination} --orig-port-dst ${flow.destinationPort}`;
+  const from = `--reply-src ${flow.replySource} --reply-port-src ${flow.replySourcePort}`;
+  return `-D -f ${family} -p udp ${to} ${from}`;
 }
 
 /** Lines like "udp 17 25 src=A dst=B sport=1 dport=2 [UNREPLIED] src=C dst=D sport=3 dport=4 mark=0 use=1". */
@@ -84,11 +90,9 @@ function parseFlows(listing: string): readonly UdpFlow[] {
     const tuples = [...line.matchAll(/src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)/g)];
     const [original, reply] = tuples;
     if (!original || !reply) continue;
-    const [, source = '', destination = '', sourcePort, destinationPort] = original;
+    const [, , destination = '', , destinationPort] = original;
     const [, replySource = '', , replySourcePort] = reply;
     flows.push({
-      source: canonical(source),
-      sourcePort: Number(sourcePort),
       destination: canonical(destination),
       destinationPort: Number(destinationPort),
       replySource: canonical(replySource),

@@ -32,7 +32,8 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
     await assertAlone(host, claims, own);
     return await work();
   } finally {
-    await host.remove(`${claims}/${own}`);
+    // A claim that stays is nobody's once this process has ended, and what was done is not undone by it.
+    await host.remove(`${claims}/${own}`).catch(() => undefined);
   }
 }
 

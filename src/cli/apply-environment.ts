@@ -71,14 +71,18 @@ function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
     return (event) => {
       // Somebody may be waiting for it in a log.
       if (event.kind === 'awaiting-confirmation') void terminal.err(`${describeEvent(event)}\n`);
+      if (event.kind === 'warning') void reportWarning(event.text, terminal);
     };
   }
   return (event) => {
-    const end = event.kind === 'awaiting-confirmation' || event.kind === 'putting-back' ? '\n' : '';
+    const end = staying.has(event.kind) ? '\n' : '';
     void terminal.err(`\r\u001b[K${describeEvent(event)}${end}`);
     if (event.kind === 'checking') void terminal.err('\r\u001b[K');
   };
 }
+
+/** What is to be seen when the work has gone on, too. */
+const staying: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'putting-back', 'warning']);
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
@@ -94,6 +98,8 @@ function describeEvent(event: ChangeEvent): string {
       return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything goes back`;
     case 'putting-back':
       return `putting everything back: ${event.because.message}`;
+    case 'warning':
+      return `kpc-apply: warning: ${event.text}`;
     default:
       return event satisfies never;
   }

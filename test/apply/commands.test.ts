@@ -10,6 +10,7 @@ import { createFakeNode } from './fake-node.ts';
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const iptables = 'fixtures/dual-stack/expected-iptables';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
+const dns = 'fixtures/dns/expected-ipvs';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-apply-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -147,6 +148,41 @@ describe('apply', () => {
     expect(err).toMatch(
       /"iptables-restore --noflush --wait 10" ended with status 2\niptables-restore: line 3 failed\nline 3: :KUBE-/,
     );
+  });
+
+  test('says that it failed and put everything back where its journal cannot be ended, and rollback ends it', async () => {
+    const { host, dump, files } = createFakeNode();
+    const there = dump();
+    const failing: Host = {
+      ...host,
+      run: async (command) =>
+        command.args[0] === '-R' ? { kind: 'ended', status: 1, stdout: '', stderr: 'no memory' } : host.run(command),
+      remove: (path) =>
+        path.endsWith('/journal.json') ? Promise.reject(new Error('EROFS: read-only file system')) : host.remove(path),
+    };
+    const { status, err } = await callApply(failing, 'apply', ipvs);
+    expect([status, dump()]).toEqual([3, there]);
+    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be ended: EROFS/);
+    expect(err).toMatch(/error: "ipvsadm -R" ended with status 1\nno memory \[tool-failed\]/);
+    expect(err).toMatch(/The node is as it was before\.\n$/);
+    expect((await callApply(host, 'rollback')).status).toBe(0);
+    expect(files.has('/var/lib/kpc/journal.json')).toBe(false);
+  });
+
+  test('is done where it cannot look for stale flows afterwards', async () => {
+    const { host, files } = createFakeNode();
+    const failing: Host = {
+      ...host,
+      run: async (command) => {
+        if (command.args[0] !== '-L' || command.tool !== 'conntrack') return host.run(command);
+        throw Object.assign(new Error('spawn conntrack EAGAIN'), { code: 'EAGAIN', syscall: 'spawn conntrack' });
+      },
+    };
+    const { status, err } = await callApply(failing, 'apply', dns);
+    expect(status).toBe(0);
+    expect(err).toMatch(/warning: UDP clients of endpoints that have gone .*: spawn conntrack EAGAIN\ndone: /);
+    expect(files.has('/var/lib/kpc/record.json')).toBe(true);
+    expect((await callApply(host, 'verify', dns)).status).toBe(0);
   });
 
   test('says what is left where putting back fails too, and rollback does it later', async () => {
@@ -321,6 +357,15 @@ describe('confirm', () => {
     };
     expect((await callApply(moved, 'apply', ipvs, '--confirm-timeout', '60s')).status).toBe(3);
     expect(host.uptime() - begun).toBe(60_000);
+  });
+
+  test('that the question has been lost is no yes', async () => {
+    const { host, dump, files } = createFakeNode();
+    const there = dump();
+    const applying = callApply(host, 'apply', ipvs, '--confirm-timeout', '60s');
+    while (!files.delete('/var/lib/kpc/awaiting.json')) await new Promise((resolve) => setImmediate(resolve));
+    expect((await applying).status).toBe(3);
+    expect(dump()).toBe(there);
   });
 
   test('too late, finds everything put back', async () => {

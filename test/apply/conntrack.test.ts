@@ -35,8 +35,26 @@ test('forgets flows to a Service that go where it has no endpoint, and no others
   );
   expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
   expect(deleted).toEqual([
-    `-D -f ipv4 -p udp --orig-src 10.0.0.1 --sport 40000 --orig-dst ${address} --dport ${dns?.port}`,
+    `-D -f ipv4 -p udp --orig-dst ${address} --orig-port-dst ${dns?.port} --reply-src 10.244.9.9 --reply-port-src 53`,
   ]);
+});
+
+test('runs the tool once for all flows between the same two ends, however many clients there are', async () => {
+  const clients = Array.from({ length: 1000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  const flows = clients.flatMap((client) => [
+    flow('udp', client, address, dns?.port ?? 0, '10.244.9.9'),
+    flow('udp', client, address, dns?.port ?? 0, '10.244.9.10'),
+  ]);
+  const { host, deleted } = withFlows(flows.join(''));
+  expect(await cleanStaleFlows(host, servicePorts)).toBe(2000);
+  expect(deleted).toHaveLength(2);
+});
+
+test('says so where the tool cannot look', async () => {
+  const run = async () => ({ kind: 'ended' as const, status: 1, stdout: '', stderr: 'Operation failed: no\n' });
+  await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts)).rejects.toThrow(
+    '"conntrack -L -f ipv4 -p udp" failed: Operation failed: no',
+  );
 });
 
 test('looks at flows that nobody has answered too: they were sent before the Service had an endpoint', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { withLock } from '../../src/apply/lock.ts';
+import type { Host } from '../../src/apply/host.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const folder = '/var/lib/kpc';
@@ -21,6 +22,12 @@ test('lets go where the work fails', async () => {
   const { host, files } = createFakeNode();
   await expect(withLock(host, folder, 'apply', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect([...files.keys()].filter((name) => name.startsWith(folder))).toEqual([]);
+});
+
+test('what was done is done, also where the claim cannot be taken away', async () => {
+  const { host } = createFakeNode();
+  const stuck: Host = { ...host, remove: () => Promise.reject(new Error('EROFS: read-only file system, rm')) };
+  expect(await withLock(stuck, folder, 'apply', async () => 1)).toBe(1);
 });
 
 test.each([
