@@ -1,7 +1,7 @@
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { identifyOwnProcess, isRunning, type ProcessIdentity } from './process-identity.ts';
-import type { StateFolder } from './record.ts';
+import { identifyOwnProcess, isRunning, processShape, type ProcessIdentity } from './process-identity.ts';
+import { readJson, type StateFolder } from './record.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */
 interface Waiting {
@@ -48,8 +48,12 @@ async function finish(host: Host, folder: StateFolder): Promise<void> {
 
 /** Says yes to an apply that waits for it. Throws a Failure where none does. */
 export async function confirmApply({ host, folder }: Waiting): Promise<void> {
-  const text = await host.readFile(folder.awaiting);
-  const waiting = text === undefined ? undefined : (JSON.parse(text) as ProcessIdentity);
+  const waiting = await readJson<ProcessIdentity>(
+    host,
+    folder.awaiting,
+    processShape,
+    'remove it and apply again: an apply that waits goes back by itself when its time is over',
+  );
   if (waiting && (await isRunning(host, waiting))) {
     try {
       return await host.renameFile(folder.awaiting, folder.confirmed);

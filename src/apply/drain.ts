@@ -45,7 +45,8 @@ export function planDrain(
       const realKey = realServerKey(real);
       if (staying.has(realKey)) continue;
       const place = placeKey(key, realKey);
-      const { since = policy.now, sinceBoot = policy.uptime - (policy.now - since) } = begun.get(place) ?? {};
+      const { since = policy.now, sinceBoot = Math.max(0, policy.uptime - (policy.now - since)) } =
+        begun.get(place) ?? {};
       const ended = real.weight === 0 && connections.get(place) === 0;
       const expired = policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout;
       if (ended || expired) continue;

@@ -1,7 +1,8 @@
 import { describeError } from '../bundle/errors.ts';
+import { objectOf, text } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { identifyOwnProcess, isRunning, type ProcessIdentity } from './process-identity.ts';
+import { identifyOwnProcess, isRunning, processFields, type ProcessIdentity } from './process-identity.ts';
 
 /** What a holder of the lock says about itself. */
 interface Claim extends ProcessIdentity {
@@ -40,8 +41,8 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
 async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
   for (const name of await host.list(claims)) {
     if (name === own || name.endsWith('.new')) continue;
-    const text = await host.readFile(`${claims}/${name}`);
-    const claim = text === undefined ? undefined : parseClaim(text);
+    const content = await host.readFile(`${claims}/${name}`);
+    const claim = content === undefined ? undefined : parseClaim(content);
     if (!claim) continue;
     if (await isRunning(host, claim)) {
       throw new Failure(
@@ -54,10 +55,13 @@ async function assertAlone(host: Host, claims: string, own: string): Promise<voi
   }
 }
 
-function parseClaim(text: string): Claim | undefined {
+const claimShape = objectOf<Claim>({ ...processFields, command: text });
+
+/** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
+function parseClaim(content: string): Claim | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'pid' in value ? (value as Claim) : undefined;
+    const value: unknown = JSON.parse(content);
+    return claimShape(value, '') === undefined ? (value as Claim) : undefined;
   } catch {
     return undefined;
   }

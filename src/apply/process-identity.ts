@@ -1,3 +1,4 @@
+import { objectOf, text, wholeNumber } from '../bundle/shape.ts';
 import type { Host } from './host.ts';
 
 /** One process of one boot of the kernel: process ids come again. */
@@ -7,6 +8,11 @@ export interface ProcessIdentity {
   readonly started: string;
   readonly bootId: string;
 }
+
+/** What each file says that stands for a process. */
+export const processFields = { pid: wholeNumber(1), started: text, bootId: text };
+
+export const processShape = objectOf<ProcessIdentity>(processFields);
 
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId] = await Promise.all([readStartTime(host, host.pid), readBootId(host)]);

@@ -1,3 +1,5 @@
+import { describeError } from '../bundle/errors.ts';
+import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
@@ -66,32 +68,70 @@ function emptyRecord(bootId: string): OwnershipRecord {
   return { bootId, owned: nothing, draining: [] };
 }
 
+const belongingsShape = objectOf<Belongings>({
+  virtualServers: listOf(text),
+  sets: listOf(text),
+  chains: listOf(text),
+});
+
+const recordShape = objectOf<OwnershipRecord>({
+  bootId: text,
+  owned: belongingsShape,
+  draining: listOf(
+    objectOf<DrainingServer>({ virtualServer: text, realServer: text, since: amount, sinceBoot: optional(amount) }),
+  ),
+});
+
+const snapshotShape = objectOf<Snapshot>({
+  id: text,
+  takenAt: amount,
+  reading: objectOf<NodeReading>({
+    iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
+    ipset: text,
+    ipvsadm: text,
+    ipvsTimeouts: text,
+    addresses: text,
+    settings: mapOf(text),
+  }),
+  record: recordShape,
+  touched: belongingsShape,
+});
+
+const adoptAdvice = 'remove it if the node is as it should be; run apply with --adopt to take over what it spoke of';
+
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
-  const record = await readJson<OwnershipRecord>(host, folder.record);
+  const record = await readJson<OwnershipRecord>(host, folder.record, recordShape, adoptAdvice);
   return record?.bootId === bootId ? record : emptyRecord(bootId);
 }
 
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
-  const snapshot = await readJson<Snapshot>(host, path);
+  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, adoptAdvice);
   return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
-async function readJson<T extends object>(host: Host, path: string): Promise<T | undefined> {
-  const text = await host.readFile(path);
-  if (text === undefined) return undefined;
+/** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */
+export async function readJson<T extends object>(
+  host: Host,
+  path: string,
+  shape: Shape,
+  advice: string,
+): Promise<T | undefined> {
+  const content = await host.readFile(path);
+  if (content === undefined) return undefined;
+  const { value, wrong } = parseJson(content, shape);
+  if (wrong === undefined) return value as T;
+  throw new Failure('bad-state-folder', `${path} is damaged: ${wrong}`, advice);
+}
+
+function parseJson(content: string, shape: Shape): { readonly value: unknown; readonly wrong: string | undefined } {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as T;
-  } catch {
-    // Said below: a file cut short is as bad as one of another kind.
+    const value: unknown = JSON.parse(content);
+    return { value, wrong: shape(value, '') };
+  } catch (error) {
+    return { value: undefined, wrong: describeError(error) };
   }
-  throw new Failure(
-    'bad-state-folder',
-    `${path} is damaged`,
-    'remove it if the node is as it should be; run apply with --adopt to take over what it spoke of',
-  );
 }
 
 export function writeJson(host: Host, path: string, value: object): Promise<void> {

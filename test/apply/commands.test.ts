@@ -378,6 +378,59 @@ describe('confirm', () => {
   });
 });
 
+describe('a damaged state folder', () => {
+  const notJson = ['', '{', 'null', '[]', '{}'];
+  const previous = async (): Promise<Record<string, Record<string, unknown>>> => {
+    const { host, files } = createFakeNode();
+    await callApply(host, 'apply', ipvs);
+    return JSON.parse(files.get('/var/lib/kpc/previous.json') ?? '');
+  };
+
+  test.each(
+    notJson.flatMap((text) => ['apply', 'plan', 'cleanup', 'rollback', 'dump'].map((command) => [text, command])),
+  )('with the journal %j: %s says so and changes nothing', async (text, command) => {
+    const { host, dump, files } = createFakeNode();
+    files.set('/var/lib/kpc/journal.json', text);
+    files.set('/var/lib/kpc/record.json', text);
+    const there = dump();
+    const args = { apply: [ipvs], plan: [ipvs], dump: ['-o', join(scratch, 'damaged')] }[command] ?? [];
+    const { status, err } = await callApply(host, command, ...args);
+    expect([status, dump()]).toEqual([3, there]);
+    expect(err).toMatch(
+      /^kpc-apply: error: \/var\/lib\/kpc\/(journal|record)\.json is damaged: .+ \[bad-state-folder\]\n {2}what to do: remove it/,
+    );
+  });
+
+  test('says which field of a snapshot is wrong', async () => {
+    const { host, files } = createFakeNode();
+    const snapshot = await previous();
+    files.set(
+      '/var/lib/kpc/journal.json',
+      JSON.stringify({ ...snapshot, reading: { ...snapshot['reading'], iptables: { ipv4: '', ipv6: 6 } } }),
+    );
+    expect((await callApply(host, 'rollback')).err).toContain('is damaged: reading.iptables.ipv6 must be a text [');
+  });
+
+  test.each([...notJson, '{"pid":"x"}', '{"pid":1.5,"started":"1","bootId":"b"}'])(
+    'with the question %j: confirm says so',
+    async (text) => {
+      const { host, files } = createFakeNode();
+      files.set('/var/lib/kpc/awaiting.json', text);
+      const { status, err } = await callApply(host, 'confirm');
+      expect(status).toBe(3);
+      expect(err).toMatch(
+        /awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}what to do: remove it and apply again/,
+      );
+    },
+  );
+
+  test('a claim of the lock that is none holds nobody up', async () => {
+    const { host, files } = createFakeNode();
+    for (const text of [...notJson, '{"pid":{}}']) files.set(`/var/lib/kpc/lock/${text.length}`, text);
+    expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
+  });
+});
+
 describe('cleanup', () => {
   test('leaves what others made, and a kube-proxy, unless --adopt says otherwise', async () => {
     const { host, dump } = createFakeNode();
