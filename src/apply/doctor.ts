@@ -218,25 +218,40 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
 }
 
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
-  const processes = (await host.list('/proc')).filter((name) => /^\d+$/.test(name));
-  const names = await Promise.all(processes.map((pid) => host.readFile(`/proc/${pid}/comm`)));
-  const own = await host.readLink('/proc/self/ns/net');
   const subject = 'kube-proxy';
-  for (const [i, pid] of processes.entries()) {
-    if (names[i]?.trim() !== 'kube-proxy') continue;
+  const pid = await findKubeProxy(host);
+  if (pid === undefined) return [{ severity: 'ok', subject, text: 'no kube-proxy is running in this network' }];
+  return [
+    {
+      severity: 'error',
+      subject,
+      text: `a kube-proxy is running (process ${pid}): it would undo what kpc-apply does`,
+      advice: 'stop it first, and take over what it leaves with apply --adopt',
+    },
+  ];
+}
+
+/** The id of a kube-proxy's process. Looks at one process after the other: they may be more than files may be open. */
+async function findKubeProxy(host: Host): Promise<string | undefined> {
+  const own = await host.readLink('/proc/self/ns/net');
+  for (const pid of await host.list('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const name = await host.readFile(`/proc/${pid}/comm`);
+    if (name?.trim() !== 'kube-proxy' || !(await isRoots(host, pid))) continue;
     const network = await host.readLink(`/proc/${pid}/ns/net`);
     // One in the network of a container (a node of a test cluster, say) is no matter of this one.
-    if (network !== undefined && network !== own) continue;
-    return [
-      {
-        severity: 'error',
-        subject,
-        text: `a kube-proxy is running (process ${pid}): it would undo what kpc-apply does`,
-        advice: 'stop it first, and take over what it leaves with apply --adopt',
-      },
-    ];
+    if (network === undefined || network === own) return pid;
   }
-  return [{ severity: 'ok', subject, text: 'no kube-proxy is running in this network' }];
+  return undefined;
+}
+
+/**
+ * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
+ * setuid program too: so the real user counts as well as the effective one.
+ */
+async function isRoots(host: Host, pid: string): Promise<boolean> {
+  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
+  return /^Uid:\s+0\s+0\s/m.test(status);
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */

@@ -14,6 +14,12 @@ const dns = 'fixtures/dns/expected-ipvs';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-apply-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
+/** Lets a process run on a node, of a name and its users. */
+function runProcess(files: Map<string, string>, pid: number, name: string, real: number, effective = real): void {
+  files.set(`/proc/${pid}/comm`, `${name}\n`);
+  files.set(`/proc/${pid}/status`, `Name:\t${name}\nUid:\t${real}\t${effective}\t${effective}\t${effective}\n`);
+}
+
 describe('plan', () => {
   test('shows what would change, by Service, and ends with status 1', async () => {
     const { host, commands } = createFakeNode();
@@ -208,7 +214,7 @@ describe('apply', () => {
 
   test('refuses a node that is not fit, and goes on with --force', async () => {
     const { host, files } = createFakeNode();
-    files.set('/proc/77/comm', 'kube-proxy\n');
+    runProcess(files, 77, 'kube-proxy', 0);
     const { status, err } = await callApply(host, 'apply', ipvs);
     expect(status).toBe(3);
     expect(err).toMatch(/a kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
@@ -503,7 +509,7 @@ describe('doctor', () => {
 
   test('a kube-proxy in another network is no matter, and a bundle for another node is one', async () => {
     const { host, files } = createFakeNode();
-    files.set('/proc/77/comm', 'kube-proxy\n');
+    runProcess(files, 77, 'kube-proxy', 0);
     files.set('/proc/77/ns/net', 'net:[2]');
     files.set('/proc/self/ns/net', 'net:[1]');
     const { out } = await callApply(host, 'doctor', ipvs);
@@ -511,6 +517,34 @@ describe('doctor', () => {
     expect(out).toMatch(/warning this node has not got .*, for which the bundle was compiled/);
     files.set('/proc/77/ns/net', 'net:[1]');
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
+  });
+
+  test("a process of anybody's that only has a kube-proxy's name stops nothing", async () => {
+    const { host, files } = createFakeNode();
+    runProcess(files, 77, 'kube-proxy', 1000);
+    runProcess(files, 78, 'kube-proxy', 1000, 0);
+    expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('no kube-proxy is running in this network');
+    runProcess(files, 79, 'kube-proxy', 0);
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('a kube-proxy is running (process 79)');
+  });
+
+  test('opens no more than a few files at once, however many processes there are', async () => {
+    const { host, files } = createFakeNode();
+    for (let pid = 1000; pid < 3000; pid++) runProcess(files, pid, 'sleep', 0);
+    let open = 0;
+    let most = 0;
+    const counting: Host = {
+      ...host,
+      readFile: async (path) => {
+        most = Math.max(most, ++open);
+        await new Promise((resolve) => setImmediate(resolve));
+        open--;
+        return host.readFile(path);
+      },
+    };
+    expect((await callApply(counting, 'apply', ipvs)).status).toBe(0);
+    expect(most).toBeLessThan(64);
   });
 
   test('finds rules in the other variant of iptables', async () => {
