@@ -4,6 +4,7 @@ import { needsOf } from '../apply/apply-bundle.ts';
 import { examineNode, generalNeeds, type Finding } from '../apply/doctor.ts';
 import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
 import { outputOption } from './apply-options.ts';
+import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 interface DoctorOptions {
@@ -34,11 +35,7 @@ async function runDoctor(
 ): Promise<ExitStatus> {
   const needs = folder === undefined ? generalNeeds : needsOf(await loadBundle(folder));
   const findings = await examineNode(host, needs);
-  await terminal.out(
-    options.output === 'json'
-      ? `${JSON.stringify(findings, undefined, 2)}\n`
-      : formatFindings(findings, terminal.colour.out),
-  );
+  await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
   return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
 }
 

@@ -7,6 +7,7 @@ import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { loadBundle, openSession, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './apply-options.ts';
 import { formatPlan, summarizePlan } from './apply-plan-text.ts';
+import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 export interface PlanOptions extends ClaimOptions {
@@ -35,7 +36,7 @@ async function runPlan(folder: string, options: PlanOptions, environment: ApplyE
   const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, options, environment);
   await environment.terminal.out(
-    options.output === 'json' ? formatJson(plan, bundle) : formatText(plan, bundle, 'nothing would change'),
+    options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, bundle, 'nothing would change'),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
@@ -57,7 +58,7 @@ export async function planBundle(
 }
 
 /** A plan for people; `nothing` is what to say of an empty one. */
-export function formatText(plan: Plan, bundle: StoredBundle, nothing: string): string {
+export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string): string {
   const { conflicts, foreign } = plan.share;
   const notes = [
     ...conflicts.map(
@@ -73,12 +74,11 @@ export function formatText(plan: Plan, bundle: StoredBundle, nothing: string): s
 }
 
 /** A plan for programs: `changes` is empty where nothing would change. */
-export function formatJson(plan: Plan, bundle: StoredBundle): string {
-  const result = {
+export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
+  return formatJson({
     changes: describePlan(plan, bundle.cluster.servicePorts),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
-  };
-  return `${JSON.stringify(result, undefined, 2)}\n`;
+  });
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { isEmptyPlan } from '../apply/plan.ts';
 import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
 import { addStateOption, outputOption } from './apply-options.ts';
-import { formatJson, formatText, planBundle, type PlanOptions } from './apply-plan.ts';
+import { formatPlanJson, formatPlanText, planBundle, type PlanOptions } from './apply-plan.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 export function addVerifyCommand(
@@ -28,7 +28,9 @@ async function runVerify(
   const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
   await environment.terminal.out(
-    options.output === 'json' ? formatJson(plan, bundle) : formatText(plan, bundle, 'the node is as the bundle says'),
+    options.output === 'json'
+      ? formatPlanJson(plan, bundle)
+      : formatPlanText(plan, bundle, 'the node is as the bundle says'),
   );
   return isEmptyPlan(plan) ? exitStatus.ok : exitStatus.differs;
 }
