@@ -2,7 +2,7 @@ import type { Family } from '../kernel/family.ts';
 import { readConnections } from './connections.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
-import { Failure } from './failure.ts';
+import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { readBootId } from './process-identity.ts';
 import { readModuleIndex } from './modules.ts';
@@ -151,7 +151,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     });
     return { kind: 'changed', plan, draining: settled };
   } catch (error) {
-    const failure = asFailure(error);
+    const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
     const left = await putBack(session, snapshot);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
@@ -309,9 +309,4 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     drainTimeout: 0,
     belongings: snapshot.record.owned,
   };
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  return new Failure('write-failed', describeError(error), 'fix what it says and apply again');
 }

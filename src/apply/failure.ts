@@ -19,6 +19,7 @@ export type FailureCode =
   | 'bad-usage'
   | 'busy'
   | 'conflict'
+  | 'internal-error'
   | 'interrupted'
   | 'not-confirmed'
   | 'not-ready'
@@ -30,3 +31,14 @@ export type FailureCode =
   | 'unreadable-node'
   | 'write-failed'
   | 'wrong-result';
+
+/** Any error as a Failure: what the operating system refused, and what nobody thought of. */
+export function explainError(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof Error && 'code' in error && 'syscall' in error) {
+    const mayNot = error.code === 'EACCES' || error.code === 'EPERM';
+    return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'see to what it says, and try again');
+  }
+  const [text = ''] = String(error).split('\n');
+  return new Failure('internal-error', text, 'this is a fault of kpc-apply: report it, with this line and the command');
+}

@@ -94,7 +94,8 @@ function indexPorts(manifest: Manifest): ReadonlyMap<string, WantedPort> {
 function listen(address: string, port: number, answer: (response: ServerResponse) => void): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((_request, response) => answer(response));
-    server.once('error', reject);
+    // It stays: a connection that cannot be taken once the port is open (EMFILE) is said to it too, and ends nothing.
+    server.on('error', reject);
     // One family a socket, so that both can have the port.
     server.listen({ host: address, port, ipv6Only: address.includes(':') }, () => resolve(server));
   });

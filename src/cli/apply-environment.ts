@@ -16,6 +16,8 @@ import type { Terminal } from './terminal.ts';
 export interface ApplyEnvironment {
   readonly terminal: Terminal;
   readonly host: Host;
+  /** Told of whatever is done to the node, besides those who watch. */
+  readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
 }
 
 /** Options that all commands share which look at a node. */
@@ -24,10 +26,14 @@ export interface NodeOptions {
 }
 
 export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
+  const show = showProgress(environment.terminal);
   return {
     host: environment.host,
     folder: stateFolder(options.stateDir),
-    onEvent: showProgress(environment.terminal),
+    onEvent: (event) => {
+      environment.onEvent?.(event);
+      show(event);
+    },
     signal,
   };
 }
@@ -103,14 +109,6 @@ function describeEvent(event: ChangeEvent): string {
     default:
       return event satisfies never;
   }
-}
-
-/** An error that people can do something about, be it the operating system's; undefined for a bug. */
-export function explainError(error: unknown): Failure | undefined {
-  if (error instanceof Failure) return error;
-  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined;
-  const mayNot = error.code === 'EACCES' || error.code === 'EPERM';
-  return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'see to what it says, and try again');
 }
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */

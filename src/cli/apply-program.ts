@@ -1,18 +1,33 @@
+import { CommanderError } from 'commander';
+import type { ChangeEvent } from '../apply/change-node.ts';
+import { explainError, Failure } from '../apply/failure.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './apply-cleanup.ts';
 import { addConfirmCommand } from './apply-confirm.ts';
 import { addDoctorCommand } from './apply-doctor.ts';
 import { addDumpCommand } from './apply-dump.ts';
-import { explainError, reportFailure, type ApplyEnvironment } from './apply-environment.ts';
+import { reportFailure, type ApplyEnvironment } from './apply-environment.ts';
 import { addPlanCommand } from './apply-plan.ts';
 import { addRollbackCommand } from './apply-rollback.ts';
 import { addVerifyCommand } from './apply-verify.ts';
 import { addWatchCommand } from './apply-watch.ts';
-import type { ExitStatus } from './exit-status.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { runCommands, type Program } from './run-commands.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Runs the command of kpc-apply that the command line names. */
-export function runApplyProgram(argv: readonly string[], environment: ApplyEnvironment): Promise<ExitStatus> {
+export async function runApplyProgram(
+  argv: readonly string[],
+  { terminal, host }: ApplyEnvironment,
+): Promise<ExitStatus> {
+  let hasBegun = false;
+  const environment: ApplyEnvironment = {
+    host,
+    terminal: deafen(terminal),
+    onEvent: (event) => {
+      hasBegun ||= mayChangeNode(event);
+    },
+  };
   const program: Program = {
     name: 'kpc-apply',
     description: 'Puts a bundle that kpc compiled into the kernel of this node, and keeps it there.',
@@ -27,10 +42,32 @@ export function runApplyProgram(argv: readonly string[], environment: ApplyEnvir
       addCleanupCommand(command, environment, done);
       addWatchCommand(command, environment, done);
     },
-    explain: (error) => {
-      const failure = explainError(error);
-      return failure && reportFailure(failure, environment.terminal);
-    },
+    explain: (error) =>
+      error instanceof CommanderError ? undefined : reportError(error, hasBegun, environment.terminal),
   };
-  return runCommands(program, argv, environment.terminal);
+  try {
+    return await runCommands(program, argv, environment.terminal);
+  } catch (error) {
+    return reportError(error, hasBegun, environment.terminal);
+  }
+}
+
+/** A terminal that has hung up hears no more of the work, and must not keep it from its end. */
+function deafen(terminal: Terminal): Terminal {
+  return { ...terminal, err: (text) => terminal.err(text).catch(() => undefined) };
+}
+
+/** Whether it comes before a change of the node; a change that did not come to its end counts as one. */
+function mayChangeNode({ kind }: ChangeEvent): boolean {
+  return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
+}
+
+/** Whatever a command throws after the first change, nobody has looked at the node since. */
+async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
+  const status = await reportFailure(explainError(error), terminal);
+  if (error instanceof Failure || !hasBegun) return status;
+  await terminal.err(
+    'What the node is like is NOT known: look with "kpc-apply verify", go back with "kpc-apply rollback".\n',
+  );
+  return exitStatus.notRestored;
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { applyBundle } from '../apply/apply-bundle.ts';
-import { Failure } from '../apply/failure.ts';
+import { explainError, Failure } from '../apply/failure.ts';
 import { createHealthServers, type HealthServers, type ListenAddresses } from '../apply/health-checks.ts';
 import { withLock } from '../apply/lock.ts';
 import { createWatch, type SyncResult } from '../apply/watch.ts';
@@ -13,7 +13,6 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from '../apply/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import {
-  explainError,
   loadBundle,
   openSession,
   reportFailure,
@@ -96,9 +95,8 @@ async function syncOnce(
     for (const problem of problems) await reportWarning(problem, terminal);
     return outcome.kind === 'unchanged' || outcome.kind === 'changed' ? 'done' : 'failed';
   } catch (error) {
-    const failure = explainError(error);
-    if (!failure) throw error;
-    await reportFailure(failure, terminal);
+    // Whatever it was, it may have passed by the next time.
+    await reportFailure(explainError(error), terminal);
     return 'failed';
   }
 }

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
+import { main } from '../../src/cli/kpc-apply.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const iptables = 'fixtures/dual-stack/expected-iptables';
@@ -578,6 +579,107 @@ test('who may not read the node is told so, without a stack trace', async () => 
   expect(err).toMatch(
     /^kpc-apply: error: EACCES: permission denied.* \[system-error\]\n {2}what to do: run it as root\n$/,
   );
+});
+
+describe('what nobody thought of', () => {
+  /** A node of which one file cannot even be asked for. */
+  const broken = ({ host }: FakeNode): Host => ({
+    ...host,
+    readFile: async (path) => {
+      if (path === '/proc/net/ip_vs') throw new TypeError('x is not a function\nat somewhere');
+      return host.readFile(path);
+    },
+  });
+  const said =
+    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a fault of kpc-apply: report it.*\n/;
+
+  test.each([['apply', ipvs], ['plan', ipvs], ['verify', ipvs], ['cleanup'], ['dump', '-o', join(scratch, 'never')]])(
+    'ends %s with a line to report, and status 3 where nothing was changed',
+    async (...args) => {
+      const node = createFakeNode();
+      const { status, err } = await callApply(broken(node), ...args);
+      expect(status).toBe(3);
+      expect(err).toMatch(said);
+      expect(err.split('\n')).toHaveLength(3);
+    },
+  );
+
+  test('ends with status 4 where something may have been changed', async () => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', ipvs);
+    const journal = node.files.get('/var/lib/kpc/previous.json') ?? '';
+    node.files.set('/var/lib/kpc/journal.json', journal);
+    const { status, err } = await callApply(broken(node), 'apply', other);
+    expect(status).toBe(4);
+    expect(err).toMatch(said);
+    expect(err).toMatch(/What the node is like is NOT known: look with "kpc-apply verify"/);
+  });
+
+  test('in the middle of an apply, everything is put back', async () => {
+    const node = createFakeNode();
+    const there = node.dump();
+    let seen = 0;
+    const failing: Host = {
+      ...node.host,
+      run: async (command) => {
+        if (command.args[0] === '-R' && seen++ === 0) throw new TypeError('x is not a function');
+        return node.host.run(command);
+      },
+    };
+    const { status, err } = await callApply(failing, 'apply', ipvs);
+    expect([status, node.dump()]).toEqual([3, there]);
+    expect(err).toMatch(/\[internal-error\][^]*\nThe node is as it was before\.\n$/);
+  });
+
+  test('watch says so and tries again', async () => {
+    const { host } = createFakeNode();
+    const begun = host.uptime();
+    const stumbling: Host = {
+      ...host,
+      readFile: async (path) => {
+        if (path === '/proc/net/ip_vs' && host.uptime() < begun + 10_000) throw new TypeError('x is not a function');
+        return host.readFile(path);
+      },
+      sleep: async (milliseconds) => {
+        await host.sleep(milliseconds);
+        if (host.uptime() > begun + 40_000) process.emit('SIGTERM');
+      },
+    };
+    const { status, err } = await callApply(stumbling, 'watch', ipvs);
+    expect(status).toBe(0);
+    expect(err).toMatch(/^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n.*\ndone: .*\n$/);
+  });
+
+  test('a terminal that has hung up keeps no apply from its end', async () => {
+    const { host } = createFakeNode();
+    const gone = async () => {
+      throw Object.assign(new Error('write EIO'), { code: 'EIO', syscall: 'write' });
+    };
+    for (const interactive of [false, true]) {
+      const status = await main(['apply', interactive ? other : ipvs], {
+        host,
+        terminal: { out: gone, err: gone, readStdin: async () => '', colour: { out: false, err: false }, interactive },
+      });
+      expect(status).toBe(0);
+    }
+    expect((await callApply(host, 'verify', other)).status).toBe(0);
+  });
+
+  test('help that cannot be printed is said to be so', async () => {
+    const full = async () => {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
+    };
+    let err = '';
+    const terminal = {
+      out: full,
+      err: async (text: string) => void (err += text),
+      readStdin: async () => '',
+      colour: { out: false, err: false },
+      interactive: false,
+    };
+    expect(await main(['--help'], { host: createFakeNode().host, terminal })).toBe(3);
+    expect(err).toMatch(/ENOSPC.* \[system-error\]/);
+  });
 });
 
 test.each([

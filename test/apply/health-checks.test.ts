@@ -1,3 +1,5 @@
+import http from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, expect, test } from 'vitest';
 import { createHealthServers } from '../../src/apply/health-checks.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
@@ -20,6 +22,23 @@ function withEndpoints(localEndpoints: number, at = port): Manifest {
     healthChecks: [{ port: at, service: 'shop/web', localEndpoints: { ipv4: localEndpoints } }],
   };
 }
+
+test('goes on where a connection cannot be taken, however often', async () => {
+  const { createServer } = http;
+  let server: http.Server | undefined;
+  http.createServer = ((...args: Parameters<typeof createServer>) =>
+    (server = createServer(...args))) as typeof createServer;
+  syncBuiltinESMExports();
+  try {
+    expect(await servers.update(withEndpoints(1), listenOn)).toEqual([]);
+  } finally {
+    http.createServer = createServer;
+    syncBuiltinESMExports();
+  }
+  for (let i = 0; i < 3; i++) server?.emit('error', new Error('accept EMFILE'));
+  expect(server).toBeDefined();
+  expect((await ask()).status).toBe(200);
+});
 
 const ask = (at = port) => fetch(`http://127.0.0.1:${at}/healthz`);
 
