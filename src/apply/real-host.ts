@@ -1,12 +1,22 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { access, constants, mkdir, open, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, CommandResult, Host } from './host.ts';
+import { Failure } from './failure.ts';
+import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
 
-/** How long a tool may take before it is taken to hang. The largest restore takes seconds. */
-const toolTimeoutMilliseconds = 15 * 60_000;
+/** How long a tool may take before it is taken to hang, in milliseconds. */
+interface ToolLimits {
+  /** One that is fed what to change. The largest restore takes seconds. */
+  readonly fed: number;
+  /** One that only reads the node, and any other. */
+  readonly unfed: number;
+  /** From its end until its output is closed. */
+  readonly closing: number;
+}
+
+const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
 
 /** Where distributions keep the tools; not everybody's PATH has them. */
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
@@ -14,7 +24,7 @@ const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 /** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
-  run: runTool,
+  run: (command) => runTool(command),
   readFile: readFileIfThere,
   writeFile: (path, text) => writeFile(path, text),
   isWritable: (path) =>
@@ -35,35 +45,73 @@ export const realHost: Host = {
   uptime: () => uptime() * 1000,
 };
 
-function runTool(command: Command): Promise<CommandResult> {
+/**
+ * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
+ * printed until then may be a part only, and what it started may hold its output open for ever.
+ */
+export function runTool(command: Command, limits: ToolLimits = usualLimits): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command.tool, command.args, {
       env: { ...process.env, LC_ALL: 'C', PATH: `${process.env['PATH'] ?? ''}:${toolFolders}` },
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: toolTimeoutMilliseconds,
-      killSignal: 'SIGKILL',
     });
+    const limit = command.stdin === undefined ? limits.unfed : limits.fed;
+    let problem: string | undefined;
+    let closing: NodeJS.Timeout | undefined;
+    const ending = setTimeout(() => {
+      problem = `has not ended within ${limit / 1000} s`;
+      child.kill('SIGKILL');
+      expectClose();
+    }, limit);
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(ending);
+      if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
+      else reject(error);
+    });
+    // Where no more files may be open, there are no pipes: the error above says so.
+    if (!hasPipes(child)) return;
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-    child.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
-      else reject(error);
-    });
-    child.on('close', (status, signal) =>
+    child.on('exit', expectClose);
+    child.on('close', (status, signal) => {
+      clearTimeout(closing);
+      if (problem !== undefined) return reject(hang(command, problem));
       resolve({
         kind: 'ended',
         status: status ?? undefined,
         signal: signal ?? undefined,
         stdout: Buffer.concat(stdout).toString(),
         stderr: Buffer.concat(stderr).toString(),
-      }),
-    );
+      });
+    });
     // A tool that ends before it has read everything says why on stderr; the broken pipe adds nothing to it.
     child.stdin.on('error', () => {});
     child.stdin.end(command.stdin ?? '');
+
+    function expectClose(): void {
+      clearTimeout(ending);
+      closing ??= setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        child.unref();
+        reject(hang(command, problem ?? 'has ended, and something that it started keeps its output open'));
+      }, limits.closing);
+    }
   });
+}
+
+function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {
+  return Boolean(child.stdin);
+}
+
+function hang(command: Command, problem: string): Failure {
+  return new Failure(
+    'tool-failed',
+    `"${formatCommand(command)}" ${problem}`,
+    'run it by hand to see what it waits for',
+  );
 }
 
 function readFileIfThere(path: string): Promise<string | undefined> {
