@@ -40,6 +40,11 @@ test('says so where no more files may be open', () => {
   expect(stderr).toMatch(/^kpc-apply: error: .*EMFILE.* \[system-error\]\n/);
 });
 
+test('does its work where stderr cannot be written', () => {
+  const { status } = spawnSync('sh', ['-c', `exec "${process.execPath}" dist/kpc-apply.js doctor 2>/dev/full /none`]);
+  expect(status).toBe(2);
+});
+
 test('time goes on evenly, and the same for every process', async () => {
   const [before, here] = [realHost.uptime(), await realHost.readFile('/proc/uptime')];
   expect(Math.abs(before - Number(here?.split(' ')[0]) * 1000)).toBeLessThan(1000);
