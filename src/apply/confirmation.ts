@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { identifyOwnProcess, isRunning, processShape, type ProcessIdentity } from './process-identity.ts';
+import { findProcess, identifyOwnProcess, processShape, type ProcessIdentity } from './process-identity.ts';
 import { readJson, type StateFolder } from './record.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */
@@ -54,7 +54,7 @@ export async function confirmApply({ host, folder }: Waiting): Promise<void> {
     processShape,
     'remove it and apply again: an apply that waits goes back by itself when its time is over',
   );
-  if (waiting && (await isRunning(host, waiting))) {
+  if (waiting && (await findProcess(host, waiting)) !== 'gone') {
     try {
       return await host.renameFile(folder.awaiting, folder.confirmed);
     } catch {

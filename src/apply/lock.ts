@@ -1,13 +1,18 @@
 import { describeError } from '../bundle/errors.ts';
-import { objectOf, text } from '../bundle/shape.ts';
+import { amount, objectOf, optional, text } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { identifyOwnProcess, isRunning, processFields, type ProcessIdentity } from './process-identity.ts';
+import { findProcess, identifyOwnProcess, processFields, type ProcessIdentity } from './process-identity.ts';
 
 /** What a holder of the lock says about itself. */
 interface Claim extends ProcessIdentity {
   readonly command: string;
+  /** When it was laid down, in milliseconds since the node booted. */
+  readonly since?: number | undefined;
 }
+
+/** How long a claim counts whose process is out of sight: no apply takes that long, but one that waits for a confirmation. */
+const unseenMilliseconds = 10 * 60_000;
 
 /**
  * Does some work while no other kpc-apply works with the same state folder. Fails with "busy" at once where one does.
@@ -17,7 +22,7 @@ interface Claim extends ProcessIdentity {
  * process is gone is nobody's, and since its name never comes again, taking it away cannot hit the wrong one.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
-  const claim: Claim = { ...(await identifyOwnProcess(host)), command };
+  const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
   const own = `${claim.pid}-${claim.started}`;
   const claims = `${folder}/lock`;
   try {
@@ -44,7 +49,7 @@ async function assertAlone(host: Host, claims: string, own: string): Promise<voi
     const content = await host.readFile(`${claims}/${name}`);
     const claim = content === undefined ? undefined : parseClaim(content);
     if (!claim) continue;
-    if (await isRunning(host, claim)) {
+    if (await isHeld(host, claim)) {
       throw new Failure(
         'busy',
         `another kpc-apply is at work: process ${claim.pid}, "${claim.command}"`,
@@ -55,7 +60,21 @@ async function assertAlone(host: Host, claims: string, own: string): Promise<voi
   }
 }
 
-const claimShape = objectOf<Claim>({ ...processFields, command: text });
+async function isHeld(host: Host, claim: Claim): Promise<boolean> {
+  const place = await findProcess(host, claim);
+  switch (place) {
+    case 'running':
+      return true;
+    case 'gone':
+      return false;
+    case 'out of sight':
+      return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
+    default:
+      return place satisfies never;
+  }
+}
+
+const claimShape = objectOf<Claim>({ ...processFields, command: text, since: optional(amount) });
 
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 function parseClaim(content: string): Claim | undefined {

@@ -1,4 +1,4 @@
-import { objectOf, text, wholeNumber } from '../bundle/shape.ts';
+import { objectOf, optional, text, wholeNumber } from '../bundle/shape.ts';
 import type { Host } from './host.ts';
 
 /** One process of one boot of the kernel: process ids come again. */
@@ -7,21 +7,35 @@ export interface ProcessIdentity {
   /** Clock ticks from boot to its start. */
   readonly started: string;
   readonly bootId: string;
+  /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
+  readonly namespace?: string | undefined;
 }
 
+/** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container. */
+type Whereabouts = 'running' | 'gone' | 'out of sight';
+
 /** What each file says that stands for a process. */
-export const processFields = { pid: wholeNumber(1), started: text, bootId: text };
+export const processFields = { pid: wholeNumber(1), started: text, bootId: text, namespace: optional(text) };
 
 export const processShape = objectOf<ProcessIdentity>(processFields);
 
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
-  const [started, bootId] = await Promise.all([readStartTime(host, host.pid), readBootId(host)]);
-  return { pid: host.pid, started: started ?? '0', bootId };
+  const [started, bootId, namespace] = await Promise.all([
+    readStartTime(host, host.pid),
+    readBootId(host),
+    readNamespace(host),
+  ]);
+  return { pid: host.pid, started: started ?? '0', bootId, namespace };
 }
 
-export async function isRunning(host: Host, process: ProcessIdentity): Promise<boolean> {
-  if (process.bootId !== (await readBootId(host))) return false;
-  return (await readStartTime(host, process.pid)) === process.started;
+export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
+  if (process.bootId !== (await readBootId(host))) return 'gone';
+  if (process.namespace !== undefined && process.namespace !== (await readNamespace(host))) return 'out of sight';
+  return (await readStartTime(host, process.pid)) === process.started ? 'running' : 'gone';
+}
+
+function readNamespace(host: Host): Promise<string | undefined> {
+  return host.readLink('/proc/self/ns/pid');
 }
 
 /** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */

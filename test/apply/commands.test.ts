@@ -366,6 +366,20 @@ describe('confirm', () => {
     expect(host.uptime() - begun).toBe(60_000);
   });
 
+  test('reaches an apply in another PID namespace', async () => {
+    const { host, files } = createFakeNode();
+    const seeing = (pid: number, namespace: string): Host => ({
+      ...host,
+      pid,
+      readLink: async (path) => (path === '/proc/self/ns/pid' ? namespace : undefined),
+    });
+    const applying = callApply(seeing(7, 'pid:[2]'), 'apply', ipvs, '--confirm-timeout', '60s');
+    while (!files.has('/var/lib/kpc/awaiting.json')) await new Promise((resolve) => setImmediate(resolve));
+    files.set('/proc/7/stat', '7 (other) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 0');
+    expect((await callApply(seeing(100, 'pid:[1]'), 'confirm')).status).toBe(0);
+    expect((await applying).status).toBe(0);
+  });
+
   test('that the question has been lost is no yes', async () => {
     const { host, dump, files } = createFakeNode();
     const there = dump();

@@ -43,6 +43,20 @@ test.each([
   expect(files.has(`${folder}/lock/x`)).toBe(false);
 });
 
+test('is held up by a process of another PID namespace, which it cannot see, but not for ever', async () => {
+  const { host, files } = createFakeNode();
+  const own: Host = { ...host, readLink: async (path) => (path === '/proc/self/ns/pid' ? 'pid:[1]' : undefined) };
+  const bootId = files.get('/proc/sys/kernel/random/boot_id')?.trim();
+  const claim = { pid: 7, started: '9', bootId, command: 'watch bundle', since: host.uptime() };
+  const lay = (namespace: string) => files.set(`${folder}/lock/x`, JSON.stringify({ ...claim, namespace }));
+  lay('pid:[2]');
+  await expect(withLock(own, folder, 'apply', async () => 1)).rejects.toMatchObject({ code: 'busy' });
+  await host.sleep(11 * 60_000);
+  expect(await withLock(own, folder, 'apply', async () => 1)).toBe(1);
+  lay('pid:[1]');
+  expect(await withLock(own, folder, 'apply', async () => 1)).toBe(1);
+});
+
 test('of two that come at once, never both get in', async () => {
   const { host, files } = createFakeNode();
   files.set('/proc/200/stat', stat(200, 9));
