@@ -11,7 +11,7 @@ interface Claim extends ProcessIdentity {
   readonly since?: number | undefined;
 }
 
-/** How long a claim counts whose process is out of sight: no apply takes that long, but one that waits for a confirmation. */
+/** How long a claim counts whose process is out of sight: only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
 
 /**

@@ -13,7 +13,7 @@ export function isModuleOfRules(module: string): boolean {
   return moduleOfRules.test(module);
 }
 
-/** Whether a bundle may ask for a module: besides those of rules only ipip, which tunnels to real servers go through. */
+/** Whether a bundle may ask for a module: besides those of rules only ipip, which tunnels need. */
 export function mayBeLoaded(module: string): boolean {
   return isModuleOfRules(module) || module === 'ipip';
 }

@@ -23,7 +23,7 @@ export interface DrainingServer {
   readonly realServer: string;
   /** Milliseconds since 1970, for people. */
   readonly since: number;
-  /** The same moment in milliseconds since the node booted, by which its time is measured; old records have only the other. */
+  /** The same in milliseconds since the node booted, by which its time is measured; old records have none. */
   readonly sinceBoot?: number | undefined;
 }
 

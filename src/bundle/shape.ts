@@ -1,6 +1,6 @@
 /**
- * What a value that somebody else wrote down must be like. Gives the first thing that is wrong with it, with the path of
- * the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined where it is as it must be.
+ * What a value that somebody else wrote down must be like. Gives the first thing that is wrong with it, with the path
+ * of the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined where it is as it must be.
  */
 export type Shape = (value: unknown, path: string) => string | undefined;
 
