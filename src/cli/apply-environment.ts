@@ -73,22 +73,18 @@ function refuseStrangeModules(bundle: StoredBundle): readonly string[] {
 
 /** One line that changes as the work goes on, on a terminal only. */
 function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
-  if (!terminal.interactive) {
-    return (event) => {
-      // Somebody may be waiting for it in a log.
-      if (event.kind === 'awaiting-confirmation') void terminal.err(`${describeEvent(event)}\n`);
-      if (event.kind === 'warning') void reportWarning(event.text, terminal);
-    };
-  }
+  const said = terminal.interactive ? saidToPeople : saidToLogs;
   return (event) => {
-    const end = staying.has(event.kind) ? '\n' : '';
-    void terminal.err(`\r\u001b[K${describeEvent(event)}${end}`);
-    if (event.kind === 'checking') void terminal.err('\r\u001b[K');
+    if (said.has(event.kind)) void terminal.err(`${describeEvent(event)}\n`);
+    else if (terminal.interactive) void terminal.status(describeEvent(event));
   };
 }
 
+/** What somebody may be waiting for in a log, or must know of. */
+const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning']);
+
 /** What is to be seen when the work has gone on, too. */
-const staying: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'putting-back', 'warning']);
+const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {

@@ -23,7 +23,7 @@ export async function runApplyProgram(
   let hasBegun = false;
   const environment: ApplyEnvironment = {
     host,
-    terminal: deafen(terminal),
+    terminal: makePatient(terminal),
     onEvent: (event) => {
       hasBegun ||= mayChangeNode(event);
     },
@@ -52,9 +52,31 @@ export async function runApplyProgram(
   }
 }
 
-/** A terminal that has hung up hears no more of the work, and must not keep it from its end. */
-function deafen(terminal: Terminal): Terminal {
-  return { ...terminal, err: (text) => terminal.err(text).catch(() => undefined) };
+/**
+ * The terminal as long work needs it: what is said takes the place of the line that shows how far the work is, and a
+ * terminal that has hung up hears no more of it, but does not keep it from its end.
+ */
+function makePatient(terminal: Terminal): Terminal {
+  let isShowing = false;
+  const status = (text: string): Promise<void> => {
+    isShowing = text !== '';
+    return terminal.status(text).catch(() => undefined);
+  };
+  const clear = (): void => {
+    if (isShowing) void status('');
+  };
+  return {
+    ...terminal,
+    status,
+    out: (text) => {
+      clear();
+      return terminal.out(text);
+    },
+    err: (text) => {
+      clear();
+      return terminal.err(text).catch(() => undefined);
+    },
+  };
 }
 
 /** Whether it comes before a change of the node; a change that did not come to its end counts as one. */

@@ -223,6 +223,30 @@ describe('apply', () => {
   });
 });
 
+test('shows somebody who watches how far it is, and says the rest on lines of their own', async () => {
+  const { host } = createFakeNode();
+  const watchApply = async (folder: string) => {
+    const shown: string[] = [];
+    await main(['apply', folder], {
+      host,
+      terminal: {
+        out: async () => {},
+        err: async (text) => void shown.push(text),
+        status: async (text) => void shown.push(`[${text}]`),
+        readStdin: async () => '',
+        colour: { out: false, err: false },
+        interactive: true,
+      },
+    });
+    return shown;
+  };
+  const first = await watchApply(ipvs);
+  expect(first[0]).toBe('[reading the node]');
+  expect(first.filter((line) => /^\[\d+\/\d+ ipset: \d+ lines\]$/.test(line))).toHaveLength(1);
+  expect(first.slice(-3)).toEqual(['[reading everything back]', '[]', expect.stringMatching(/^done: /)]);
+  expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node is as it should be\n']);
+});
+
 test("what somebody else had made just as it is wanted stays somebody else's, also where an apply is killed", async () => {
   const { host, dump } = createFakeNode();
   const theirs = readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8').split('\n').slice(0, 3).join('\n');
@@ -672,7 +696,14 @@ describe('what nobody thought of', () => {
     for (const interactive of [false, true]) {
       const status = await main(['apply', interactive ? other : ipvs], {
         host,
-        terminal: { out: gone, err: gone, readStdin: async () => '', colour: { out: false, err: false }, interactive },
+        terminal: {
+          out: gone,
+          err: gone,
+          status: gone,
+          readStdin: async () => '',
+          colour: { out: false, err: false },
+          interactive,
+        },
       });
       expect(status).toBe(0);
     }
@@ -687,6 +718,7 @@ describe('what nobody thought of', () => {
     const terminal = {
       out: full,
       err: async (text: string) => void (err += text),
+      status: full,
       readStdin: async () => '',
       colour: { out: false, err: false },
       interactive: false,
