@@ -59,9 +59,12 @@ export async function loadBundle(folder: string): Promise<StoredBundle> {
 
 /** A bundle is about the network: nobody should be able to slip anything else into it. */
 function refuseStrangeSysctls(bundle: StoredBundle): readonly string[] {
-  return [...bundle.state.sysctls.keys()]
-    .filter((name) => !/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
-    .map((name) => `sysctl.conf: ${name} is no sysctl of the network`);
+  return [...bundle.state.sysctls].flatMap(([name, value]) => {
+    if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name)) {
+      return [`sysctl.conf: ${name} is no sysctl of the network`];
+    }
+    return /^\d+$/.test(value) ? [] : [`sysctl.conf: ${name} is to be ${JSON.stringify(value)}, which is no number`];
+  });
 }
 
 /** The same for modules: each that the kernel loads brings its faults with it. */

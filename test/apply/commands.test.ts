@@ -331,6 +331,13 @@ describe('a bundle that is not to be trusted', () => {
     expect(err).toContain('kernel.core_pattern is no sysctl of the network');
   });
 
+  test('a sysctl is set to a number, and to nothing that a terminal would act on', async () => {
+    const folder = spoil('painted', (copy) => sneak(copy, 'sysctl.conf', 'net.ipv4.ip_forward = \u001b[2J\n'));
+    const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
+    expect(status).toBe(2);
+    expect(err).toContain('net.ipv4.ip_forward is to be "\\u001b[2J", which is no number');
+  });
+
   test('no module is loaded but those of Service rules, whatever the checksums say', async () => {
     const folder = spoil('loading', (copy) => sneak(copy, 'modules.conf', 'ip_vs\nusb_storage\nxt_comment\nipip\n'));
     const { host, commands } = createFakeNode();
