@@ -1,3 +1,4 @@
+import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from './host.ts';
@@ -178,6 +179,16 @@ function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[]
 }
 
 async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  try {
+    return await findSysctls(host, index, needs);
+  } catch (error) {
+    // Some of the node is for root's eyes only, and the doctor is asked by others too.
+    const text = `not all settings can be read: ${describeError(error)}`;
+    return [{ severity: 'warning', subject: 'sysctls', text, advice: 'run it as root' }];
+  }
+}
+
+async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   const decided = needs.manifest === undefined ? [] : decideOnNode(needs.manifest.settings, await readNodeFacts(host));
   const named = needs.sysctls.map((name) => ({ name, path: sysctlPath(name) }));
   return Promise.all(

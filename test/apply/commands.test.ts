@@ -517,6 +517,18 @@ describe('dump', () => {
 });
 
 describe('doctor', () => {
+  test('tells people other than root what they may not see, and all the rest', async () => {
+    const { host } = createFakeNode();
+    const readFile: Host['readFile'] = async (path) => {
+      if (path.endsWith('/hashsize')) throw Object.assign(new Error(`EACCES: open '${path}'`), { code: 'EACCES' });
+      return host.readFile(path);
+    };
+    const { out } = await callApply({ ...host, readFile }, 'doctor', ipvs);
+    expect(out).toMatch(/warning not all settings can be read: EACCES.*hashsize/);
+    expect(out).toContain('run it as root');
+    expect(out).toContain('no kube-proxy is running in this network');
+  });
+
   test('finds a fit node fit', async () => {
     const { status, out } = await callApply(createFakeNode().host, 'doctor', ipvs);
     expect(out).not.toMatch(/^error/m);
