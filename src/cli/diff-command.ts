@@ -65,15 +65,20 @@ async function runDiff(from: string, to: string, options: DiffOptions, terminal:
   );
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes, ...(await describeGaps(fromSide, toSide))]) {
-    await terminal.err(`kpc: note: ${note}\n`);
-  }
+  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${note}\n`);
   return printDiff(fromSide, toSide, options, terminal);
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
   const { diffSides, isSame } = await import('../diff/diff-sides.ts');
+  const { describeGaps } = await import('../diff/words.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true });
+  const missed = describeGaps(diff.gaps).join(', ');
+  if (missed !== '') await terminal.err(`kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (isSame(diff) && diff.extent === 'nothing') {
+    await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    return exitStatus.badInput;
+  }
   await terminal.out(await formatDiff(from, to, diff, options, terminal));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
@@ -105,11 +110,4 @@ async function formatDiff(
         .join('');
     }
   }
-}
-
-/** What is not compared because one side cannot tell it. */
-async function describeGaps(from: Side, to: Side): Promise<readonly string[]> {
-  const { describeGap } = await import('../diff/words.ts');
-  const gap = describeGap(from, to);
-  return gap === undefined ? [] : [gap];
 }

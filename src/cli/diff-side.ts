@@ -14,6 +14,7 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
@@ -93,9 +94,11 @@ async function readBundleSide(path: string): Promise<StoredSide> {
  * whether it did or not, and its modules those that happen to be loaded: neither is to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
-  const coverage = { ...coverAll(manifest.families), sysctls: false, modules: false };
+  // Of a family that has no rules there is none in its files, which is to say that the node has none.
+  const coverage = { ...coverAll(bothFamilies), sysctls: false, modules: false };
   const side: Side = { kind: 'dump', name: path, state, labels: undefined, coverage, services: undefined };
-  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${manifest.families.join(' and ')}`];
+  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
+  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
     dump: { state, coverage, files: [], unread: [] },

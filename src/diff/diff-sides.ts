@@ -1,6 +1,7 @@
 import { diffStates } from '../kernel/delta.ts';
 import type { Place } from '../kernel/origin.ts';
 import { separate } from './belonging.ts';
+import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-changes.ts';
 import { listKernelChanges } from './kernel-changes.ts';
 import { findOwners, renameOwners } from './owners.ts';
@@ -16,6 +17,9 @@ export interface SideDiff {
   readonly base: readonly KernelChange[];
   /** What is neither kube-proxy's nor a Service's; empty unless it was asked for. */
   readonly foreign: readonly KernelChange[];
+  /** What was not compared, since one of the sides cannot tell it. */
+  readonly gaps: readonly Gap[];
+  readonly extent: Extent;
 }
 
 /** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
@@ -30,7 +34,8 @@ export interface ServicePortDiff {
 
 /** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
 export function diffSides(from: Side, to: Side, options: { readonly foreign: boolean }): SideDiff {
-  const { own, foreign } = separate(from, to);
+  const { own, foreign, whole } = separate(from, to);
+  const gaps = findGaps(from, to, whole);
   const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
   const newLabels = new Map(
     reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
@@ -47,6 +52,8 @@ export function diffSides(from: Side, to: Side, options: { readonly foreign: boo
     foreign: options.foreign
       ? listKernelChanges(diffStates(foreign.from, foreign.to), owners).map(({ change }) => change)
       : [],
+    gaps,
+    extent: extentOf(gaps, own),
   };
 }
 

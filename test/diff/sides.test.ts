@@ -58,6 +58,31 @@ describe.concurrent('the sides of kpc diff', () => {
     for (const place of ['ipvsadm-save:1', 'ipvsadm-save:2', 'iptables.save:3']) expect(run.stderr).toContain(place);
   });
 
+  test('that nothing differs is not said of what one side cannot tell', async () => {
+    const dump = join(dumps, 'kube-proxy-ipvs-dual-stack-nodeport');
+    const flags = ['--host-addresses', join(dump, 'ip-addr.json'), '--ip-family', 'dual'];
+    const bundle = join(scratch, 'dual');
+    const files = ['cluster.yaml', 'node.yaml'].flatMap((file) => ['-f', join(dump, file)]);
+    await runKpc(['compile', ...files, '--config', join(dump, 'config.yaml'), ...flags, '-o', bundle]);
+    const part = await runKpc(['diff', join(dump, 'ipset-save'), bundle]);
+    const missed = 'IPv4 rules, IPv6 rules, virtual servers, addresses';
+    expect(part.stdout).toBe(`No difference in what both sides can tell. Not compared: ${missed}.\n`);
+    expect(part.stderr).toContain(`not compared, since one side cannot tell: ${missed}, sysctls, IPVS timeouts`);
+    const json = await runKpc(['diff', join(dump, 'ipset-save'), bundle, '--output', 'json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      differs: false,
+      notCompared: missed.split(', ').concat(['sysctls', 'IPVS timeouts', 'kernel modules']),
+    });
+    const families = ['ipv4', 'ipv6'].map((family) => join(scratch, family));
+    for (const family of families) {
+      await runKpc(['compile', ...files, ...flags.slice(0, 2), '--ip-family', family.slice(-4), '-o', family]);
+    }
+    const nothing = await runKpc(['diff', ...families]);
+    expect(nothing).toMatchObject({ status: 2, stdout: '' });
+    expect(nothing.stderr).toContain('IPv4 rules, IPv6 rules, IPv4 sets, IPv6 sets, IPv4 virtual servers');
+    expect(nothing.stderr).toContain('have nothing in common that could be compared\n');
+  });
+
   test("other people's rules take part on request only", async () => {
     const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
     const own = await runKpc(['diff', ...sides]);
