@@ -58,6 +58,20 @@ describe.concurrent('the sides of kpc diff', () => {
     for (const place of ['ipvsadm-save:1', 'ipvsadm-save:2', 'iptables.save:3']) expect(run.stderr).toContain(place);
   });
 
+  test('a Service port that both sides have is changed, though all of it in the kernel goes one way', async () => {
+    const fleet = join(scratch, 'fleet');
+    const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
+    await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
+    const run = await runKpc(['diff', join(fleet, 'worker-1'), join(fleet, 'worker-3')]);
+    const cart = ['shop/cart changed', '  - KUBE-LOOP-BACK 10.244.1.21,tcp:8080,10.244.1.21', ''];
+    expect(run.stdout.split('\n').slice(0, 3)).toEqual(cart);
+    const golden = join(fleet, 'worker-1');
+    const check = await runKpc(['compile', ...files, '--node', 'worker-3', '--check', golden, '--output', 'github']);
+    expect(check.stdout).toMatch(
+      /^::error file=fixtures\/cluster\/shop\.yaml,line=10,col=7,title=shop\/cart changed::/,
+    );
+  });
+
   test('that nothing differs is not said of what one side cannot tell', async () => {
     const dump = join(dumps, 'kube-proxy-ipvs-dual-stack-nodeport');
     const flags = ['--host-addresses', join(dump, 'ip-addr.json'), '--ip-family', 'dual'];
