@@ -8,8 +8,8 @@ import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
-import type { Dump } from '../diff/read-dump.ts';
-import { readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
+import type { Dump, DumpFault } from '../diff/read-dump.ts';
+import { expectDumpFile, isDumpFileName, readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
@@ -50,8 +50,9 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
     if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
-    const dump = readDumpFiles(path);
-    return dump ? { kind: 'dump', dump, reading: readDumpSide(path, dump) } : { kind: 'manifests', name: path };
+    const found = readDumpFiles(path);
+    if (!found) return { kind: 'manifests', name: path };
+    return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
   } catch (error) {
     const reason = describeError(error);
     const diagnostic: Diagnostic = { severity: 'error', code: 'unreadable', text: `${path} cannot be read: ${reason}` };
@@ -101,7 +102,7 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
-    dump: { state, coverage, files: [], unread: [] },
+    dump: { state, coverage, files: [], faults: [] },
     reading: { side, diagnostics: [], files: noFiles, notes },
   };
 }
@@ -122,32 +123,71 @@ function readNode({ node }: Manifest): NodeContext {
   };
 }
 
-/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output. */
-function readDumpFiles(path: string): Dump | undefined {
-  const folder = statSync(path).isDirectory();
-  const names = folder ? readdirSync(path).toSorted() : [basename(path)];
-  const texts = new Map<string, string>();
-  for (const name of names) {
-    const file = folder ? join(path, name) : path;
-    if (!statSync(file).isFile() || /\.ya?ml$/i.test(name)) continue;
-    const text = readFileSync(file, 'utf8');
-    if (recognizeDumpFile(name, text) !== undefined) texts.set(name, text);
-  }
-  const dump = readDump(texts);
-  // The addresses of a node lie next to manifests too, for --host-addresses.
-  return dump.files.some(({ kind }) => kind !== 'ip -j addr' && kind !== 'sysctl') ? dump : undefined;
+/** A dump, and what is to be said of its files. */
+interface DumpReading {
+  readonly dump: Dump;
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-function readDumpSide(path: string, dump: Dump): SideReading {
-  const diagnostics = dump.unread.map(({ file, line }): Diagnostic => {
-    const name = statSync(path).isDirectory() ? join(path, file) : path;
-    return {
-      severity: 'warning',
-      code: 'unread-line',
-      text: `left out: ${line.reason}`,
-      place: { file: name, locate: () => ({ file: name, line: line.line, column: 1 }) },
-    };
-  });
+/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output, nor meant to be. */
+function readDumpFiles(path: string): DumpReading | undefined {
+  const folder = statSync(path).isDirectory();
+  const at = (name: string) => (folder ? join(path, name) : path);
+  const texts = new Map<string, string>();
+  const unreadable: { readonly name: string; readonly diagnostic: Diagnostic }[] = [];
+  for (const name of folder ? readdirSync(path).toSorted() : [basename(path)]) {
+    if (/\.ya?ml$/i.test(name)) continue;
+    const expected = expectDumpFile(name);
+    const file = readDumpFile(at(name));
+    if (file.kind === 'text') {
+      if (expected !== undefined || recognizeDumpFile(name, file.text) !== undefined) texts.set(name, file.text);
+    } else if (expected !== undefined) {
+      const text = `not what ${expected} prints: ${file.reason}, and left out`;
+      unreadable.push({ name, diagnostic: warnOfFile(at(name), 'unread-file', text) });
+    }
+  }
+  const dump = readDump(texts);
+  const meant = [...texts.keys(), ...unreadable.map(({ name }) => name)].some(isDumpFileName);
+  // The addresses of a node lie next to manifests too, for --host-addresses.
+  if (!meant && dump.files.every(({ kind }) => kind === 'ip -j addr' || kind === 'sysctl')) return undefined;
+  const faults = dump.faults.map((fault) => describeFault(fault, at(fault.file)));
+  return { dump, diagnostics: [...unreadable.map(({ diagnostic }) => diagnostic), ...faults] };
+}
+
+/** Anything may lie in a folder: links to nothing, other folders, files of somebody else. */
+function readDumpFile(
+  file: string,
+): { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string } {
+  try {
+    const found = statSync(file);
+    if (found.isDirectory()) return { kind: 'none', reason: 'it is a folder' };
+    if (!found.isFile()) return { kind: 'none', reason: 'it is no plain file' };
+    return { kind: 'text', text: readFileSync(file, 'utf8') };
+  } catch (error) {
+    return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
+  }
+}
+
+function describeFault(fault: DumpFault, file: string): Diagnostic {
+  switch (fault.kind) {
+    case 'unread-line':
+      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
+    case 'no-output':
+      return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
+    case 'cut-off':
+      return warnOfFile(
+        file,
+        'cut-off-file',
+        `a table without COMMIT: what ${fault.expected} printed was cut off, and is not compared; print it again`,
+      );
+  }
+}
+
+function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {
+  return { severity: 'warning', code, text, place: { file, locate: () => ({ file, line, column: 1 }) } };
+}
+
+function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
   const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
   return {
     side: {

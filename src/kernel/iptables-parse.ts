@@ -20,12 +20,19 @@ interface DraftChain {
 
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
- * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters.
+ * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
+ * has no COMMIT, which the tools print last, the text is not `complete`.
  */
-export function parseIptablesSave(text: string): { readonly tables: Tables; readonly unread: readonly UnreadLine[] } {
+export function parseIptablesSave(text: string): {
+  readonly tables: Tables;
+  readonly unread: readonly UnreadLine[];
+  readonly complete: boolean;
+} {
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
   const unread: UnreadLine[] = [];
   let table: TableName | undefined;
+  let complete = true;
+  let open = false;
   let number = 0;
   for (const raw of text.split('\n')) {
     number++;
@@ -34,17 +41,20 @@ export function parseIptablesSave(text: string): { readonly tables: Tables; read
     if (line === '' || first === hash) continue;
     let reason: string | undefined;
     if (first === asterisk) {
+      if (open) complete = false;
+      open = true;
       table = tableNames.find((name) => name === line.slice(1).trim());
       if (table) tables[table] ??= new Map();
       else reason = 'not a table that iptables has';
     } else if (line === 'COMMIT') {
       table = undefined;
+      open = false;
     } else if (line.trim() !== '') {
       reason = table ? readLine(table, (tables[table] ??= new Map()), line) : 'outside a table';
     }
     if (reason !== undefined) unread.push({ line: number, text: line, reason });
   }
-  return { tables, unread };
+  return { tables, unread, complete: complete && !open };
 }
 
 const asterisk = 42;

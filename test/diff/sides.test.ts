@@ -97,6 +97,14 @@ describe.concurrent('the sides of kpc diff', () => {
     expect(nothing.stderr).toContain('have nothing in common that could be compared\n');
   });
 
+  test('a file of a dump with one long line is read in no time', async () => {
+    const long = write('long/iptables-save', `a${' '.repeat(200_000)}b\n`);
+    const started = Date.now();
+    const run = await runKpc(['diff', long, long]);
+    expect(run.stderr).toContain('not what iptables-save prints');
+    expect(Date.now() - started).toBeLessThan(5000);
+  });
+
   test("other people's rules take part on request only", async () => {
     const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
     const own = await runKpc(['diff', ...sides]);
