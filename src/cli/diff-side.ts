@@ -12,6 +12,7 @@ import type { Dump, DumpFault } from '../diff/read-dump.ts';
 import { expectDumpFile, isDumpFileName, readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
+import type { ProxyFlags } from '../input/settings.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
@@ -279,9 +280,27 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
   }
 }
 
+/** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */
+const proxyFlags: { readonly [F in keyof Required<ProxyFlags>]: true } = {
+  proxyMode: true,
+  masqueradeAll: true,
+  clusterCidr: true,
+  detectLocalMode: true,
+  podBridgeInterface: true,
+  podInterfaceNamePrefix: true,
+  nodeportAddresses: true,
+  iptablesMasqueradeBit: true,
+  iptablesLocalhostNodeports: true,
+  ipvsScheduler: true,
+  ipvsStrictArp: true,
+  ipvsExcludeCidrs: true,
+  ipvsTcpTimeout: true,
+  ipvsTcpfinTimeout: true,
+  ipvsUdpTimeout: true,
+  hostnameOverride: true,
+};
+
 /** Whether any flag of kube-proxy's was given. */
 function hasProxyFlags(options: SideOptions): boolean {
-  const { file: _, config: __, hostAddresses: ___, ipFamily: ____, node: _____, ...flags } = options;
-  const others = new Set(['output', 'foreign', 'limit']);
-  return Object.entries(flags).some(([name, value]) => !others.has(name) && value !== undefined);
+  return Object.keys(proxyFlags).some((name) => options[name as keyof ProxyFlags] !== undefined);
 }

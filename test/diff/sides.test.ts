@@ -26,6 +26,10 @@ describe.concurrent('the sides of kpc diff', () => {
     await runKpc(['compile', '-f', 'before', ...flags, '-o', bundle], { cwd });
     const same = await runKpc(['diff', bundle, 'before'], { cwd });
     expect(same).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    // The API server's flags say nothing of how kube-proxy is set up.
+    const ranges = ['--service-node-port-range', '30000-32767', '--service-cluster-ip-range', '10.96.0.0/16'];
+    const assigned = await runKpc(['diff', bundle, 'before', ...ranges], { cwd });
+    expect(assigned).toMatchObject({ status: 0, stdout: 'No difference.\n' });
     const other = await runKpc(['diff', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
     expect(other.status).toBe(1);
     expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
