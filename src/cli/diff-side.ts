@@ -52,12 +52,37 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   try {
     if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
     const found = readDumpFiles(path);
-    if (!found) return { kind: 'manifests', name: path };
-    return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
+    if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
+    const node = findBundleInside(path);
+    if (node === undefined) return { kind: 'manifests', name: path };
+    const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
+    return unreadable('fleet-folder', text);
   } catch (error) {
-    const reason = describeError(error);
-    const diagnostic: Diagnostic = { severity: 'error', code: 'unreadable', text: `${path} cannot be read: ${reason}` };
-    return { kind: 'unreadable', reading: { side: undefined, diagnostics: [diagnostic], files: noFiles, notes: [] } };
+    return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
+  }
+}
+
+function unreadable(code: string, text: string): StoredSide {
+  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+/** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */
+function findBundleInside(path: string): string | undefined {
+  if (!statSync(path).isDirectory()) return undefined;
+  return readdirSync(path)
+    .toSorted()
+    .find((name) => isBundleManifest(readAnyFile(join(path, name, 'manifest.json'))));
+}
+
+/** Manifests of Kubernetes may be called so too, and have no version of a format. */
+function isBundleManifest(file: FileReading): boolean {
+  if (file.kind !== 'text') return false;
+  try {
+    const value: unknown = JSON.parse(file.text);
+    return typeof value === 'object' && value !== null && 'formatVersion' in value;
+  } catch {
+    return false;
   }
 }
 
@@ -135,30 +160,31 @@ function readDumpFiles(path: string): DumpReading | undefined {
   const folder = statSync(path).isDirectory();
   const at = (name: string) => (folder ? join(path, name) : path);
   const texts = new Map<string, string>();
-  const unreadable: { readonly name: string; readonly diagnostic: Diagnostic }[] = [];
+  const passedOver: { readonly name: string; readonly diagnostic: Diagnostic }[] = [];
   for (const name of folder ? readdirSync(path).toSorted() : [basename(path)]) {
     if (/\.ya?ml$/i.test(name)) continue;
     const expected = expectDumpFile(name);
-    const file = readDumpFile(at(name));
+    const file = readAnyFile(at(name));
     if (file.kind === 'text') {
       if (expected !== undefined || recognizeDumpFile(name, file.text) !== undefined) texts.set(name, file.text);
     } else if (expected !== undefined) {
       const text = `not what ${expected} prints: ${file.reason}, and left out`;
-      unreadable.push({ name, diagnostic: warnOfFile(at(name), 'unread-file', text) });
+      passedOver.push({ name, diagnostic: warnOfFile(at(name), 'unread-file', text) });
     }
   }
   const dump = readDump(texts);
-  const meant = [...texts.keys(), ...unreadable.map(({ name }) => name)].some(isDumpFileName);
+  const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some(isDumpFileName);
   // The addresses of a node lie next to manifests too, for --host-addresses.
   if (!meant && dump.files.every(({ kind }) => kind === 'ip -j addr' || kind === 'sysctl')) return undefined;
   const faults = dump.faults.map((fault) => describeFault(fault, at(fault.file)));
-  return { dump, diagnostics: [...unreadable.map(({ diagnostic }) => diagnostic), ...faults] };
+  return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
 }
 
+type FileReading =
+  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string };
+
 /** Anything may lie in a folder: links to nothing, other folders, files of somebody else. */
-function readDumpFile(
-  file: string,
-): { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string } {
+function readAnyFile(file: string): FileReading {
   try {
     const found = statSync(file);
     if (found.isDirectory()) return { kind: 'none', reason: 'it is a folder' };

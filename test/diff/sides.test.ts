@@ -76,6 +76,25 @@ describe.concurrent('the sides of kpc diff', () => {
     );
   });
 
+  test("a fleet's folder is called one, and one of its nodes' folders is named", async () => {
+    const fleet = join(scratch, 'whole-fleet');
+    const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
+    await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
+    const advice = `error: ${fleet} holds the bundles of a fleet: name the folder of one node, such as ${fleet}/worker-1`;
+    for (const args of [
+      ['diff', fleet, 'fixtures/cluster/shop.yaml'],
+      ['describe', '--bundle', fleet],
+      ['describe', '--from-dump', fleet],
+    ]) {
+      const run = await runKpc(args);
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr).toContain(advice);
+      expect(run.stderr).not.toContain('no Kubernetes object');
+    }
+    const manifests = write('app/web/manifest.json', toList([]));
+    expect((await runKpc(['diff', join(manifests, '../..'), manifests])).stderr).not.toContain('fleet');
+  });
+
   test('that nothing differs is not said of what one side cannot tell', async () => {
     const dump = join(dumps, 'kube-proxy-ipvs-dual-stack-nodeport');
     const flags = ['--host-addresses', join(dump, 'ip-addr.json'), '--ip-family', 'dual'];
