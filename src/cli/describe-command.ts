@@ -41,11 +41,14 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
   addInputOptions(command)
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
-    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)')
-    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts('file'))
+    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)');
+  // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
+  const ofManifests = command.options.map((option) => option.attributeName());
+  command
+    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
     .addOption(
       new Option('--from-dump <folder>', 'the Services in a dump of a node, as far as it tells').conflicts([
-        'file',
+        ...ofManifests,
         'bundle',
       ]),
     )

@@ -77,6 +77,17 @@ describe.concurrent('what leads to a Service port', () => {
   });
 });
 
+test.for([
+  ['--bundle', '--node', 'worker-2'],
+  ['--bundle', '--proxy-mode', 'iptables'],
+  ['--from-dump', '--config', 'config.yaml'],
+  ['--from-dump', '--ip-family', 'ipv4'],
+] as const)('%s is not described as if %s had a say in it', async ([source, flag, value]) => {
+  const run = await runKpc(['describe', source, 'input', flag, value], { cwd });
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr).toMatch(new RegExp(`option '${source} <folder>' cannot be used with option '${flag} <`));
+});
+
 describe.concurrent('what is not found', () => {
   test.for([
     ['wbe', 'did you mean store/web?'],
