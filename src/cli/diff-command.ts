@@ -18,6 +18,9 @@ interface DiffOptions extends SideOptions {
   readonly limit: number;
 }
 
+const moreManifests =
+  'more manifests for each side that is manifests, such as the Nodes: a file, a folder, or - for stdin (repeat for more)';
+
 export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('diff')
@@ -30,7 +33,9 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .argument('<from>', 'what is, or was')
     .argument('<to>', 'what is to be');
-  addInputOptions(command)
+  addInputOptions(command);
+  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
+  command
     .option('--node <name>', 'the node to compile manifests for (default: that of the other side, if it is a bundle)')
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
