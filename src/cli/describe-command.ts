@@ -36,7 +36,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     .argument(
       '[what]',
       'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
-        'chain, a set, a name in DNS, or a line of iptables-save in quotes',
+        'chain, a set or an entry of one, a name in DNS, or a line of iptables-save in quotes',
     );
   addInputOptions(command)
     // A line of iptables-save begins like an option.
