@@ -4,6 +4,7 @@ import type { Decompiled } from '../describe/decompile.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
+import { oneLine } from '../diff/one-line.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
@@ -116,7 +117,7 @@ async function printSubject(
   const finding = findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../describe/describe-words.ts');
-    await terminal.err(`kpc: ${describeNothing(what, finding)}\n`);
+    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));
@@ -222,7 +223,7 @@ function formatLines(blocks: readonly (readonly DescriptionLine[])[], terminal: 
       lines
         .map((each, i) => {
           const gap = i > 0 && each.role === 'heading' ? '\n' : '';
-          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${each.text}`)}\n`;
+          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${oneLine(each.text)}`)}\n`;
         })
         .join(''),
     )

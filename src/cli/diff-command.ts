@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { ReportLimits } from '../diff/diff-report.ts';
 import type { SideDiff } from '../diff/diff-sides.ts';
+import { oneLine } from '../diff/one-line.ts';
 import type { Side } from '../diff/side.ts';
 import type { SideOptions, SideReading, StoredSide } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
@@ -70,7 +71,7 @@ async function runDiff(from: string, to: string, options: DiffOptions, terminal:
   );
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${note}\n`);
+  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
   return printDiff(fromSide, toSide, options, terminal);
 }
 

@@ -1,5 +1,6 @@
 import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import type { ChangeKind, KernelChange } from './kernel-changes.ts';
+import { oneLine } from './one-line.ts';
 import { count, describeGaps, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
@@ -73,7 +74,7 @@ function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {
 }
 
 function line(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text };
+  return { role, text: oneLine(text) };
 }
 
 /** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */

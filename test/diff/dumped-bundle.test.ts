@@ -52,3 +52,24 @@ test('a node with nothing of kube-proxy on it lacks all that a bundle has, of bo
   const itself = await runKpc(['diff', fresh, fresh]);
   expect(itself).toMatchObject({ status: 0, stdout: 'No difference.\n' });
 });
+
+test('a name in a bundle cannot end its line', async () => {
+  const hostile = join(folder, 'hostile');
+  const named = { service: 'web\nNo difference.\r', endpoints: [] };
+  const cluster = clusterOf(servicePort(named));
+  const node = { ...worker, name: 'worker-1\nkpc: note: all is well' };
+  const settings = { ...defaults, mode: 'ipvs' as const };
+  const families = ['ipv4'] as const;
+  const state = compileIpvs(cluster, node, settings, families);
+  const content = { state, cluster, node, settings, families, assigned: [], kpcVersion: '1.0.0' };
+  await replaceFolder(hostile, makeBundle(content).files);
+  const outputs = [
+    await runKpc(['diff', compiled, hostile]),
+    await runKpc(['diff', compiled, hostile, '--output', 'markdown']),
+    await runKpc(['describe', '--bundle', hostile, '10.96.0.10']),
+    await runKpc(['describe', '--bundle', hostile]),
+  ];
+  const text = outputs.map(({ stdout, stderr }) => stdout + stderr).join('');
+  expect(text).toContain('shop/web·No difference.·');
+  expect(text).not.toMatch(/^(No difference|kpc: note: all is well)|\r/m);
+});
