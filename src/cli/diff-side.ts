@@ -1,6 +1,6 @@
 import { describeError } from '../bundle/errors.ts';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -8,8 +8,8 @@ import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
-import type { Dump, DumpFault } from '../diff/read-dump.ts';
-import { expectDumpFile, isDumpFileName, readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
+import type { Dump } from '../diff/read-dump.ts';
+import { recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
@@ -18,6 +18,8 @@ import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
+import type { DumpReading, FileReading } from './diff-dump.ts';
+import { readAnyFile, readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -147,71 +149,6 @@ function readNode({ node }: Manifest): NodeContext {
     nodeIPs: { ipv4: address(node.nodeIPs.ipv4), ipv6: address(node.nodeIPs.ipv6) },
     hostAddresses: node.hostAddresses.map(address),
   };
-}
-
-/** A dump, and what is to be said of its files. */
-interface DumpReading {
-  readonly dump: Dump;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output, nor meant to be. */
-function readDumpFiles(path: string): DumpReading | undefined {
-  const folder = statSync(path).isDirectory();
-  const at = (name: string) => (folder ? join(path, name) : path);
-  const texts = new Map<string, string>();
-  const passedOver: { readonly name: string; readonly diagnostic: Diagnostic }[] = [];
-  for (const name of folder ? readdirSync(path).toSorted() : [basename(path)]) {
-    if (/\.ya?ml$/i.test(name)) continue;
-    const expected = expectDumpFile(name);
-    const file = readAnyFile(at(name));
-    if (file.kind === 'text') {
-      if (expected !== undefined || recognizeDumpFile(name, file.text) !== undefined) texts.set(name, file.text);
-    } else if (expected !== undefined) {
-      const text = `not what ${expected} prints: ${file.reason}, and left out`;
-      passedOver.push({ name, diagnostic: warnOfFile(at(name), 'unread-file', text) });
-    }
-  }
-  const dump = readDump(texts);
-  const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some(isDumpFileName);
-  // The addresses of a node lie next to manifests too, for --host-addresses.
-  if (!meant && dump.files.every(({ kind }) => kind === 'ip -j addr' || kind === 'sysctl')) return undefined;
-  const faults = dump.faults.map((fault) => describeFault(fault, at(fault.file)));
-  return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
-}
-
-type FileReading =
-  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string };
-
-/** Anything may lie in a folder: links to nothing, other folders, files of somebody else. */
-function readAnyFile(file: string): FileReading {
-  try {
-    const found = statSync(file);
-    if (found.isDirectory()) return { kind: 'none', reason: 'it is a folder' };
-    if (!found.isFile()) return { kind: 'none', reason: 'it is no plain file' };
-    return { kind: 'text', text: readFileSync(file, 'utf8') };
-  } catch (error) {
-    return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
-  }
-}
-
-function describeFault(fault: DumpFault, file: string): Diagnostic {
-  switch (fault.kind) {
-    case 'unread-line':
-      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
-    case 'no-output':
-      return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
-    case 'cut-off':
-      return warnOfFile(
-        file,
-        'cut-off-file',
-        `a table without COMMIT: what ${fault.expected} printed was cut off, and is not compared; print it again`,
-      );
-  }
-}
-
-function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {
-  return { severity: 'warning', code, text, place: { file, locate: () => ({ file, line, column: 1 }) } };
 }
 
 function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
