@@ -4,6 +4,7 @@ import type { Decompiled } from '../describe/decompile.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
+import { oneLine } from '../diff/one-line.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
@@ -36,16 +37,19 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     .argument(
       '[what]',
       'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
-        'chain, a set, a name in DNS, or a line of iptables-save in quotes',
+        'chain, a set or an entry of one, a name in DNS, or a line of iptables-save in quotes',
     );
   addInputOptions(command)
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
-    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)')
-    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts('file'))
+    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)');
+  // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
+  const ofManifests = command.options.map((option) => option.attributeName());
+  command
+    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
     .addOption(
       new Option('--from-dump <folder>', 'the Services in a dump of a node, as far as it tells').conflicts([
-        'file',
+        ...ofManifests,
         'bundle',
       ]),
     )
@@ -113,7 +117,7 @@ async function printSubject(
   const finding = findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../describe/describe-words.ts');
-    await terminal.err(`kpc: ${describeNothing(what, finding)}\n`);
+    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));
@@ -219,7 +223,7 @@ function formatLines(blocks: readonly (readonly DescriptionLine[])[], terminal: 
       lines
         .map((each, i) => {
           const gap = i > 0 && each.role === 'heading' ? '\n' : '';
-          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${each.text}`)}\n`;
+          return `${gap}${paint(each.role, `${'  '.repeat(each.depth)}${oneLine(each.text)}`)}\n`;
         })
         .join(''),
     )

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { ReportLimits } from '../diff/diff-report.ts';
 import type { SideDiff } from '../diff/diff-sides.ts';
+import { oneLine } from '../diff/one-line.ts';
 import type { Side } from '../diff/side.ts';
 import type { SideOptions, SideReading, StoredSide } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
@@ -18,6 +19,9 @@ interface DiffOptions extends SideOptions {
   readonly limit: number;
 }
 
+const moreManifests =
+  'more manifests for each side that is manifests, such as the Nodes: a file, a folder, or - for stdin (repeat for more)';
+
 export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('diff')
@@ -30,7 +34,9 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .argument('<from>', 'what is, or was')
     .argument('<to>', 'what is to be');
-  addInputOptions(command)
+  addInputOptions(command);
+  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
+  command
     .option('--node <name>', 'the node to compile manifests for (default: that of the other side, if it is a bundle)')
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
@@ -65,15 +71,20 @@ async function runDiff(from: string, to: string, options: DiffOptions, terminal:
   );
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes, ...(await describeGaps(fromSide, toSide))]) {
-    await terminal.err(`kpc: note: ${note}\n`);
-  }
+  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
   return printDiff(fromSide, toSide, options, terminal);
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
   const { diffSides, isSame } = await import('../diff/diff-sides.ts');
+  const { describeGaps } = await import('../diff/words.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true });
+  const missed = describeGaps(diff.gaps).join(', ');
+  if (missed !== '') await terminal.err(`kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (isSame(diff) && diff.extent === 'nothing') {
+    await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    return exitStatus.badInput;
+  }
   await terminal.out(await formatDiff(from, to, diff, options, terminal));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
@@ -105,11 +116,4 @@ async function formatDiff(
         .join('');
     }
   }
-}
-
-/** What is not compared because one side cannot tell it. */
-async function describeGaps(from: Side, to: Side): Promise<readonly string[]> {
-  const { describeGap } = await import('../diff/words.ts');
-  const gap = describeGap(from, to);
-  return gap === undefined ? [] : [gap];
 }

@@ -1,6 +1,6 @@
 import { describeError } from '../bundle/errors.ts';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -9,13 +9,17 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
 import type { Dump } from '../diff/read-dump.ts';
-import { readDump, recognizeDumpFile, recognizeMode } from '../diff/read-dump.ts';
+import { recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
+import type { ProxyFlags } from '../input/settings.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
+import type { DumpReading, FileReading } from './diff-dump.ts';
+import { readAnyFile, readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -49,12 +53,38 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
     if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
-    const dump = readDumpFiles(path);
-    return dump ? { kind: 'dump', dump, reading: readDumpSide(path, dump) } : { kind: 'manifests', name: path };
+    const found = readDumpFiles(path);
+    if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
+    const node = findBundleInside(path);
+    if (node === undefined) return { kind: 'manifests', name: path };
+    const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
+    return unreadable('fleet-folder', text);
   } catch (error) {
-    const reason = describeError(error);
-    const diagnostic: Diagnostic = { severity: 'error', code: 'unreadable', text: `${path} cannot be read: ${reason}` };
-    return { kind: 'unreadable', reading: { side: undefined, diagnostics: [diagnostic], files: noFiles, notes: [] } };
+    return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
+  }
+}
+
+function unreadable(code: string, text: string): StoredSide {
+  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+/** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */
+function findBundleInside(path: string): string | undefined {
+  if (!statSync(path).isDirectory()) return undefined;
+  return readdirSync(path)
+    .toSorted()
+    .find((name) => isBundleManifest(readAnyFile(join(path, name, 'manifest.json'))));
+}
+
+/** Manifests of Kubernetes may be called so too, and have no version of a format. */
+function isBundleManifest(file: FileReading): boolean {
+  if (file.kind !== 'text') return false;
+  try {
+    const value: unknown = JSON.parse(file.text);
+    return typeof value === 'object' && value !== null && 'formatVersion' in value;
+  } catch {
+    return false;
   }
 }
 
@@ -93,12 +123,14 @@ async function readBundleSide(path: string): Promise<StoredSide> {
  * whether it did or not, and its modules those that happen to be loaded: neither is to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
-  const coverage = { ...coverAll(manifest.families), sysctls: false, modules: false };
+  // Of a family that has no rules there is none in its files, which is to say that the node has none.
+  const coverage = { ...coverAll(bothFamilies), sysctls: false, modules: false };
   const side: Side = { kind: 'dump', name: path, state, labels: undefined, coverage, services: undefined };
-  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${manifest.families.join(' and ')}`];
+  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
+  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
-    dump: { state, coverage, files: [], unread: [] },
+    dump: { state, coverage, files: [], faults: [] },
     reading: { side, diagnostics: [], files: noFiles, notes },
   };
 }
@@ -119,32 +151,7 @@ function readNode({ node }: Manifest): NodeContext {
   };
 }
 
-/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output. */
-function readDumpFiles(path: string): Dump | undefined {
-  const folder = statSync(path).isDirectory();
-  const names = folder ? readdirSync(path).toSorted() : [basename(path)];
-  const texts = new Map<string, string>();
-  for (const name of names) {
-    const file = folder ? join(path, name) : path;
-    if (!statSync(file).isFile() || /\.ya?ml$/i.test(name)) continue;
-    const text = readFileSync(file, 'utf8');
-    if (recognizeDumpFile(name, text) !== undefined) texts.set(name, text);
-  }
-  const dump = readDump(texts);
-  // The addresses of a node lie next to manifests too, for --host-addresses.
-  return dump.files.some(({ kind }) => kind !== 'ip -j addr' && kind !== 'sysctl') ? dump : undefined;
-}
-
-function readDumpSide(path: string, dump: Dump): SideReading {
-  const diagnostics = dump.unread.map(({ file, line }): Diagnostic => {
-    const name = statSync(path).isDirectory() ? join(path, file) : path;
-    return {
-      severity: 'warning',
-      code: 'unread-line',
-      text: `left out: ${line.reason}`,
-      place: { file: name, locate: () => ({ file: name, line: line.line, column: 1 }) },
-    };
-  });
+function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
   const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
   return {
     side: {
@@ -236,9 +243,27 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
   }
 }
 
+/** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */
+const proxyFlags: { readonly [F in keyof Required<ProxyFlags>]: true } = {
+  proxyMode: true,
+  masqueradeAll: true,
+  clusterCidr: true,
+  detectLocalMode: true,
+  podBridgeInterface: true,
+  podInterfaceNamePrefix: true,
+  nodeportAddresses: true,
+  iptablesMasqueradeBit: true,
+  iptablesLocalhostNodeports: true,
+  ipvsScheduler: true,
+  ipvsStrictArp: true,
+  ipvsExcludeCidrs: true,
+  ipvsTcpTimeout: true,
+  ipvsTcpfinTimeout: true,
+  ipvsUdpTimeout: true,
+  hostnameOverride: true,
+};
+
 /** Whether any flag of kube-proxy's was given. */
 function hasProxyFlags(options: SideOptions): boolean {
-  const { file: _, config: __, hostAddresses: ___, ipFamily: ____, node: _____, ...flags } = options;
-  const others = new Set(['output', 'foreign', 'limit']);
-  return Object.entries(flags).some(([name, value]) => !others.has(name) && value !== undefined);
+  return Object.keys(proxyFlags).some((name) => options[name as keyof ProxyFlags] !== undefined);
 }

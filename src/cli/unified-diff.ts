@@ -11,8 +11,10 @@ const maxEditLength = 5000;
  * to compare line by line within the limit are shown as replaced whole.
  */
 export function formatUnifiedDiff(name: string, before: string | undefined, after: string | undefined): string {
-  const from = before === undefined ? '/dev/null' : `a/${name}`;
-  const to = after === undefined ? '/dev/null' : `b/${name}`;
+  // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
+  const path = name.replace(/^\/+/, '');
+  const from = before === undefined ? '/dev/null' : `a/${path}`;
+  const to = after === undefined ? '/dev/null' : `b/${path}`;
   const options = {
     context: 3,
     headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
@@ -30,13 +32,23 @@ function replaceWhole(from: string, to: string, before: string, after: string): 
   return [
     `--- ${from}`,
     `+++ ${to}`,
-    `@@ -1,${removed.length} +1,${added.length} @@`,
-    ...removed.map((line) => `-${line}`),
-    ...added.map((line) => `+${line}`),
+    `@@ -${rangeOf(removed)} +${rangeOf(added)} @@`,
+    ...signed('-', removed, before),
+    ...signed('+', added, after),
     '',
   ].join('\n');
 }
 
 function lines(text: string): readonly string[] {
-  return text.replace(/\n$/, '').split('\n');
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}
+
+/** Where the lines begin and how many they are; none begin at line 0. */
+function rangeOf(all: readonly string[]): string {
+  return all.length === 0 ? '0,0' : `1,${all.length}`;
+}
+
+function signed(sign: string, all: readonly string[], text: string): readonly string[] {
+  const marked = all.map((line) => sign + line);
+  return text === '' || text.endsWith('\n') ? marked : [...marked, '\\ No newline at end of file'];
 }

@@ -36,7 +36,8 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
     }
     for (const rule of nat.get('KUBE-NODEPORTS')?.rules ?? []) readNodePort(rule, drafts, family);
     for (const rule of filter.get('KUBE-NODEPORTS')?.rules ?? []) readHealthCheck(rule, drafts, family);
-    for (const chain of nat.values()) readServiceChain(chain, nat, drafts);
+    const labels = labelsOfJumps(nat);
+    for (const chain of nat.values()) readServiceChain(chain, nat, labels, drafts);
     return [...drafts.values()].map(finish);
   });
 }
@@ -141,11 +142,16 @@ function readHealthCheck(rule: Rule, drafts: Map<string, Draft>, family: Family)
 }
 
 /** The chains of one Service port: found by the jumps of the chains above, but each also tells its own name. */
-function readServiceChain(chain: Chain, nat: Chains, drafts: Map<string, Draft>): void {
+function readServiceChain(
+  chain: Chain,
+  nat: Chains,
+  labels: ReadonlyMap<string, string>,
+  drafts: Map<string, Draft>,
+): void {
   const kind = /^KUBE-(SVC|SVL|EXT|FW)-/.exec(chain.name)?.[1];
-  const label = chain.rules.map(labelInComment).find((each) => each !== undefined);
-  const draft = drafts.get(label ?? labelOfJumps(chain, nat) ?? '');
-  if (!draft || kind === undefined) return;
+  if (kind === undefined) return;
+  const draft = drafts.get(labelOfRules(chain) ?? labels.get(chain.name) ?? '');
+  if (!draft) return;
   if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
   else if (kind === 'FW') {
     for (const rule of chain.rules) {
@@ -155,10 +161,26 @@ function readServiceChain(chain: Chain, nat: Chains, drafts: Map<string, Draft>)
   } else readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', nat, draft);
 }
 
-/** In large clusters the rules that name an endpoint have no comments; those of the masquerade mark still have. */
-function labelOfJumps(chain: Chain, nat: Chains): string | undefined {
-  const rule = nat.get('KUBE-SERVICES')?.rules.find((each) => jumpChain(each) === chain.name);
-  return rule && labelInComment(rule);
+function labelOfRules(chain: Chain): string | undefined {
+  for (const rule of chain.rules) {
+    const label = labelInComment(rule);
+    if (label !== undefined) return label;
+  }
+  return undefined;
+}
+
+/**
+ * In large clusters the rules that name an endpoint have no comments; the jumps to a Service port's chains still have.
+ * Chain → label.
+ */
+function labelsOfJumps(nat: Chains): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) {
+    const target = jumpChain(rule);
+    const label = labelInComment(rule);
+    if (target !== undefined && label !== undefined && !labels.has(target)) labels.set(target, label);
+  }
+  return labels;
 }
 
 function isLocalExternal(chain: Chain): boolean {

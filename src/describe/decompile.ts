@@ -1,3 +1,4 @@
+import { compareText } from '../cluster/compare-text.ts';
 import { boundAddresses, nodePortKeys } from '../diff/belonging.ts';
 import type { Owners } from '../diff/owners.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
@@ -65,5 +66,5 @@ export function decompile(state: KernelState, owners: Owners): Decompiled {
 
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
   const key = ({ name, family }: DecompiledPort) => `${name} ${family}`;
-  return ports.toSorted((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+  return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }

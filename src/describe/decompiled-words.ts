@@ -2,13 +2,16 @@ import type { Owners } from '../diff/owners.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';
-import { parseRuleLine } from './find-subject.ts';
+import { addressOfEntry, parseRuleLine } from './find-subject.ts';
 
-/** The name of the Service port that a chain, or a line of iptables-save, belongs to; else the text itself. */
+/**
+ * The name of the Service port that a chain, or a line of iptables-save, belongs to, or the address of a set's entry; else
+ * the text itself.
+ */
 export function resolveName(what: string, owners: Owners): string {
   const parsed = parseRuleLine(what);
   const chain = parsed?.chain ?? { name: what, rules: [] };
-  return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? what;
+  return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? addressOfEntry(what);
 }
 
 /** Whether a text names the port: its name or a part of it, an address, its node port, or an endpoint. */
@@ -19,7 +22,9 @@ export function isAbout(port: DecompiledPort, what: string): boolean {
     String(port.nodePort) === what ||
     port.addresses.some(({ address }) => {
       const withPort = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
-      return address === what || withPort === what || `${withPort}/${port.protocol}` === what;
+      return (
+        address === what || withPort === what || `${withPort}/${port.protocol}`.toLowerCase() === what.toLowerCase()
+      );
     }) ||
     port.endpoints.some(({ endpoint }) => endpoint === what || endpoint.replace(/:\d+$/, '') === what)
   );

@@ -227,8 +227,15 @@ export function describeHidden(hidden: number): DescriptionLine {
 }
 
 /** What to say where nothing was found. */
-export function describeNothing(what: string, { suggestions }: Finding & { readonly kind: 'nothing' }): string {
-  const hint = suggestions.length === 0 ? '' : `; did you mean ${suggestions.join(' or ')}?`;
+export function describeNothing(
+  what: string,
+  { suggestions, otherMode }: Finding & { readonly kind: 'nothing' },
+): string {
+  const hint = otherMode
+    ? '; IPVS mode has no chain of that kind, so this may be one that --proxy-mode iptables makes'
+    : suggestions.length === 0
+      ? ''
+      : `; did you mean ${suggestions.join(' or ')}?`;
   return `nothing here is called, or stands at, ${JSON.stringify(what)}${hint}`;
 }
 

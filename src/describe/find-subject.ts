@@ -1,6 +1,6 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../diff/owners.ts';
-import { parseAddress } from '../kernel/address.ts';
+import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
@@ -17,7 +17,12 @@ export type Finding =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
   /** A chain or a set that Service ports share, or that every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
-  | { readonly kind: 'nothing'; readonly suggestions: readonly string[] };
+  | {
+      readonly kind: 'nothing';
+      readonly suggestions: readonly string[];
+      /** Whether the name is of a chain that only the other mode makes. */
+      readonly otherMode: boolean;
+    };
 
 /** A Service that the question is about. */
 interface ServiceMatch {
@@ -54,17 +59,29 @@ export interface SharedSubject {
 }
 
 /**
- * Finds what a text is about: a line of iptables-save, a chain, a set, an address with or without a port, a node port, a
- * Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
+ * Finds what a text is about: a line of iptables-save, a chain, a set or an entry of one, an address with or without a
+ * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
 export function findSubject(text: string, view: View): Finding {
-  const what = text.trim();
+  const what = addressOfEntry(text.trim());
   const finders = [findRule, findChain, findSet, findAddress, findNodePort, findName];
   for (const find of finders) {
     const found = find(what, view);
     if (found) return found;
   }
-  return { kind: 'nothing', suggestions: suggest(what, view) };
+  const otherMode = isServiceChain(what) && view.services.settings.mode === 'ipvs';
+  return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
+}
+
+const setEntry = /^(?:add \S+ )?([^,\s]+),(tcp|udp|sctp):(\d{1,5})(?:,\S+)?$/i;
+
+/**
+ * What an entry of a set is about, of a line of ipset save or without its beginning: "10.96.0.80,tcp:80" is the address
+ * "10.96.0.80:80/tcp". Any other text is given back.
+ */
+export function addressOfEntry(what: string): string {
+  const [, address, protocol, port] = setEntry.exec(what) ?? [];
+  return address === undefined ? what : `${joinHostPort(address, Number(port))}/${protocol}`;
 }
 
 /** The chain and rule in a line of iptables-save, with or without counters; undefined for any other text. */
@@ -213,11 +230,13 @@ function matchLabel(label: string, view: View, because: Because): Finding | unde
   return matchPorts(view, (port) => (port.label === label ? because : undefined));
 }
 
-const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc(?:\.[a-z0-9.-]+)?\.?$/;
+/** "web.shop", as pods call it whose own namespace is another, up to "web.shop.svc.cluster.local.". */
+const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?\.?$/;
 
 function findName(what: string, view: View): Finding | undefined {
-  const dns = dnsName.exec(what);
-  const [name = '', port] = (dns ? `${dns[2]}/${dns[1]}` : what).split(':');
+  const [host = '', port] = what.split(':');
+  const dns = dnsName.exec(host);
+  const name = dns ? `${dns[2]}/${dns[1]}` : host;
   const matches = view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
     const full = `${service.namespace}/${service.name}`;
     if (full !== name && service.name !== name) return [];

@@ -1,6 +1,7 @@
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { oneLine } from '../diff/one-line.ts';
 import type { Decompiled, DecompiledPort } from './decompile.ts';
 import type { View } from './view.ts';
 
@@ -116,5 +117,5 @@ export function formatRows(rows: readonly ServiceRow[], limit: number): string {
   );
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${hidden.toLocaleString('en')} more (--limit 0 shows all)`);
-  return lines.map((text) => `${text}\n`).join('');
+  return lines.map((text) => `${oneLine(text)}\n`).join('');
 }

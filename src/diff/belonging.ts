@@ -20,8 +20,17 @@ export interface StatePair {
   readonly to: KernelState;
 }
 
-/** What of two sides is kube-proxy's, and what is other people's; of each only what both sides can tell. */
-export function separate(from: Side, to: Side): { readonly own: StatePair; readonly foreign: StatePair } {
+/** What of two sides is kube-proxy's, and what is other people's. */
+export interface Separation {
+  /** Only what both sides can tell. */
+  readonly own: StatePair;
+  readonly foreign: StatePair;
+  /** All that is kube-proxy's on each side, whether the other can tell it or not. */
+  readonly whole: StatePair;
+}
+
+/** Tells what is kube-proxy's from what is not. */
+export function separate(from: Side, to: Side): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = {
     from: coverState(from.state, coverage, to.kind === 'dump' ? undefined : to.state),
@@ -31,6 +40,7 @@ export function separate(from: Side, to: Side): { readonly own: StatePair; reado
   return {
     own: { from: restrictState(pair.from, owns), to: restrictState(pair.to, owns) },
     foreign: { from: foreignState(pair.from, owns), to: foreignState(pair.to, owns) },
+    whole: { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
 }
 

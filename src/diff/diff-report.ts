@@ -1,6 +1,7 @@
 import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import type { ChangeKind, KernelChange } from './kernel-changes.ts';
-import { count, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
+import { oneLine } from './one-line.ts';
+import { count, describeGaps, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {
@@ -52,7 +53,7 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 /** One line that says how much differs. */
 function summarizeDiff(diff: SideDiff): string {
   const { servicePorts, base, foreign } = diff;
-  if (servicePorts.length + base.length + foreign.length === 0) return 'No difference.';
+  if (servicePorts.length + base.length + foreign.length === 0) return summarizeSame(diff);
   const parts = [
     ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
     ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
@@ -61,12 +62,19 @@ function summarizeDiff(diff: SideDiff): string {
   return `${parts.join('; ')}.`;
 }
 
+/** Who reads that nothing differs must not take it for all where one side could not tell what the other has. */
+function summarizeSame({ extent, gaps }: SideDiff): string {
+  if (extent === 'all') return 'No difference.';
+  const missed = describeGaps(gaps.filter(({ matters }) => matters)).join(', ');
+  return `No difference in what both sides can tell. Not compared: ${missed}.`;
+}
+
 function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {
   return ports.map(({ change }) => change);
 }
 
 function line(role: ReportLine['role'], text: string): ReportLine {
-  return { role, text };
+  return { role, text: oneLine(text) };
 }
 
 /** The first lines, and how many there are more. A single line that is too many is shown: it takes no more room. */

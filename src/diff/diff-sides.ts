@@ -1,6 +1,7 @@
 import { diffStates } from '../kernel/delta.ts';
 import type { Place } from '../kernel/origin.ts';
 import { separate } from './belonging.ts';
+import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-changes.ts';
 import { listKernelChanges } from './kernel-changes.ts';
 import { findOwners, renameOwners } from './owners.ts';
@@ -16,6 +17,9 @@ export interface SideDiff {
   readonly base: readonly KernelChange[];
   /** What is neither kube-proxy's nor a Service's; empty unless it was asked for. */
   readonly foreign: readonly KernelChange[];
+  /** What was not compared, since one of the sides cannot tell it. */
+  readonly gaps: readonly Gap[];
+  readonly extent: Extent;
 }
 
 /** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
@@ -30,7 +34,8 @@ export interface ServicePortDiff {
 
 /** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
 export function diffSides(from: Side, to: Side, options: { readonly foreign: boolean }): SideDiff {
-  const { own, foreign } = separate(from, to);
+  const { own, foreign, whole } = separate(from, to);
+  const gaps = findGaps(from, to, whole);
   const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
   const newLabels = new Map(
     reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
@@ -40,13 +45,15 @@ export function diffSides(from: Side, to: Side, options: { readonly foreign: boo
     to: findOwners(statesOf(to, from)),
   };
   const changes = listKernelChanges(diffStates(own.from, own.to), owners);
-  const { servicePorts, base } = groupChanges(changes, reasons);
+  const { servicePorts, base } = groupChanges(changes, reasons, knowledgeOf(from, to));
   return {
     servicePorts,
     base,
     foreign: options.foreign
       ? listKernelChanges(diffStates(foreign.from, foreign.to), owners).map(({ change }) => change)
       : [],
+    gaps,
+    extent: extentOf(gaps, own),
   };
 }
 
@@ -60,9 +67,29 @@ function statesOf(side: Side, other: Side) {
   return [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
 }
 
+/** What the sides' Services tell of Service ports, besides why they differ. */
+interface Knowledge {
+  /** Labels of those that both sides have. */
+  readonly kept: ReadonlySet<string>;
+  /** By label, where the port is written in manifests; those of the side TO count first. */
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+function knowledgeOf(from: Side, to: Side): Knowledge {
+  const before = from.services?.cluster.servicePorts ?? [];
+  const after = to.services?.cluster.servicePorts ?? [];
+  const known = new Set(before.map(({ label }) => label));
+  const places = [...before, ...after].flatMap(({ label, places: at }) => (at ? [[label, at.port] as const] : []));
+  return {
+    kept: new Set(after.flatMap(({ label }) => (known.has(label) ? [label] : []))),
+    places: new Map(places),
+  };
+}
+
 function groupChanges(
   changes: readonly OwnedChange[],
   reasons: readonly ServicePortChange[],
+  { kept, places }: Knowledge,
 ): Pick<SideDiff, 'servicePorts' | 'base'> {
   const kernel = new Map<string, KernelChange[]>();
   const base: KernelChange[] = [];
@@ -85,16 +112,16 @@ function groupChanges(
       return {
         label,
         formerLabel: known?.formerLabel,
-        change: known?.change ?? kindOfAll(list),
+        change: known?.change ?? (kept.has(label) ? 'changed' : kindOfAll(list)),
         reasons: known?.reasons ?? [],
         kernel: list,
-        place: known?.place,
+        place: known?.place ?? places.get(label),
       };
     }),
   };
 }
 
-/** Without Services to compare: a Service port is new where all that it is in the kernel is. */
+/** Without Services to compare, or where neither side has it among them: a Service port is new where all that it is in the kernel is. */
 function kindOfAll(changes: readonly KernelChange[]): ChangeKind {
   const kinds = new Set(changes.map(effectOf));
   const [only] = kinds;

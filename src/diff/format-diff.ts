@@ -3,7 +3,7 @@ import type { ReportBlock, ReportLine } from './diff-report.ts';
 import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import { isSame } from './diff-sides.ts';
 import type { Side } from './side.ts';
-import { describeReason } from './words.ts';
+import { describeGaps, describeReason } from './words.ts';
 
 /** Gives a line its colour on a terminal; the text as it is elsewhere. */
 export type Paint = (role: ReportLine['role'], text: string) => string;
@@ -78,6 +78,7 @@ export function toJson(from: Side, to: Side, diff: SideDiff): unknown {
     from: { kind: from.kind, name: from.name },
     to: { kind: to.kind, name: to.name },
     differs: !isSame(diff),
+    notCompared: describeGaps(diff.gaps),
     servicePorts: diff.servicePorts.map(servicePortToJson),
     base: diff.base,
     foreign: diff.foreign,

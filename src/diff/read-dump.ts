@@ -24,8 +24,16 @@ export interface Dump {
   readonly coverage: Coverage;
   /** Each file that was read, and as what. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
-  readonly unread: readonly { readonly file: string; readonly line: UnreadLine }[];
+  readonly faults: readonly DumpFault[];
 }
+
+/** Why a file of a dump, or a part of it, takes no part. */
+export type DumpFault =
+  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
+  /** Its name says that a tool printed it, and its content that none did. */
+  | { readonly kind: 'no-output'; readonly file: string; readonly expected: DumpFileKind }
+  /** It ends before its end: what it holds is known, but not what it lacks. */
+  | { readonly kind: 'cut-off'; readonly file: string; readonly expected: DumpFileKind };
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^(ip6t(ables)?|.*[-_.](ipv6|v6)\b.*tables)/i, 'ip6tables-save'],
@@ -36,14 +44,23 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
+/** The tool that a file of that name was printed by, if it is of a dump at all. */
+export function expectDumpFile(name: string): DumpFileKind | undefined {
+  return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
+}
+
+/** Whether a file can be of nothing but a dump, by its name: "ipset-save". */
+export function isDumpFileName(name: string): boolean {
+  return /^(ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?$/i.test(name);
+}
+
 /**
  * Tells which tool printed a file: by its content, which cannot be mistaken, and where it is empty by its name. Undefined
  * for anything else.
  */
 export function recognizeDumpFile(name: string, text: string): DumpFileKind | undefined {
-  const byName = namePatterns.find(([pattern]) => pattern.test(name))?.[1];
   const line = firstLine(text);
-  if (line === undefined) return byName;
+  if (line === undefined) return expectDumpFile(name);
   if (/^\*(nat|filter|mangle|raw|security)$/.test(line))
     return isIpv6Rules(name, text) ? 'ip6tables-save' : 'iptables-save';
   if (/^create \S+ \S+/.test(line)) return 'ipset save';
@@ -53,8 +70,16 @@ export function recognizeDumpFile(name: string, text: string): DumpFileKind | un
   return undefined;
 }
 
+/** The first line that says anything, without the blanks around it. */
 function firstLine(text: string): string | undefined {
-  return /^(?!#)[ \t]*(\S.*?)\s*$/m.exec(text)?.[1];
+  for (let start = 0; start < text.length;) {
+    const end = text.indexOf('\n', start);
+    const line = text.slice(start, end < 0 ? text.length : end);
+    const trimmed = line.trim();
+    if (trimmed !== '' && !line.startsWith('#')) return trimmed;
+    start += line.length + 1;
+  }
+  return undefined;
 }
 
 function isIpv6Rules(name: string, text: string): boolean {
@@ -64,7 +89,7 @@ function isIpv6Rules(name: string, text: string): boolean {
   return /(^| )(::1?\/|[0-9a-f]{1,4}:[0-9a-f:]+\/)\d+ /m.test(text) || / --reject-with icmp6-/.test(text);
 }
 
-/** Reads the files of a dump; those that are not of one are left out. Takes any text. */
+/** Reads the files of a dump; those that are not of one, by name and content, are left out. Takes any text. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const iptables: { [F in Family]?: Tables } = {};
   // The same things may have been taken twice, as iptables-save and iptables-save -c: the first telling counts.
@@ -73,39 +98,57 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const links = new Map<string, Link>();
   const sysctls = new Map<string, string>();
   const files: { readonly name: string; readonly kind: DumpFileKind }[] = [];
-  const unread: { readonly file: string; readonly line: UnreadLine }[] = [];
+  const faults: DumpFault[] = [];
+  const known = new Set<DumpFileKind>();
+  const cutOff = new Set<DumpFileKind>();
   for (const [name, text] of texts) {
     const kind = recognizeDumpFile(name, text);
-    if (kind === undefined) continue;
-    files.push({ name, kind });
+    if (kind === undefined) {
+      const expected = expectDumpFile(name);
+      if (expected !== undefined) faults.push({ kind: 'no-output', file: name, expected });
+      continue;
+    }
     const read = <T extends { readonly unread: readonly UnreadLine[] }>(result: T): T => {
-      for (const line of result.unread) unread.push({ file: name, line });
+      for (const line of result.unread) faults.push({ kind: 'unread-line', file: name, line });
       return result;
     };
     switch (kind) {
       case 'iptables-save':
-        iptables.ipv4 = { ...read(parseIptablesSave(text)).tables, ...iptables.ipv4 };
+      case 'ip6tables-save': {
+        const family = kind === 'iptables-save' ? 'ipv4' : 'ipv6';
+        const { tables, complete } = read(parseIptablesSave(text));
+        iptables[family] = { ...tables, ...iptables[family] };
+        if (!complete) {
+          faults.push({ kind: 'cut-off', file: name, expected: kind });
+          cutOff.add(kind);
+        }
         break;
-      case 'ip6tables-save':
-        iptables.ipv6 = { ...read(parseIptablesSave(text)).tables, ...iptables.ipv6 };
-        break;
+      }
       case 'ipset save':
         addNew(sets, read(parseIpsetSave(text)).sets, ({ name: set }) => set);
         break;
       case 'ipvsadm -Sn':
         addNew(virtualServers, read(parseIpvsadm(text)).virtualServers, virtualServerKey);
         break;
-      case 'ip -j addr':
-        addNew(links, read(parseIpAddrJson(text)).links, ({ name: link }) => link);
+      case 'ip -j addr': {
+        const result = parseIpAddrJson(text);
+        if (result.links.length === 0 && result.unread.length > 0) {
+          faults.push({ kind: 'no-output', file: name, expected: kind });
+          continue;
+        }
+        addNew(links, read(result).links, ({ name: link }) => link);
         break;
+      }
       case 'sysctl':
         for (const [key, value] of read(parseSysctls(text)).sysctls) sysctls.set(key, value);
         break;
       default:
         kind satisfies never;
     }
+    files.push({ name, kind });
+    known.add(kind);
   }
-  const kinds = new Set(files.map(({ kind }) => kind));
+  const tells = (kind: DumpFileKind) => known.has(kind) && !cutOff.has(kind);
   return {
     state: {
       ...emptyState,
@@ -116,17 +159,17 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
       sysctls,
     },
     coverage: {
-      iptables: families.filter((family) => kinds.has(family === 'ipv4' ? 'iptables-save' : 'ip6tables-save')),
+      iptables: families.filter((family) => tells(family === 'ipv4' ? 'iptables-save' : 'ip6tables-save')),
       families,
-      sets: kinds.has('ipset save'),
-      virtualServers: kinds.has('ipvsadm -Sn'),
-      links: kinds.has('ip -j addr'),
-      sysctls: kinds.has('sysctl'),
+      sets: tells('ipset save'),
+      virtualServers: tells('ipvsadm -Sn'),
+      links: tells('ip -j addr'),
+      sysctls: tells('sysctl'),
       ipvsTimeouts: false,
       modules: false,
     },
     files,
-    unread,
+    faults,
   };
 }
 

@@ -1,3 +1,4 @@
+import { compareText } from '../cluster/compare-text.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { formatDeclaration, formatTables, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
@@ -63,5 +64,5 @@ function chainLines(table: TableName, chain: Chain): readonly string[] {
 }
 
 function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return compareText(a.name, b.name);
 }

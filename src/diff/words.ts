@@ -1,8 +1,7 @@
 import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import type { Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange } from './kernel-changes.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
-import type { Side } from './side.ts';
 
 /** A reason in the words of Kubernetes, on one line. */
 export function describeReason(reason: ServiceReason): string {
@@ -176,28 +175,19 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
     .join(', ');
 }
 
-/** What is not compared, because one side cannot tell it; undefined where both can tell everything. */
-export function describeGap(from: Side, to: Side): string | undefined {
-  const names = [
-    ...families
-      .filter((family) => missesOne(from, to, (side) => side.coverage.iptables.includes(family)))
-      .map((family) => `${family === 'ipv4' ? 'IPv4' : 'IPv6'} rules`),
-    ...(['sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules'] as const)
-      .filter((part) => missesOne(from, to, (side) => side.coverage[part]))
-      .map((part) => partNames[part]),
-  ];
-  return names.length === 0 ? undefined : `not compared, since one side cannot tell: ${names.join(', ')}`;
+/** The parts of a kernel that are not compared, in a few words each. */
+export function describeGaps(gaps: readonly Gap[]): readonly string[] {
+  return gaps.map(({ part, family }) => (family === undefined ? '' : `${familyNames[family]} `) + partNames[part]);
 }
 
-function missesOne(from: Side, to: Side, has: (side: Side) => boolean): boolean {
-  return has(from) !== has(to);
-}
+const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
 
-const partNames = {
+const partNames: { readonly [P in Gap['part']]: string } = {
+  rules: 'rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
   links: 'addresses',
   sysctls: 'sysctls',
   ipvsTimeouts: 'IPVS timeouts',
   modules: 'kernel modules',
-} as const;
+};

@@ -3,6 +3,7 @@ import type { Address } from '../kernel/address.ts';
 import { compareAddresses } from '../kernel/address.ts';
 import type { RealServer, SchedulerFlag, VirtualServer } from '../kernel/ipvs.ts';
 import { sortVirtualServers } from '../kernel/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Origin } from '../kernel/origin.ts';
 
 /** The kernel's flag that mixes the client's port into mh's hash: kube-proxy sets it for every virtual server of mh. */
@@ -66,8 +67,4 @@ export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]
 function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {
   if (virtualServers.length < 2) return virtualServers;
   return new Map(virtualServers.map((server) => [virtualServerKey(server), server])).values();
-}
-
-function virtualServerKey({ protocol, address, port }: VirtualServer): string {
-  return `${protocol} ${address} ${port}`;
 }

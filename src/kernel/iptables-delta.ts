@@ -113,9 +113,13 @@ function matchFromEnd(before: readonly string[], after: readonly string[]): { ke
 
 /** What is left when the first item equal to each of `gone` is deleted. */
 function deleteFirsts(items: readonly string[], gone: readonly string[]): string[] {
-  const left = [...items];
-  for (const item of gone) left.splice(left.indexOf(item), 1);
-  return left;
+  const counts = new Map<string, number>();
+  for (const item of gone) counts.set(item, (counts.get(item) ?? 0) + 1);
+  return items.filter((item) => {
+    const count = counts.get(item) ?? 0;
+    if (count > 0) counts.set(item, count - 1);
+    return count === 0;
+  });
 }
 
 /** The tables after the changes. */

@@ -55,8 +55,12 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return sortByKey(canonical, groups);
 }
 
-/** Insertion sort: rules have few arguments, which are nearly in order. Equal ones go by their text, but for comments. */
+/** More arguments than any rule of kube-proxy's has. */
+const many = 32;
+
+/** Insertion sort: rules have few arguments, which are nearly in order. Those of equal keys go by their text. */
 function sortByKey(args: RuleArg[], keys: number[]): RuleArg[] {
+  if (args.length > many) return sortMany(args, keys);
   for (let i = 1; i < args.length; i++) {
     const arg = args[i];
     const key = keys[i];
@@ -71,6 +75,13 @@ function sortByKey(args: RuleArg[], keys: number[]): RuleArg[] {
     keys[at + 1] = key;
   }
   return args;
+}
+
+/** The same order for any number of arguments. */
+function sortMany(args: readonly RuleArg[], keys: readonly number[]): RuleArg[] {
+  const items = args.map((arg, i) => ({ arg, key: keys[i] ?? 0, text: formatRule({ args: [arg] }) }));
+  items.sort((a, b) => a.key - b.key || (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+  return items.map(({ arg }) => arg);
 }
 
 function isAfter(left: RuleArg | undefined, leftKey: number, right: RuleArg, rightKey: number): boolean {

@@ -9,23 +9,35 @@ import {
 } from './iptables.ts';
 import { parseRuleWords } from './iptables-rule.ts';
 import { splitWords } from './iptables-words.ts';
+import { SpliceList } from './splice-list.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** A chain while its lines are read. */
 interface DraftChain {
   readonly name: string;
-  readonly rules: Rule[];
+  rules: Rule[];
   policy?: Chain['policy'];
 }
 
+/** Chains that got rules before others, with their rules in a form that takes many of them: `rules` is made of it last. */
+type Spliced = Map<DraftChain, SpliceList<Rule>>;
+
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
- * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters.
+ * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
+ * has no COMMIT, which the tools print last, the text is not `complete`.
  */
-export function parseIptablesSave(text: string): { readonly tables: Tables; readonly unread: readonly UnreadLine[] } {
+export function parseIptablesSave(text: string): {
+  readonly tables: Tables;
+  readonly unread: readonly UnreadLine[];
+  readonly complete: boolean;
+} {
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
+  const spliced: Spliced = new Map();
   const unread: UnreadLine[] = [];
   let table: TableName | undefined;
+  let complete = true;
+  let open = false;
   let number = 0;
   for (const raw of text.split('\n')) {
     number++;
@@ -34,17 +46,21 @@ export function parseIptablesSave(text: string): { readonly tables: Tables; read
     if (line === '' || first === hash) continue;
     let reason: string | undefined;
     if (first === asterisk) {
+      if (open) complete = false;
+      open = true;
       table = tableNames.find((name) => name === line.slice(1).trim());
       if (table) tables[table] ??= new Map();
       else reason = 'not a table that iptables has';
     } else if (line === 'COMMIT') {
       table = undefined;
+      open = false;
     } else if (line.trim() !== '') {
-      reason = table ? readLine(table, (tables[table] ??= new Map()), line) : 'outside a table';
+      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line) : 'outside a table';
     }
     if (reason !== undefined) unread.push({ line: number, text: line, reason });
   }
-  return { tables, unread };
+  for (const [chain, rules] of spliced) chain.rules = rules.toArray();
+  return { tables, unread, complete: complete && !open };
 }
 
 const asterisk = 42;
@@ -53,32 +69,50 @@ const hash = 35;
 const bracket = 91;
 
 /** Reads a line of a table. Returns why it cannot be read. */
-function readLine(table: TableName, chains: Map<string, DraftChain>, line: string): string | undefined {
+function readLine(
+  table: TableName,
+  chains: Map<string, DraftChain>,
+  spliced: Spliced,
+  line: string,
+): string | undefined {
   if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
-  if (line.charCodeAt(0) === colon) return declareChain(table, chains, words);
+  if (line.charCodeAt(0) === colon) return declareChain(table, chains, spliced, words);
   // iptables-save -c puts [packets:bytes] in front of a rule.
   const at = line.charCodeAt(0) === bracket ? 1 : 0;
   const command = words[at];
   const name = words[at + 1];
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
-  const { rules } = findChain(chains, name);
+  const chain = findChain(chains, name);
   if (command === '-A') {
-    rules.push({ args: dropCounters(parseRuleWords(words, at + 2)) });
+    insertRule(chain, chain.rules.length, { args: dropCounters(parseRuleWords(words, at + 2)) }, spliced);
     return undefined;
   }
   const position = /^[1-9]\d{0,8}$/.test(words[at + 2] ?? '') ? Number(words[at + 2]) : undefined;
-  if ((position ?? 1) > rules.length + 1) return 'inserted after the end of its chain';
+  if ((position ?? 1) > chain.rules.length + 1) return 'inserted after the end of its chain';
   const args = dropCounters(parseRuleWords(words, position === undefined ? at + 2 : at + 3));
-  // What formatTables writes goes to the end every time, which is cheap.
-  rules.splice((position ?? 1) - 1, 0, { args });
+  insertRule(chain, (position ?? 1) - 1, { args }, spliced);
   return undefined;
 }
 
+/** What formatTables writes goes to the end every time, which is cheap; elsewhere an array would move all that follows. */
+function insertRule(chain: DraftChain, index: number, rule: Rule, spliced: Spliced): void {
+  const { rules } = chain;
+  if (index < rules.length && !spliced.has(chain)) spliced.set(chain, new SpliceList(rules));
+  if (spliced.size > 0) spliced.get(chain)?.insert(index, rule);
+  // Where the rules are in a list, the array tells how many they are.
+  rules.push(rule);
+}
+
 /** `:NAME POLICY [packets:bytes]`. A chain that is there already is emptied, as iptables-restore does. */
-function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
+function declareChain(
+  table: TableName,
+  chains: Map<string, DraftChain>,
+  spliced: Spliced,
+  words: readonly string[],
+): string | undefined {
   const name = words[0]?.slice(1) ?? '';
   const policy = words[1];
   if (name === '' || policy === undefined || words.length > 3) return 'not the declaration of a chain';
@@ -86,6 +120,7 @@ function declareChain(table: TableName, chains: Map<string, DraftChain>, words: 
   if (policy !== '-' && !isBuiltInChain(table, name)) return 'a policy, but not one of the chains of the kernel';
   const chain = findChain(chains, name);
   chain.rules.length = 0;
+  spliced.delete(chain);
   if (policy !== '-') chain.policy = policy;
   return undefined;
 }

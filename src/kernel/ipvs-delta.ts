@@ -48,7 +48,7 @@ export function diffVirtualServers(
   return changes;
 }
 
-/** What tells one service of a state from the others: "TCP 10.0.0.1:80". */
+/** What tells one service of a state from the others: "TCP 10.0.0.1 80". */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${service.protocol} ${service.address} ${service.port}`;
 }

@@ -67,7 +67,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
   const links: Link[] = [];
   const unread: UnreadLine[] = [];
   const refuse = (item: unknown, reason: string): void => {
-    unread.push({ line: 1, text: JSON.stringify(item).slice(0, 200), reason });
+    unread.push({ line: 1, text: excerpt(item), reason });
   };
   for (const item of items as readonly unknown[]) {
     const name = field(item, 'ifname');
@@ -87,6 +87,15 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     links.push(typeof kind === 'string' && plainName.test(kind) ? { name, kind, addresses } : { name, addresses });
   }
   return { links, unread };
+}
+
+function excerpt(item: unknown): string {
+  try {
+    return JSON.stringify(item).slice(0, 200);
+  } catch {
+    // JSON.parse takes any depth, and JSON.stringify does not.
+    return '';
+  }
 }
 
 /** The kernel has no names with blanks or slashes; nothing else may get into a line for `ip`. */

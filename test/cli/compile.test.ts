@@ -243,7 +243,7 @@ function applyAll(
   folder: string,
 ): Readonly<Record<string, string | false>> {
   const patched = parsePatch(patches).map((patch): [string, string | false] => {
-    const name = (patch.newFileName ?? '').replace(`b/${folder}/`, '');
+    const name = (patch.newFileName ?? '').replace(`b${folder}/`, '');
     return [name, applyPatch(files[name] ?? '', patch)];
   });
   return { ...files, ...Object.fromEntries(patched) };

@@ -30,6 +30,7 @@ describe.concurrent('kpc describe --from-dump', () => {
     ['kube-proxy-iptables-loadbalancer-local', '10.244.2.4:80', 'default/nginx'],
     ['kube-proxy-iptables-loadbalancer-local', 'KUBE-SVC-2CMXP7HKUVJN7L6M', 'default/nginx'],
     ['kube-proxy-ipvs-dual-stack-nodeport', '[fd00:10:96::77]:80', '[fd00:10:96::77]:80/TCP'],
+    ['kube-proxy-ipvs-dual-stack-nodeport', '10.96.7.7,tcp:80', '10.96.7.7:80/TCP'],
     ['kube-proxy-ipvs-dual-stack-nodeport', '31080', 'node port 31080/TCP'],
   ] as const)('%s: %s', async ([name, what, title]) => {
     const run = await runKpc(['describe', what, '--from-dump', join(dumps, name)]);

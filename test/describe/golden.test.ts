@@ -46,6 +46,11 @@ describe.concurrent('what leads to a Service port', () => {
     ['[fd00:96::11]:6379', 'cache/redis-master', 'this is its cluster IP'],
     ['fd00:244:1::11', 'cache/redis-master', 'this is its endpoint [fd00:244:1::11]:6379'],
     ['10.244.1.54', 'store/db', 'this is its endpoint 10.244.1.54'],
+    ['web.store', 'store/web', 'type LoadBalancer'],
+    ['web.store.svc:80', 'store/web', 'type LoadBalancer'],
+    ['10.96.0.80,tcp:80', 'store/web', 'this is its cluster IP'],
+    ['add KUBE-LOOP-BACK 10.244.3.80,tcp:8080,10.244.3.80', 'store/web', 'this is its endpoint 10.244.3.80:8080'],
+    ['fd00:96::11,tcp:6379', 'cache/redis-master', 'this is its cluster IP'],
   ] as const)('%s', async ([what, service, because]) => {
     const run = await runKpc(['describe', what, '-f', 'input'], { cwd });
     expect(run).toMatchObject({ status: 0, stderr: '' });
@@ -77,6 +82,17 @@ describe.concurrent('what leads to a Service port', () => {
   });
 });
 
+test.for([
+  ['--bundle', '--node', 'worker-2'],
+  ['--bundle', '--proxy-mode', 'iptables'],
+  ['--from-dump', '--config', 'config.yaml'],
+  ['--from-dump', '--ip-family', 'ipv4'],
+] as const)('%s is not described as if %s had a say in it', async ([source, flag, value]) => {
+  const run = await runKpc(['describe', source, 'input', flag, value], { cwd });
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr).toMatch(new RegExp(`option '${source} <folder>' cannot be used with option '${flag} <`));
+});
+
 describe.concurrent('what is not found', () => {
   test.for([
     ['wbe', 'did you mean store/web?'],
@@ -85,6 +101,7 @@ describe.concurrent('what is not found', () => {
     ['KUBE-CLUSTERIP', 'did you mean KUBE-CLUSTER-IP'],
     ['10.96.0.12', '"10.96.0.12"\n'],
     ['30081', '"30081"\n'],
+    ['KUBE-SVC-4PSDO5LE5GAPCHKW', 'may be one that --proxy-mode iptables makes\n'],
   ] as const)('%s', async ([what, hint]) => {
     const run = await runKpc(['describe', what, '-f', 'input'], { cwd });
     expect(run).toMatchObject({ status: 1, stdout: '' });

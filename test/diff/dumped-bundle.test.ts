@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { replaceFolder } from '../../src/bundle/folder.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
+import { emptyState } from '../../src/kernel/state.ts';
 import { clusterOf, defaults, servicePort, worker } from '../iptables/compile.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
@@ -12,9 +13,10 @@ const folder = mkdtempSync(join(tmpdir(), 'kpc-dumped-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const compiled = join(folder, 'compiled');
 const dumped = join(folder, 'dumped');
+const fresh = join(folder, 'fresh');
 
-/** A bundle as kpc compile writes it, and one as kpc-apply dump would write it on the node where that was applied. */
-async function writeBoth(): Promise<void> {
+/** A bundle as kpc compile writes it, and as kpc-apply dump would write it where that was applied, and on a fresh node. */
+async function writeAll(): Promise<void> {
   const cluster = clusterOf(servicePort({ nodePort: 30080 }));
   const settings = { ...defaults, mode: 'ipvs' as const };
   const families = ['ipv4'] as const;
@@ -24,14 +26,50 @@ async function writeBoth(): Promise<void> {
   const onNode = { ...state, modules: ['ip_vs', 'xt_TEE'], sysctls: new Map([['net.ipv4.ip_forward', '0']]) };
   const nothing = { services: [], servicePorts: [], healthChecks: [] };
   await replaceFolder(dumped, makeBundle({ ...content, state: onNode, cluster: nothing, dumped: true }).files);
+  const empty = { ...content, state: emptyState, cluster: nothing, families: [], dumped: true } as const;
+  await replaceFolder(fresh, makeBundle({ ...empty, settings: { ...settings, mode: 'iptables' } }).files);
 }
 
+beforeAll(writeAll);
+
 test('what kpc-apply dump wrote is compared as a dump, and its Services are read from its state', async () => {
-  await writeBoth();
   const diff = await runKpc(['diff', dumped, compiled]);
   expect(diff).toMatchObject({ status: 0, stdout: 'No difference.\n' });
   expect(diff.stderr).toContain('not compared, since one side cannot tell: sysctls, kernel modules');
   const described = await runKpc(['describe', '--from-dump', dumped]);
   expect(described.status).toBe(0);
   expect(described.stdout).toContain('10.96.0.10:80/TCP');
+});
+
+test('a node with nothing of kube-proxy on it lacks all that a bundle has, of both families', async () => {
+  const diff = await runKpc(['diff', fresh, compiled]);
+  expect(diff.status).toBe(1);
+  expect(diff.stdout).toMatch(/^shop\/web added\n {2}\+ virtual server TCP 10\.96\.0\.10:80/);
+  expect(diff.stdout).toContain('+ link kube-ipvs0\n');
+  expect(diff.stdout).toMatch(/\+ chain KUBE-SERVICES \(nat\) with \d rules\n/);
+  expect(diff.stderr).toContain('mode iptables, no rules of kube-proxy\n');
+  expect(diff.stderr).toContain('not compared, since one side cannot tell: sysctls, kernel modules\n');
+  const itself = await runKpc(['diff', fresh, fresh]);
+  expect(itself).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+});
+
+test('a name in a bundle cannot end its line', async () => {
+  const hostile = join(folder, 'hostile');
+  const named = { service: 'web\nNo difference.\r', endpoints: [] };
+  const cluster = clusterOf(servicePort(named));
+  const node = { ...worker, name: 'worker-1\nkpc: note: all is well' };
+  const settings = { ...defaults, mode: 'ipvs' as const };
+  const families = ['ipv4'] as const;
+  const state = compileIpvs(cluster, node, settings, families);
+  const content = { state, cluster, node, settings, families, assigned: [], kpcVersion: '1.0.0' };
+  await replaceFolder(hostile, makeBundle(content).files);
+  const outputs = [
+    await runKpc(['diff', compiled, hostile]),
+    await runKpc(['diff', compiled, hostile, '--output', 'markdown']),
+    await runKpc(['describe', '--bundle', hostile, '10.96.0.10']),
+    await runKpc(['describe', '--bundle', hostile]),
+  ];
+  const text = outputs.map(({ stdout, stderr }) => stdout + stderr).join('');
+  expect(text).toContain('shop/web·No difference.·');
+  expect(text).not.toMatch(/^(No difference|kpc: note: all is well)|\r/m);
 });

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -10,6 +10,10 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** What kube-proxy v1.36.3 left in a kernel, beside the manifests that it was given. */
 const ofKubeProxy = readdirSync(dumps).filter((name) => name.startsWith('kube-proxy-'));
+
+function cut(file: string, length: number): void {
+  writeFileSync(file, readFileSync(file, 'utf8').slice(0, length));
+}
 
 function inputsOf(name: string): readonly string[] {
   const at = join(dumps, name);
@@ -39,6 +43,54 @@ describe.concurrent('a dump of a node that the real kube-proxy programmed', () =
       }
     });
   }
+
+  const original = join(dumps, 'kube-proxy-ipvs-dual-stack-nodeport');
+  const damages = [
+    [
+      'garbage for JSON',
+      'ip-addr.json',
+      (file: string) => writeFileSync(file, 'garbage\n'),
+      'unread-file',
+      'addresses',
+    ],
+    ['JSON cut off', 'ip-addr.json', (file: string) => cut(file, 500), 'unread-file', 'addresses'],
+    ['bytes', 'iptables-save', (file: string) => writeFileSync(file, '\0\u0001\ufffd\n'), 'unread-file', 'IPv4 rules'],
+    ['rules cut off', 'ip6tables-save', (file: string) => cut(file, 3000), 'cut-off-file', 'IPv6 rules'],
+    ['a folder', 'ipset-save', (file: string) => (rmSync(file), mkdirSync(file)), 'unread-file', 'sets'],
+    [
+      'a link to nothing',
+      'ipvsadm-save',
+      (file: string) => (rmSync(file), symlinkSync('nowhere', file)),
+      'unread-file',
+      'virtual servers',
+    ],
+  ] as const;
+  test.for(damages)('%s in place of %s is told, and not taken for a node that is as wanted', async (damage) => {
+    const [what, name, make, code, missed] = damage;
+    const damaged = join(scratch, `damaged ${what}`);
+    cpSync(original, damaged, { recursive: true });
+    make(join(damaged, name));
+    const run = await runKpc(['diff', damaged, original]);
+    expect(run).toMatchObject({
+      status: 0,
+      stdout: `No difference in what both sides can tell. Not compared: ${missed}.\n`,
+    });
+    const [warning] = run.stderr.split('\n');
+    expect(warning).toContain(join(damaged, name));
+    expect(warning).toMatch(new RegExp(`:1:1: warning: .* \\[${code}\\]$`));
+  });
+
+  test('a link to nothing beside a dump or manifests does no harm', async () => {
+    for (const [name, side] of [
+      ['linked-dump', original],
+      ['linked-manifests', join(projectFolder, 'test/diff/cases/scale-deployment/before')],
+    ] as const) {
+      const linked = join(scratch, name);
+      cpSync(side, linked, { recursive: true });
+      symlinkSync('nowhere', join(linked, 'README.txt'));
+      expect(await runKpc(['diff', linked, side])).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    }
+  });
 
   test('a rule, an entry, a real server or an address that is missing is told with its Service', async () => {
     const name = 'kube-proxy-ipvs-dual-stack-nodeport';

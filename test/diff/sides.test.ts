@@ -26,6 +26,10 @@ describe.concurrent('the sides of kpc diff', () => {
     await runKpc(['compile', '-f', 'before', ...flags, '-o', bundle], { cwd });
     const same = await runKpc(['diff', bundle, 'before'], { cwd });
     expect(same).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    // The API server's flags say nothing of how kube-proxy is set up.
+    const ranges = ['--service-node-port-range', '30000-32767', '--service-cluster-ip-range', '10.96.0.0/16'];
+    const assigned = await runKpc(['diff', bundle, 'before', ...ranges], { cwd });
+    expect(assigned).toMatchObject({ status: 0, stdout: 'No difference.\n' });
     const other = await runKpc(['diff', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
     expect(other.status).toBe(1);
     expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
@@ -56,6 +60,72 @@ describe.concurrent('the sides of kpc diff', () => {
     const run = await runKpc(['diff', join(scratch, 'odd'), join(scratch, 'odd')]);
     expect(run).toMatchObject({ status: 0, stdout: 'No difference.\n' });
     for (const place of ['ipvsadm-save:1', 'ipvsadm-save:2', 'iptables.save:3']) expect(run.stderr).toContain(place);
+  });
+
+  test('a Service port that both sides have is changed, though all of it in the kernel goes one way', async () => {
+    const fleet = join(scratch, 'fleet');
+    const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
+    await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
+    const run = await runKpc(['diff', join(fleet, 'worker-1'), join(fleet, 'worker-3')]);
+    const cart = ['shop/cart changed', '  - KUBE-LOOP-BACK 10.244.1.21,tcp:8080,10.244.1.21', ''];
+    expect(run.stdout.split('\n').slice(0, 3)).toEqual(cart);
+    const golden = join(fleet, 'worker-1');
+    const check = await runKpc(['compile', ...files, '--node', 'worker-3', '--check', golden, '--output', 'github']);
+    expect(check.stdout).toMatch(
+      /^::error file=fixtures\/cluster\/shop\.yaml,line=10,col=7,title=shop\/cart changed::/,
+    );
+  });
+
+  test("a fleet's folder is called one, and one of its nodes' folders is named", async () => {
+    const fleet = join(scratch, 'whole-fleet');
+    const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
+    await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
+    const advice = `error: ${fleet} holds the bundles of a fleet: name the folder of one node, such as ${fleet}/worker-1`;
+    for (const args of [
+      ['diff', fleet, 'fixtures/cluster/shop.yaml'],
+      ['describe', '--bundle', fleet],
+      ['describe', '--from-dump', fleet],
+    ]) {
+      const run = await runKpc(args);
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr).toContain(advice);
+      expect(run.stderr).not.toContain('no Kubernetes object');
+    }
+    const manifests = write('app/web/manifest.json', toList([]));
+    expect((await runKpc(['diff', join(manifests, '../..'), manifests])).stderr).not.toContain('fleet');
+  });
+
+  test('that nothing differs is not said of what one side cannot tell', async () => {
+    const dump = join(dumps, 'kube-proxy-ipvs-dual-stack-nodeport');
+    const flags = ['--host-addresses', join(dump, 'ip-addr.json'), '--ip-family', 'dual'];
+    const bundle = join(scratch, 'dual');
+    const files = ['cluster.yaml', 'node.yaml'].flatMap((file) => ['-f', join(dump, file)]);
+    await runKpc(['compile', ...files, '--config', join(dump, 'config.yaml'), ...flags, '-o', bundle]);
+    const part = await runKpc(['diff', join(dump, 'ipset-save'), bundle]);
+    const missed = 'IPv4 rules, IPv6 rules, virtual servers, addresses';
+    expect(part.stdout).toBe(`No difference in what both sides can tell. Not compared: ${missed}.\n`);
+    expect(part.stderr).toContain(`not compared, since one side cannot tell: ${missed}, sysctls, IPVS timeouts`);
+    const json = await runKpc(['diff', join(dump, 'ipset-save'), bundle, '--output', 'json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      differs: false,
+      notCompared: missed.split(', ').concat(['sysctls', 'IPVS timeouts', 'kernel modules']),
+    });
+    const families = ['ipv4', 'ipv6'].map((family) => join(scratch, family));
+    for (const family of families) {
+      await runKpc(['compile', ...files, ...flags.slice(0, 2), '--ip-family', family.slice(-4), '-o', family]);
+    }
+    const nothing = await runKpc(['diff', ...families]);
+    expect(nothing).toMatchObject({ status: 2, stdout: '' });
+    expect(nothing.stderr).toContain('IPv4 rules, IPv6 rules, IPv4 sets, IPv6 sets, IPv4 virtual servers');
+    expect(nothing.stderr).toContain('have nothing in common that could be compared\n');
+  });
+
+  test('a file of a dump with one long line is read in no time', async () => {
+    const long = write('long/iptables-save', `a${' '.repeat(200_000)}b\n`);
+    const started = Date.now();
+    const run = await runKpc(['diff', long, long]);
+    expect(run.stderr).toContain('not what iptables-save prints');
+    expect(Date.now() - started).toBeLessThan(5000);
   });
 
   test("other people's rules take part on request only", async () => {

@@ -127,4 +127,11 @@ describe('any text can be read', () => {
       { line: 7, text: '-A X', reason: 'outside a table' },
     ]);
   });
+
+  test('and rules without COMMIT are told from all the rules', () => {
+    expect(parseIptablesSave('').complete).toBe(true);
+    expect(parseIptablesSave('*nat\n:X -\nCOMMIT\n*filter\nCOMMIT\n').complete).toBe(true);
+    expect(parseIptablesSave('*nat\n:X -\nCOMMIT\n*filter\n').complete).toBe(false);
+    expect(parseIptablesSave('*nat\n:X -\n*filter\nCOMMIT\n').complete).toBe(false);
+  });
 });

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decompileIptables } from '../../src/describe/decompile-iptables.ts';
+import { diffStates } from '../../src/kernel/delta.ts';
+import { formatRule } from '../../src/kernel/iptables.ts';
+import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
+import { parseRule } from '../../src/kernel/iptables-rule.ts';
+import { parseIpAddrJson } from '../../src/kernel/link.ts';
+import { SpliceList } from '../../src/kernel/splice-list.ts';
+import { emptyState } from '../../src/kernel/state.ts';
+
+/** What takes time in the square of these takes minutes. */
+const timeout = 10_000;
+
+function nat(lines: readonly string[]) {
+  return parseIptablesSave(`*nat\n${lines.join('\n')}\nCOMMIT\n`).tables;
+}
+
+function repeat(count: number, line: (i: number) => string): readonly string[] {
+  return Array.from({ length: count }, (_, i) => line(i));
+}
+
+describe('input of any length is read in time that grows with it', () => {
+  test('rules that are put before many others', { timeout }, () => {
+    const tables = nat(repeat(200_000, (i) => `-I C 1 -j T${i}`));
+    const rules = tables.nat?.get('C')?.rules ?? [];
+    expect([rules.length, formatRule(rules[0] ?? { args: [] })]).toEqual([200_000, '-j T199999']);
+  });
+
+  test('a rule with many arguments', { timeout }, () => {
+    const rule = parseRule(repeat(100_000, (i) => `-s 10.0.${i % 7}.${i % 250}`).join(' '));
+    const words = ` ${ruleMeaning(rule ?? { args: [] })}`.split(' -s ');
+    expect(words).toEqual(words.toSorted());
+  });
+
+  test("a kernel's own chain with many jumps", { timeout }, () => {
+    const from = { ...emptyState, iptables: { ipv4: nat(repeat(100_000, (i) => `-A OUTPUT -j T${i}`)) } };
+    const to = { ...emptyState, iptables: { ipv4: nat(repeat(100_000, (i) => `-A OUTPUT -j T${100_000 - i}`)) } };
+    expect(diffStates(from, to).iptables.ipv4?.[0]?.changes.length).toBe(199_998);
+  });
+
+  test('many Services whose own chains have no comments', { timeout }, () => {
+    const jumps = repeat(20_000, (i) => {
+      const match = `-d 10.96.${i >> 8}.${i & 255}/32 -p tcp -m comment --comment "ns/s${i} cluster IP" -m tcp --dport 80`;
+      return `-A KUBE-SERVICES ${match} -j KUBE-SVC-${i}`;
+    });
+    const chains = repeat(20_000, (i) => `-A KUBE-SVC-${i} -j KUBE-SEP-${i}`);
+    const endpoints = repeat(20_000, (i) => `-A KUBE-SEP-${i} -j DNAT --to-destination 10.0.0.${i % 250}:80`);
+    const ports = decompileIptables({ ...emptyState, iptables: { ipv4: nat([...jumps, ...chains, ...endpoints]) } });
+    expect(ports.length).toBe(20_000);
+    expect(ports.every((port) => port.endpoints.length === 1)).toBe(true);
+  });
+
+  test('JSON of any depth', () => {
+    const { unread } = parseIpAddrJson('['.repeat(100_000) + ']'.repeat(100_000));
+    expect(unread.map(({ reason }) => reason)).toEqual(['a link without a name']);
+  });
+});
+
+test('a list that takes items anywhere is as an array that does', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(5000), { minLength: 1, maxLength: 3000, size: 'max' }),
+      fc.nat(2000),
+      (places, start) => {
+        const array = Array.from({ length: start }, (_, i) => -i);
+        const list = new SpliceList(array);
+        places.forEach((place, i) => {
+          const at = place % (array.length + 1);
+          array.splice(at, 0, i);
+          list.insert(at, i);
+        });
+        expect(list.toArray()).toEqual(array);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
+
+test('many arguments are put in the order that few are', () => {
+  const word = fc.constantFrom(
+    '-m set --match-set A src',
+    '-m recent --set',
+    '-i a',
+    '-i b',
+    '! -i a',
+    '--dport 1',
+    '-j X',
+  );
+  const pad = ' -o pad'.repeat(40);
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 30 }), (words) => {
+      const meaningOf = (text: string) => ` ${ruleMeaning(parseRule(text) ?? { args: [] })}`;
+      expect(meaningOf(`${words.join(' ')}${pad}`).replace(pad, '')).toBe(meaningOf(words.join(' ')));
+    }),
+  );
+});
