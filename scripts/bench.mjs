@@ -10,6 +10,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
 import { compare, describeMachine, fitExponent, measure, runOnce } from './bench/measure.mjs';
 import { plotLines } from './bench/plot.mjs';
 import { writeFleet } from './make-fleet.mjs';
@@ -314,7 +315,7 @@ async function main() {
         : `Of the limits that kpc sets itself (scripts/bench.mjs), these are not kept:\n\n${missed.map((line) => `- ${line}`).join('\n')}`,
     );
   }
-  if (!quick) writeDocs(parts.join('\n\n'), growth);
+  if (!quick) await writeDocs(parts.join('\n\n'), growth);
 }
 
 function ratios({ wall, cpu }) {
@@ -329,7 +330,7 @@ const begin = '<!-- figures: written by npm run bench -->';
 const end = '<!-- end of figures -->';
 
 /** Puts the figures between the marks of docs/performance.md, and draws the plots. */
-function writeDocs(text, growth) {
+async function writeDocs(text, growth) {
   const docs = join(root, 'docs');
   mkdirSync(docs, { recursive: true });
   const page = readFileSync(join(docs, 'performance.md'), 'utf8');
@@ -359,7 +360,9 @@ function writeDocs(text, growth) {
     '![CPU time against Services, on logarithmic axes](performance-time.svg)',
     ...(hasMemory ? ['![Peak memory against Services, on logarithmic axes](performance-memory.svg)'] : []),
   ].join('\n\n');
-  writeFileSync(join(docs, 'performance.md'), `${before}${begin}\n\n${text}\n\n${plots}\n\n${end}${after}`);
+  const path = join(docs, 'performance.md');
+  const fresh = `${before}${begin}\n\n${text}\n\n${plots}\n\n${end}${after}`;
+  writeFileSync(path, await format(fresh, { ...(await resolveConfig(path)), filepath: path }));
 }
 
 await main();
