@@ -32,8 +32,7 @@ export class FleetFolder {
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
-  /** What was in the folder when it was first looked at. */
-  #found: readonly string[] | undefined;
+  #found: Found | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -108,18 +107,20 @@ export class FleetFolder {
 
   /** Whether the folder is itself what one of those in it should be. */
   async #isBundle(): Promise<boolean> {
-    return (await this.#listFound()).includes('manifest.json');
+    return (await this.#lookOnce()).isBundle;
   }
 
   /** What a run that was killed left half done; of this node only, for another run may be at work on other nodes. */
   async #removeRemains(node: string): Promise<void> {
-    for (const entry of (await this.#listFound()).filter((name) => isRemainOf(node, name))) {
+    for (const entry of (await this.#lookOnce()).hidden.filter((name) => isRemainOf(node, name))) {
       await rm(join(this.folder, entry), { recursive: true, force: true });
     }
   }
 
-  async #listFound(): Promise<readonly string[]> {
-    this.#found ??= (await this.#entries()).map(({ name }) => name);
+  async #lookOnce(): Promise<Found> {
+    if (this.#found) return this.#found;
+    const names = (await this.#entries()).map(({ name }) => name);
+    this.#found = { isBundle: names.includes('manifest.json'), hidden: names.filter((name) => name.startsWith('.')) };
     return this.#found;
   }
 
@@ -146,6 +147,13 @@ export class FleetFolder {
   async remove(node: string): Promise<void> {
     await rm(join(this.folder, node), { recursive: true });
   }
+}
+
+/** What was in the folder when it was first looked at. */
+interface Found {
+  readonly isBundle: boolean;
+  /** Names that begin with a dot: few, where the nodes may be thousands. */
+  readonly hidden: readonly string[];
 }
 
 /** What tells a file from all others, and from itself after it was written again. A link more changes nothing of it. */
