@@ -36,12 +36,23 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     .argument('<to>', 'what is to be');
   addInputOptions(command);
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
+  command.option(
+    '--node <name>',
+    'the node to compile manifests for (default: that of the other side, if it is a bundle)',
+  );
+  const ofManifests = [...command.options];
+  /** The flags that were given and say what manifests compile to. */
+  const givenFlags = (): readonly string[] =>
+    ofManifests
+      .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+      .map(({ long }) => long ?? '');
   command
-    .option('--node <name>', 'the node to compile manifests for (default: that of the other side, if it is a bundle)')
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
     .option('--foreign', "compare what is not kube-proxy's too")
-    .action(async (from: string, to: string, options: DiffOptions) => done(await runDiff(from, to, options, terminal)));
+    .action(async (from: string, to: string, options: DiffOptions) =>
+      done(await runDiff(from, to, options, givenFlags(), terminal)),
+    );
 }
 
 /** --limit: how much of a list is shown. */
@@ -54,13 +65,24 @@ export function addLimit(): Option {
     .default(20);
 }
 
-async function runDiff(from: string, to: string, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+async function runDiff(
+  from: string,
+  to: string,
+  options: DiffOptions,
+  flags: readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
   const { readStoredSide, compileSide } = await import('./diff-side.ts');
   if (from === '-' && to === '-') {
     await terminal.err('kpc: error: only one side can be read from stdin\n');
     return exitStatus.badInput;
   }
   const stored = { from: await readStoredSide(from), to: await readStoredSide(to) };
+  if (flags.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
+    const names = flags.join(', ');
+    await terminal.err(`kpc: error: ${names}: for manifests, and neither ${from} nor ${to} is any\n`);
+    return exitStatus.badInput;
+  }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
     side.kind === 'manifests' ? compileSide(side.name, other, options, terminal) : side.reading;
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
@@ -73,6 +95,11 @@ async function runDiff(from: string, to: string, options: DiffOptions, terminal:
   if (!fromSide || !toSide) return exitStatus.badInput;
   for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
   return printDiff(fromSide, toSide, options, terminal);
+}
+
+/** Whether a side is what it is, whatever flags say of how manifests are compiled. */
+function isReadAlready({ kind }: StoredSide): boolean {
+  return kind === 'bundle' || kind === 'dump';
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {

@@ -35,6 +35,14 @@ describe.concurrent('the sides of kpc diff', () => {
     expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
   });
 
+  test('flags for manifests are refused where neither side is any', async () => {
+    const bundle = join(projectFolder, 'fixtures/quickstart/expected-ipvs');
+    const run = await runKpc(['diff', bundle, bundle, '--node', 'worker-2', '--proxy-mode', 'ipvs']);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^kpc: error: --proxy-mode, --node: for manifests, and neither /);
+    expect(await runKpc(['diff', bundle, bundle, '--limit', '3'])).toMatchObject({ status: 0 });
+  });
+
   test('one side may be stdin', async () => {
     const cwd = join(cases, 'scale-deployment');
     const run = await runKpc(['diff', 'before', '-', '-f', 'before/node.yaml'], { cwd, stdin: 'kind: [' });
