@@ -43,7 +43,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
   };
 }
 
-/** ipvsadm takes whole seconds only, as kube-proxy sets them; a bundle has them as they were configured. */
+/** ipvsadm takes whole seconds only, whatever wrote the bundle. */
 function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefined {
   if (!timeouts) return undefined;
   const { tcp, tcpFin, udp } = timeouts;

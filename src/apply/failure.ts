@@ -1,3 +1,5 @@
+import { hasCode, isSystemError } from '../bundle/errors.ts';
+
 /**
  * Why something could not be done, for people: what happened and what to do about it. `code` is stable, for programs.
  */
@@ -35,8 +37,8 @@ export type FailureCode =
 /** Any error as a Failure: what the operating system refused, and what nobody thought of. */
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  if (error instanceof Error && 'code' in error && 'syscall' in error) {
-    const mayNot = error.code === 'EACCES' || error.code === 'EPERM';
+  if (isSystemError(error)) {
+    const mayNot = hasCode(error, 'EACCES') || hasCode(error, 'EPERM');
     return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'see to what it says, and try again');
   }
   const [text = ''] = String(error).split('\n');

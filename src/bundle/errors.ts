@@ -7,3 +7,8 @@ export function describeError(error: unknown): string {
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
+
+/** Whether the system refused something: no fault of the program's. */
+export function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
+}

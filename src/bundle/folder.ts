@@ -30,8 +30,7 @@ export async function replaceFolder(
 ): Promise<FolderProblem | undefined> {
   try {
     const target = await followLink(resolve(folder));
-    const present = await listFolder(target);
-    const strangers = present.filter((name) => !knownNames.has(name));
+    const strangers = await listStrangers(target);
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     await mkdir(dirname(target), { recursive: true });
     const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
@@ -72,9 +71,9 @@ export function isRemainOf(name: string, entry: string): boolean {
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** What is in the folder and of no bundle, which replaceFolder would not replace. Throws what reading throws. */
+/** What is in the folder and of no bundle, which replaceFolder does not replace; nothing where there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
-  return (await readdir(folder)).filter((name) => !knownNames.has(name)).toSorted();
+  return (await listFolder(folder)).filter((name) => !knownNames.has(name)).toSorted();
 }
 
 /** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */

@@ -1,4 +1,3 @@
-import { CommanderError } from 'commander';
 import type { ChangeEvent } from '../apply/change-node.ts';
 import { explainError, Failure } from '../apply/failure.ts';
 import { addApplyCommand } from './apply-command.ts';
@@ -42,8 +41,6 @@ export async function runApplyProgram(
       addCleanupCommand(command, environment, done);
       addWatchCommand(command, environment, done);
     },
-    explain: (error) =>
-      error instanceof CommanderError ? undefined : reportError(error, hasBegun, environment.terminal),
   };
   try {
     return await runCommands(program, argv, environment.terminal);

@@ -1,4 +1,4 @@
-import { describeError } from '../bundle/errors.ts';
+import { describeError, isSystemError } from '../bundle/errors.ts';
 import { type ExitStatus, exitStatus } from './exit-status.ts';
 import type { Terminal } from './terminal.ts';
 import { processTerminal } from './terminal.ts';
@@ -23,8 +23,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
 
 /** What nobody foresaw has a status of its own too: 1 would mean that something differs. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
-  const isRefusal = error instanceof Error && 'syscall' in error;
-  const fault = isRefusal ? '' : ' (a fault of kpc: please report it, with the command and what it read)';
+  const fault = isSystemError(error) ? '' : ' (a fault of kpc: please report it, with the command and what it read)';
   try {
     await terminal.err(`kpc: error: ${describeError(error)}${fault}\n`);
   } catch {

@@ -1,5 +1,6 @@
 import { Chalk } from 'chalk';
 import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import { unprintable } from '../input/wording.ts';
 import type { Location } from '../kernel/origin.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
@@ -53,7 +54,7 @@ function excerptLine(line: string, column: number): { readonly line: string; rea
 function makePrintable(text: string): string {
   return text
     .replaceAll('\t', ' ')
-    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '·')
+    .replace(unprintable, '·')
     .replace(/^(\s*)::/, '$1·:')
     .replaceAll('##[', '##·');
 }

@@ -9,13 +9,11 @@ export interface Program {
   readonly name: string;
   readonly description: string;
   readonly addCommands: (program: Command, done: (status: ExitStatus) => void) => void;
-  /** Tells the user of an error that a command threw; undefined where it is not to be thrown. */
-  readonly explain?: (error: unknown) => Promise<ExitStatus> | undefined;
 }
 
-/** Parses the command line and runs the command that it names. */
+/** Parses the command line and runs the command that it names. Throws what that throws. */
 export async function runCommands(
-  { name, description, addCommands, explain }: Program,
+  { name, description, addCommands }: Program,
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
@@ -43,11 +41,9 @@ export async function runCommands(
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
-    const explained = explain?.(error);
-    if (explained) status = await explained;
+    if (!(error instanceof CommanderError)) throw error;
     // Help and version end by an "error" of status 0.
-    else if (error instanceof CommanderError) status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
-    else throw error;
+    status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
   }
   await Promise.all(written);
   return status;

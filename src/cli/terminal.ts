@@ -1,5 +1,6 @@
-import { hasCode } from '../bundle/errors.ts';
 import { buffer } from 'node:stream/consumers';
+import { hasCode } from '../bundle/errors.ts';
+import { unprintable } from '../input/wording.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
@@ -35,11 +36,15 @@ function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
 /** What chalk writes for the colours and weights that kpc uses, and for their ends. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
-/** The text with a dot for each control character and each that turns text around, but for line ends and colours. */
+/** The text with a dot for each character that a terminal would act on, but for line ends, tabs and colours. */
 function makeHarmless(text: string): string {
-  return text.replace(/\p{Cc}\[\d\d?m|(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, (found) =>
-    colours.has(found) ? found : '·',
+  return text.replace(unprintable, (found, at: number) =>
+    found === '\n' || found === '\t' || startsColour(text, at) ? found : '·',
   );
+}
+
+function startsColour(text: string, at: number): boolean {
+  return colours.has(text.slice(at, at + 4)) || colours.has(text.slice(at, at + 5));
 }
 
 /**

@@ -121,7 +121,10 @@ function groupChanges(
   };
 }
 
-/** Without Services to compare, or where neither side has it among them: a Service port is new where all that it is in the kernel is. */
+/**
+ * Without Services to compare, or where neither side has it among them: a Service port is new where all that it is in the
+ * kernel is.
+ */
 function kindOfAll(changes: readonly KernelChange[]): ChangeKind {
   const kinds = new Set(changes.map(effectOf));
   const [only] = kinds;

@@ -27,8 +27,7 @@ function describe(code: string): string {
 
 /**
  * The offset of a field of the JSON value that starts at `start`, or of the nearest field above it that is written
- * down. The text is known to be valid there. Reads no further than the field and builds nothing, so that a list of
- * many megabytes costs one scan.
+ * down. The text is known to be valid there. Builds nothing, so that a list of many megabytes costs one scan.
  */
 export function locateInJson(text: string, start: number, path: FieldPath, of: PositionOf): number {
   let at = skipBlanks(text, start);

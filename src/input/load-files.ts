@@ -57,7 +57,14 @@ function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
       const text = 'the folder holds no files named *.yaml, *.yml or *.json';
       diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: startOf(source) });
     }
-    return names.filter((name) => isInside(name, source, diagnostics));
+    const root = realPath(source);
+    return names.filter((name) => {
+      const inside = isInside(name, root);
+      if (!inside) {
+        diagnostics.push(fileError(name, `a link to something outside ${source}: name that by -f itself`));
+      }
+      return inside;
+    });
   } catch (error) {
     diagnostics.push(fileError(source, describeSystemError(error)));
     return [];
@@ -65,15 +72,12 @@ function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
 }
 
 /**
- * Whether a file of a folder is none but the folder's own. A link to somewhere else is reported: who puts one into a
- * repository could have it read, and its lines printed, by those who compile it.
+ * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
+ * else into a repository could have that read, and its lines printed, by those who compile it.
  */
-function isInside(path: string, folder: string, diagnostics: Diagnostic[]): boolean {
+function isInside(path: string, root: string): boolean {
   const real = realPath(path);
-  const root = realPath(folder);
-  if (real === path || real.startsWith(root.endsWith(sep) ? root : root + sep)) return true;
-  diagnostics.push(fileError(path, `a link to something outside ${folder}: name that by -f itself`));
-  return false;
+  return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
 /** The path without links; a path that leads to nothing, as it is. */

@@ -1,4 +1,5 @@
 import { closeBrace, closeBracket, openBrace, openBracket } from './characters.ts';
+
 /** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
 const maxFlowDepth = 500;
 const maxIndentation = 2000;

@@ -37,10 +37,13 @@ function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
+/** Characters that a terminal acts on, and those that turn the text after them around. */
+export const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
 /** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
-  return JSON.stringify(short).replace(/[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (control) => {
+  return JSON.stringify(short).replace(unprintable, (control) => {
     return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

@@ -32,6 +32,11 @@ export function parseAddress(text: string): Address | undefined {
   return groups && addressOf(groups);
 }
 
+/** A dotted quad as one number, leading zeros or not; undefined for anything else. */
+function readSloppyIpv4(text: string): number | undefined {
+  return readIpv4(text) ?? readPaddedIpv4(text);
+}
+
 function readPaddedIpv4(text: string): number | undefined {
   return paddedIpv4.test(text) ? readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1')) : undefined;
 }
@@ -46,7 +51,7 @@ function readIpv6(text: string): readonly number[] | undefined {
 /** "::1.2.3.4" → "::102:304": the library would take it for the IPv4-mapped address. */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
-  const number = readIpv4(text.slice(tail)) ?? readPaddedIpv4(text.slice(tail));
+  const number = readSloppyIpv4(text.slice(tail));
   if (number === undefined) return undefined;
   return `${text.slice(0, tail)}${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
 }
@@ -101,7 +106,7 @@ export function parseNetwork(text: string): Network | undefined {
   const length = text.slice(slash + 1);
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
-  const number = readIpv4(address) ?? readPaddedIpv4(address);
+  const number = readSloppyIpv4(address);
   if (number !== undefined) {
     return prefixLength <= 32 ? networkOf(ipv4Address(maskNumber(number, prefixLength)), prefixLength) : undefined;
   }
