@@ -1,11 +1,26 @@
-/** Runs a program of dist/. The version needs nothing of it, and scripts ask for it often. */
+// @ts-check
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
+
+/**
+ * Runs a program of dist/. The version needs nothing of it, and scripts ask for it often.
+ *
+ * @param {'kpc' | 'kpc-apply'} program
+ */
 async function start(program) {
   const args = process.argv.slice(2);
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
     process.stdout.write(`${require('../package.json').version}\n`);
     return;
   }
-  const { main } = require(`../dist/${program}.js`);
+  const path = join(__dirname, '..', 'dist', `${program}.js`);
+  if (!existsSync(path)) {
+    // An install with --ignore-scripts has built nothing.
+    process.stderr.write(`${program}: error: ${path} is missing: build it with "npm run build"\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const { main } = require(path);
   process.exitCode = await main(args);
 }
 

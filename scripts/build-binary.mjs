@@ -1,5 +1,6 @@
 // Makes dist/kpc-apply-linux-x64: kpc-apply with Node inside, for nodes that have no Node. It is the very Node that runs
 // this script, with the program put into it by Node's own means (single executable applications).
+// @ts-check
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -15,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+// @ts-expect-error: the package has no types.
 import { inject } from 'postject';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');

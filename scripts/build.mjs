@@ -3,17 +3,30 @@
 // Starting takes as long as V8 takes to read the file, so it is minified, and what a program needs only for some commands
 // it imports dynamically: esbuild keeps that in the same file, unevaluated until then. The files are CommonJS, which Node
 // starts faster than ES modules, with only those of its own modules that the command at hand asks for, and in any folder.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// The same sources give the same bytes, in any folder.
+//
+// It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
+// @ts-check
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import { compileSchemas } from './compile-schemas.mjs';
-import { loadLate } from './load-late.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Exports the program's main, and runs it where the file itself is what node was told to run. */
+const { build } = await import('esbuild').catch((error) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  console.error('kpc is built from its sources, which takes esbuild: run "npm ci --include=dev".');
+  process.exit(1);
+});
+const { compileSchemas } = await import('./compile-schemas.mjs');
+const { loadLate } = await import('./load-late.mjs');
+
+/**
+ * Exports the program's main, and runs it where the file itself is what node was told to run.
+ *
+ * @param {string} source
+ */
 function entry(source) {
   return `
     import { main } from './${source}';
@@ -25,16 +38,33 @@ function entry(source) {
   `;
 }
 
+/**
+ * Puts a file into dist/ as a whole: a program that runs meanwhile reads the old one or the new one.
+ *
+ * @param {string} name
+ * @param {string | Uint8Array} content
+ */
+function writeOutput(name, content) {
+  const path = join(root, 'dist', name);
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, content);
+  renameSync(unfinished, path);
+}
+
 mkdirSync(join(root, 'dist'), { recursive: true });
-writeFileSync(join(root, 'dist', 'package.json'), '{ "type": "commonjs" }\n');
+writeOutput('package.json', '{ "type": "commonjs" }\n');
 
 for (const program of ['kpc', 'kpc-apply']) {
-  const source = `src/cli/${program}.ts`;
-  if (!existsSync(join(root, source))) continue;
-  await build({
-    stdin: { contents: entry(source), resolveDir: root, sourcefile: `${program}.entry.ts`, loader: 'ts' },
-    outfile: join(root, 'dist', `${program}.js`),
+  const { outputFiles } = await build({
+    stdin: {
+      contents: entry(`src/cli/${program}.ts`),
+      resolveDir: root,
+      sourcefile: `${program}.entry.ts`,
+      loader: 'ts',
+    },
+    absWorkingDir: root,
     bundle: true,
+    write: false,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
@@ -46,4 +76,5 @@ for (const program of ['kpc', 'kpc-apply']) {
     banner: { js: '#!/usr/bin/env node' },
     logLevel: 'warning',
   });
+  for (const { contents } of outputFiles) writeOutput(`${program}.js`, contents);
 }

@@ -1,10 +1,15 @@
 // An esbuild plugin that compiles the JSON schemas at build time: the program then neither holds ajv nor waits for it.
+// @ts-check
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import standalone from 'ajv/dist/standalone/index.js';
 import { build } from 'esbuild';
 
-/** Puts a module with the compiled checks in the place of src/input/compile-schema.ts. */
+/**
+ * Puts a module with the compiled checks in the place of src/input/compile-schema.ts.
+ *
+ * @type {import('esbuild').Plugin}
+ */
 export const compileSchemas = {
   name: 'compile-schemas',
   setup({ onLoad }) {
@@ -22,8 +27,9 @@ export const compileSchemas = {
   },
 };
 
+/** @param {string} entry */
 async function loadSchemas(entry) {
   const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false });
-  const [{ text }] = outputFiles;
+  const text = outputFiles[0]?.text ?? '';
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }

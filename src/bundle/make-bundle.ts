@@ -13,6 +13,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
+import { kubeProxyVersion } from './kube-proxy-version.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 
@@ -36,9 +37,6 @@ export interface Bundle {
   readonly manifest: Manifest;
   readonly files: BundleFiles;
 }
-
-/** The kube-proxy that the rules follow. */
-const kubeProxyVersion = 'v1.36.3';
 
 /**
  * Writes a bundle as text. The same content gives the same bytes on any machine. Many bundles of one cluster are

@@ -13,6 +13,7 @@ import { addWatchCommand } from './apply-watch.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { runCommands, type Program } from './run-commands.ts';
 import type { Terminal } from './terminal.ts';
+import { addVersionCommand } from './version-command.ts';
 
 /** Runs the command of kpc-apply that the command line names. */
 export async function runApplyProgram(
@@ -40,6 +41,7 @@ export async function runApplyProgram(
       addDumpCommand(command, environment, done);
       addCleanupCommand(command, environment, done);
       addWatchCommand(command, environment, done);
+      addVersionCommand(command, environment.terminal, done);
     },
   };
   try {

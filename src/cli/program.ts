@@ -5,6 +5,7 @@ import type { ExitStatus } from './exit-status.ts';
 import type { Program } from './run-commands.ts';
 import { runCommands } from './run-commands.ts';
 import type { Terminal } from './terminal.ts';
+import { addVersionCommand } from './version-command.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
@@ -15,6 +16,7 @@ export function runProgram(argv: readonly string[], terminal: Terminal): Promise
       addCompileCommand(command, terminal, done);
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
+      addVersionCommand(command, terminal, done);
     },
   };
   return runCommands(program, argv, terminal);

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { projectFolder, runKpc, runKpcApply } from '../support/run-kpc.ts';
+
+const packageFile = readFileSync(join(projectFolder, 'package.json'), 'utf8');
+const { version: kpcVersion } = JSON.parse(packageFile) as { readonly version: string };
+const manifest = readFileSync(join(projectFolder, 'fixtures', 'quickstart', 'expected-ipvs', 'manifest.json'), 'utf8');
+const { kubeProxyVersion } = JSON.parse(manifest) as { readonly kubeProxyVersion: string };
+
+const programs = [
+  ['kpc', runKpc],
+  ['kpc-apply', runKpcApply],
+] as const;
+
+test.each(programs)('%s version names itself, kube-proxy and Node', async (name, run) => {
+  expect(await run(['version'])).toEqual({
+    status: 0,
+    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion}\nNode ${process.version}\n`,
+    stderr: '',
+  });
+});
+
+test.each(programs)('%s version says the same to programs', async (_, run) => {
+  for (const flags of [['--output', 'json'], ['--json']]) {
+    const { status, stdout, stderr } = await run(['version', ...flags]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({ kpcVersion, kubeProxyVersion, nodeVersion: process.version });
+  }
+});
+
+test.each(programs)('%s version refuses what it does not know', async (_, run) => {
+  for (const flags of [['--output', 'yaml'], ['--short'], ['v1']]) {
+    expect(await run(['version', ...flags])).toMatchObject({ status: 2, stdout: '' });
+  }
+});
