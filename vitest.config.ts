@@ -1,12 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+/** Takes minutes: large input, other versions of Node, npm itself. */
+const slowTests = 'test/**/*.slow.test.ts';
+
+/** Test files with random input, of which `npm test` tries less: see test/support/rounds.ts. */
+const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+  .map((name) => join('test', name))
+  .filter((path) => readFileSync(join(import.meta.dirname, path), 'utf8').includes('support/rounds.ts'));
+
+const shared = {
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  // Concurrent tests may run the built program, a process each.
+  maxConcurrency: availableParallelism() * 2,
+};
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // Concurrent tests run the built program, a process each.
-    maxConcurrency: availableParallelism() * 2,
+    projects: [
+      { test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: [slowTests] } },
+      {
+        test: { ...shared, name: 'slow', include: [slowTests, ...randomTests], env: { KPC_ALL_ROUNDS: '1' } },
+      },
+    ],
   },
 });

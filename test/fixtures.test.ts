@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Fixture } from './support/fixtures.ts';
 import { listFixtures } from './support/fixtures.ts';
-import { callKpc } from './support/run-kpc.ts';
+import { runKpc } from './support/run-kpc.ts';
 
 /** UPDATE_GOLDEN=1 writes what comes out over what is expected; the difference is then read in git. */
 const update = process.env['UPDATE_GOLDEN'] === '1';
@@ -22,7 +22,7 @@ describe('fixtures that compile', () => {
     for (const mode of fixture.modes) {
       test(`${fixture.name}: ${mode}`, async () => {
         const out = join(scratch, `${fixture.name}-${mode}`);
-        const run = await callKpc([...fixture.args, '--proxy-mode', mode, '-o', out], fixture.folder);
+        const run = await runKpc([...fixture.args, '--proxy-mode', mode, '-o', out], { cwd: fixture.folder });
         expect(run, run.stderr).toMatchObject({ status: 0, stdout: '' });
         // The two last lines say how much was written, and where.
         const warnings = run.stderr.replace(/[^\n]*\nWritten to [^\n]*\n$/, '');
@@ -37,7 +37,7 @@ describe('fixtures that must not compile', () => {
   for (const fixture of fixtures.filter(({ fails }) => fails)) {
     test(fixture.name, async () => {
       const out = join(scratch, fixture.name);
-      const run = await callKpc([...fixture.args, '-o', out], fixture.folder);
+      const run = await runKpc([...fixture.args, '-o', out], { cwd: fixture.folder });
       expect(run, run.stderr).toMatchObject({ status: 2, stdout: '' });
       expect(existsSync(out), 'nothing is written').toBe(false);
       expect(run.stderr).not.toMatch(/^ +at .*:\d+/m);

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { readJsonFast, readMarkedJson } from '../../src/input/fast-json.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { rounds } from '../support/rounds.ts';
 import { createRandom, mutate, type Random, realDocuments } from '../fast-yaml/documents.ts';
 
 /** FAST_JSON_RUNS=100000 FAST_JSON_SEED=7 npx vitest run test/fast-json looks longer, elsewhere. */
-const runs = Number(process.env['FAST_JSON_RUNS'] ?? 4000);
+const runs = Number(process.env['FAST_JSON_RUNS'] ?? rounds(4000));
 const firstSeed = Number(process.env['FAST_JSON_SEED'] ?? 1);
 
 type Reading = { readonly value: unknown } | undefined;

@@ -21,10 +21,11 @@ import { stringify } from 'yaml';
 import { readYamlFast } from '../../src/input/fast-yaml.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
+import { rounds } from '../support/rounds.ts';
 import { createRandom, excerpt, mutate, type Random, realDocuments } from './documents.ts';
 
 /** FAST_YAML_RUNS=200000 FAST_YAML_SEED=7 npx vitest run test/fast-yaml looks longer, elsewhere. */
-const runs = Number(process.env['FAST_YAML_RUNS'] ?? 6000);
+const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000));
 const firstSeed = Number(process.env['FAST_YAML_SEED'] ?? 1);
 
 /** Fails where the fast reader gives a value, and the full parser finds a fault or gives another value. */

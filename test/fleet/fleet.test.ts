@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -16,7 +15,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
-import { kpcProgram, projectFolder, runKpc, runProgram } from '../support/run-kpc.ts';
+import { readTree } from '../support/read-tree.ts';
+import { kpcProgram, projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-fleet-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -26,16 +26,6 @@ const whole = join(scratch, 'whole');
 
 let folders = 0;
 const freshPath = () => join(scratch, `out-${++folders}`);
-
-/** Path below the folder → content, of all files, hidden ones among them. */
-function readTree(folder: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((path) => statSync(join(folder, path)).isFile())
-      .toSorted()
-      .map((path) => [path, readFileSync(join(folder, path), 'utf8')]),
-  );
-}
 
 const ranges = ['--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
 const compile = (...args: readonly string[]) => runKpc(['compile', '-f', input, ...ranges, ...args]);
@@ -153,47 +143,6 @@ describe('a run into a folder that is there', () => {
     expect(pruned.stderr).toContain('Removed the folders gone');
     expect(readdirSync(out)).toEqual([...readdirSync(whole), 'notes'].toSorted());
   });
-
-  test('finds whole folders after a kill, and does the rest', { timeout: 120_000 }, async () => {
-    const big = freshPath();
-    const out = freshPath();
-    const made = await runProgram(process.execPath, [
-      join(projectFolder, 'scripts', 'make-fleet.mjs'),
-      big,
-      ...'--services 200 --endpoints 10 --nodes 150'.split(' '),
-    ]);
-    expect(made.status).toBe(0);
-    const args = ['compile', '-f', big, '--all-nodes', '-o', out];
-    const child = spawn(process.execPath, [kpcProgram, ...args], { stdio: 'ignore' });
-    const ended = new Promise((resolve) => child.on('close', resolve));
-    const done = () => (existsSync(out) ? readdirSync(out).filter((name) => !name.startsWith('.')) : []);
-    while (done().length < 20) await new Promise((resolve) => setTimeout(resolve, 2));
-    child.kill('SIGKILL');
-    await ended;
-    const left = done();
-    expect(left.length).toBeLessThan(150);
-    for (const node of left) {
-      const names = readdirSync(join(out, node));
-      const files = new Map(names.map((name) => [name, readFileSync(join(out, node, name), 'utf8')]));
-      expect(readBundle(files).kind).toBe('bundle');
-    }
-    const again = await runKpc(args);
-    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining(`${left.length} as they were`) });
-    const fresh = freshPath();
-    await runKpc(['compile', '-f', big, '--all-nodes', '-o', fresh]);
-    expect(readTree(out)).toEqual(readTree(fresh));
-    expect(readdirSync(out).filter((name) => name.startsWith('.'))).toEqual([]);
-  });
-});
-
-test('the memory of a run does not grow with the number of nodes', { timeout: 120_000 }, async () => {
-  const big = freshPath();
-  const make = ['--services', '200', '--endpoints', '10', '--nodes', '500', '--local-nodes', '500'];
-  await runProgram(process.execPath, [join(projectFolder, 'scripts', 'make-fleet.mjs'), big, ...make]);
-  // What is written of these nodes is 75 MB where they differ, and each node's state takes more.
-  const args = ['compile', '-f', big, '--all-nodes', '-o', freshPath()];
-  const run = await runProgram(process.execPath, ['--max-old-space-size=40', kpcProgram, ...args]);
-  expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('500 nodes: 500 written') });
 });
 
 describe('--check', () => {

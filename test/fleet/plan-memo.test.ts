@@ -11,6 +11,7 @@ import { TextFile } from '../../src/input/text-file.ts';
 import type { KubernetesObject } from '../support/make-cluster.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
+import { rounds } from '../support/rounds.ts';
 
 /** Some objects of the cluster with what tells nodes apart: policies, hints, source ranges. */
 function varyByNode(objects: readonly KubernetesObject[], random: () => number): readonly KubernetesObject[] {
@@ -67,7 +68,7 @@ describe('what one node leaves for the next', () => {
     { mode: 'iptables', detectLocal: { mode: 'NodeCIDR' } },
   ];
   test.each(modes)('changes no byte of its bundle: %j', (settings) => {
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= rounds(12); seed++) {
       const prepared = prepareCluster(seed, settings);
       const nodeMemo = new NodeMemo();
       const bundleMemo = new BundleMemo();

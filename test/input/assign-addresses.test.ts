@@ -5,6 +5,7 @@ import type { Service, Sourced } from '../../src/cluster/objects.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 import { contains, parseAddress, parseNetwork } from '../../src/kernel/address.ts';
+import { rounds } from '../support/rounds.ts';
 import { describe } from './diagnose.ts';
 
 const networks = (...texts: string[]): NonNullable<ReturnType<typeof parseNetwork>>[] =>
@@ -164,6 +165,7 @@ test('the choice hangs on the set of Services alone, is free and in range, and h
         expect(moved.length).toBeLessThanOrEqual(3);
       },
     ),
+    { numRuns: rounds(100) },
   );
 });
 

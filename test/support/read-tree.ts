@@ -1,0 +1,12 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Path below the folder → content, of all files, hidden ones among them. */
+export function readTree(folder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => statSync(join(folder, path)).isFile())
+      .toSorted()
+      .map((path) => [path, readFileSync(join(folder, path), 'utf8')]),
+  );
+}
