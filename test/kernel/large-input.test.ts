@@ -26,7 +26,7 @@ describe('input of any length is read in time that grows with it', () => {
   });
   afterEach(() => {
     const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1e6).toBeLessThan(20);
+    if (user + system > 20e6) throw new Error(`it took ${(user + system) / 1e6} s of CPU time`);
   });
 
   test('rules that are put before many others', () => {
