@@ -1,7 +1,8 @@
 // Everything that can go wrong in an apply is made to go wrong, one thing at a time, on a node that holds another bundle
 // and two virtual servers of somebody else's. Afterwards the node must be, to the byte, what it was before.
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir, type Run } from './harness.ts';
@@ -208,10 +209,9 @@ for (const [fault, change] of Object.entries(spoiled)) {
 await expectFault('nobody confirms in time', realHost, 3, ['apply', after, '--confirm-timeout', '500ms']);
 await suite.check('somebody confirms in time', async () => {
   const applying = kpcApply(['apply', after, '--confirm-timeout', '60s']);
-  for (let i = 0; i < 300; i++) {
-    if ((await kpcApply(['confirm'])).status === 0) break;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  let ended = false;
+  void applying.then(() => (ended = true));
+  while (!ended && (await kpcApply(['confirm'])).status !== 0) await sleep(200);
   const result = await applying;
   assert(result.status === 0, result.err);
   await expectApply(['verify', after], 0);
@@ -269,7 +269,9 @@ restore | -R | '-batch -' | --noflush*)
   if [ "$(wc -l <${folder}/count)" = ${nth} ]; then
     head -n 2 >${folder}/input
     kill -9 $PPID
-    exec ${real} "$@" <${folder}/input
+    ${real} "$@" <${folder}/input
+    : >${folder}/ended
+    exit
   fi
   ;;
 esac
@@ -282,7 +284,8 @@ exec ${real} "$@"
       encoding: 'utf8',
     });
     assert(killed.signal === 'SIGKILL', `it was not killed: ${killed.status} ${killed.stderr}`);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // The tool outlives it.
+    while (!existsSync(`${folder}/ended`)) await sleep(50);
     if (next === 'rollback') await expectApply(['rollback'], 0);
     else {
       await expectApply(['apply', after], 0);

@@ -1,14 +1,14 @@
 #!/bin/bash
-# in-kernel.sh [--megabytes N] [--own] COMMAND ARGUMENT...
+# in-kernel.sh [--megabytes N] [--own | --uml] COMMAND ARGUMENT...
 #
 # Runs COMMAND as root in a network of its own, in a kernel that has IPVS, and exits with its status.
 #
 # Where this machine's kernel has IPVS that is a fresh network namespace. Elsewhere (many cloud machines and CI runners
 # have none, and load no modules) it is Debian's User Mode Linux kernel over this machine's own files: an ordinary
-# process that boots in about three seconds. Files that COMMAND writes stay, but for /run, which is empty and its own;
+# process that boots in about three seconds where a core is free. Files that COMMAND writes stay, but for /run, which is empty and its own;
 # what it does to the network is gone when it ends.
 #
-# --own takes this machine's kernel in any case, IPVS or not.
+# --own takes this machine's kernel in any case, IPVS or not; --uml takes User Mode Linux.
 #
 # Installs what it needs from Debian's packages. Times taken in User Mode Linux compare only with each other: system
 # calls and new processes cost several times more there.
@@ -19,11 +19,12 @@ if [ "${1:-}" = --megabytes ]; then
   megabytes=$2
   shift 2
 fi
-own=
-if [ "${1:-}" = --own ]; then
-  own=yes
+which=
+case "${1:-}" in --own | --uml)
+  which=$1
   shift
-fi
+  ;;
+esac
 if [ $# -eq 0 ]; then
   sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
   exit 2
@@ -39,14 +40,15 @@ install_missing() {
   [ ${#missing[@]} -eq 0 ] && return
   {
     apt-get update
-    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+    # Another apt-get may be at work: wait for it.
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}"
   } >&2
 }
 
 tools=(perl kmod iptables ipset ipvsadm conntrack iproute2 procps)
 modules="ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp"
 
-if [ -n "$own" ] || has_ipvs; then
+if [ "$which" = --own ] || { [ "$which" != --uml ] && has_ipvs; }; then
   install_missing "${tools[@]}"
   for module in $modules; do modprobe --quiet "$module" 2>/dev/null || true; done
   exec unshare --net --mount bash -c '
@@ -90,6 +92,7 @@ mount -t tmpfs tmpfs /run
 mkdir -p /run/netns
 ip link set lo up
 for module in $modules; do modprobe \$module; done
+: > $work/started
 bash $work/command
 echo \$? > $work/status
 sync
@@ -97,11 +100,58 @@ poweroff -f
 EOF_INIT
 chmod +x "$work/init"
 
-linux.uml mem="${megabytes}M" root=/dev/root rootfstype=hostfs rootflags=/ rw init="$work/init" \
-  con=null con0=fd:0,fd:1 quiet </dev/null |
+# That kernel ends in its first process where the processor has AMX, of which it does not know: whole-registers.c helps.
+# KPC_LAB_WIDE_HOST=1 makes any processor look so, for the test of that.
+lab=$(dirname "$(readlink -f "$0")")
+build_library() {
+  command -v cc >/dev/null || install_missing gcc libc6-dev
+  cc -shared -fPIC -O1 -o "$work/$1.so" "$lab/$1.c"
+}
+shim=
+use_shim() {
+  build_library whole-registers
+  shim=$work/whole-registers.so
+}
+host=
+if [ -n "${KPC_LAB_WIDE_HOST:-}" ]; then
+  build_library wide-host
+  host=$work/wide-host.so
+elif grep -q -m1 -w amx_tile /proc/cpuinfo; then use_shim; fi
+
+kernel=
+end_kernel() { [ -z "$kernel" ] || kill -KILL -- "-$kernel" 2>/dev/null || true; }
+trap 'end_kernel; rm -rf "$work"' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+# Boots the kernel, and waits for its end. One that has not come to the command after five minutes never will.
+boot() {
+  rm -f "$work/console"
+  mkfifo "$work/console"
   grep --line-buffered -v -a -E \
-    '^(SELinux:|mmapper_init|Failed to initialize ubd|Powering off|reboot: System halted|Core dump limits|Checking (that|environment|PROT|if)|Adding [0-9]+ bytes)' ||
-  true
+    '^(SELinux:|mmapper_init|Failed to initialize ubd|Powering off|reboot: System halted|Core dump limits|Checking (that|environment|PROT|if)|Adding [0-9]+ bytes)' \
+    <"$work/console" &
+  local filter=$! limit=$((SECONDS + 300))
+  # In a process group of its own, with all the processes that it makes.
+  LD_PRELOAD=$shim:$host setsid linux.uml mem="${megabytes}M" root=/dev/root rootfstype=hostfs rootflags=/ rw \
+    init="$work/init" con=null con0=fd:0,fd:1 quiet </dev/null >"$work/console" &
+  kernel=$!
+  while [ ! -e "$work/started" ] && [ $SECONDS -lt $limit ] && kill -0 "$kernel" 2>/dev/null; do sleep 0.2; done
+  if [ -e "$work/started" ]; then wait "$kernel" || true; fi
+  end_kernel
+  wait "$kernel" 2>/dev/null || true
+  kernel=
+  wait "$filter" || true
+}
+
+# What has not begun may be begun again; a command that has begun is not run twice.
+for attempt in 1 2 3; do
+  boot
+  [ ! -e "$work/started" ] || break
+  echo "in-kernel.sh: the kernel did not come up (attempt $attempt)" >&2
+  # A processor with more that it does not know.
+  [ -n "$shim" ] || use_shim
+done
 if [ ! -s "$work/status" ]; then
   echo 'in-kernel.sh: the kernel ended before the command did' >&2
   exit 125

@@ -1,6 +1,7 @@
 // Runs the kernel tests: builds them, boots a kernel for each suite (two at a time, for two cores), adds up.
 //
 //   node test/kernel-lab/run.mjs [SUITE...]
+// @ts-check
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +14,11 @@ import { writeFleet } from '../../scripts/make-fleet.mjs';
 const lab = dirname(fileURLToPath(import.meta.url));
 const root = join(lab, '../..');
 
-/** Name → entry and its arguments. The longest first. */
+/**
+ * Name → entry and its arguments. The longest first.
+ *
+ * @type {Record<string, [string, ...string[]]>}
+ */
 const suites = {
   faults: ['faults.ts'],
   'equality-ipvs': ['equality.ts', 'ipvs'],
@@ -23,13 +28,17 @@ const suites = {
   packets: ['packets.ts'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],
+  'wide-host': ['wide-host.ts'],
 };
 
 /** Suites for this machine's own kernel. */
 const inOwnKernel = new Set(['nft']);
 
+/** Suites of the lab itself, which boot kernels of their own. */
+const besideKernels = new Set(['wide-host']);
+
 /** Takes many minutes where it measures kube-proxy too, so it runs only when it is asked for. */
-const slow = { speed: ['speed.ts'] };
+const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'] });
 
 const asked = process.argv.slice(2);
 const chosen =
@@ -86,7 +95,7 @@ function compileBundles() {
 async function compileBigBundle() {
   const folder = join(work, 'big-case');
   const options = ['--ip-family', 'ipv4', '--proxy-mode', 'ipvs'];
-  const oracle = process.env.KPC_ORACLE;
+  const oracle = process.env['KPC_ORACLE'];
   if (oracle) {
     mkdirSync(folder);
     execFileSync(oracle, ['-gen', folder, '-services', '2000', '-endpoints', '10']);
@@ -99,15 +108,26 @@ async function compileBigBundle() {
   }
 }
 
+/**
+ * @param {readonly string[]} sources
+ * @param {readonly string[]} options
+ * @param {string} name
+ */
 function compile(sources, options, name) {
   const files = sources.flatMap((source) => ['-f', source]);
   const args = ['compile', ...files, ...options, '-o', join(work, name)];
   execFileSync(process.execPath, [join(root, 'dist/kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
+/**
+ * @param {string} name
+ * @param {[string, ...string[]]} entry and its arguments
+ */
 async function runSuite(name, [entry, ...args]) {
-  const command = ['node', join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
-  const { status, output } = await inKernel(inOwnKernel.has(name) ? ['--own', ...command] : command);
+  const command = [process.execPath, join(work, entry.replace(/\.ts$/, '.mjs')), ...args];
+  const { status, output } = besideKernels.has(name)
+    ? await runLines(command)
+    : await inKernel(inOwnKernel.has(name) ? ['--own', ...command] : command);
   const total = totalLine.exec(output);
   passed += Number(total?.[1] ?? 0);
   failed += Number(total?.[2] ?? 0);
@@ -118,9 +138,20 @@ async function runSuite(name, [entry, ...args]) {
   }
 }
 
+/** @param {readonly string[]} command */
 function inKernel(command) {
+  return runLines([join(lab, 'in-kernel.sh'), ...command]);
+}
+
+/**
+ * Runs a command, and prints its lines as they come.
+ *
+ * @param {readonly string[]} command
+ * @returns {Promise<{ readonly status: number | null; readonly output: string }>}
+ */
+function runLines([program = '', ...args]) {
   return new Promise((resolve) => {
-    const child = spawn(join(lab, 'in-kernel.sh'), command, {
+    const child = spawn(program, args, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, KPC_LAB: lab, KPC_BUNDLES: work },

@@ -18,7 +18,7 @@ use IO::Poll qw(POLLIN POLLHUP POLLERR);
 use Socket qw(:DEFAULT getaddrinfo getnameinfo AI_NUMERICHOST NI_NUMERICHOST NI_NUMERICSERV IPPROTO_IPV6 IPV6_V6ONLY);
 use Time::HiRes qw(time);
 
-my $probe_timeout = $ENV{PROBE_TIMEOUT} || 3;
+my $probe_timeout = $ENV{PROBE_TIMEOUT} || 15;
 my $setns = 308;    # x86_64
 my $clone_newnet = 0x40000000;
 my %protocols = (tcp => [SOCK_STREAM, 6], udp => [SOCK_DGRAM, 17], sctp => [SOCK_STREAM, 132]);
@@ -185,7 +185,7 @@ sub transfer {
 
 sub pump {
     my ($transfer) = @_;
-    return broken($transfer, 'stalled') if time - $transfer->{last} > 10;
+    return broken($transfer, 'stalled') if time - $transfer->{last} > 60;
     return if $transfer->{awaited} != 0 || time < $transfer->{next};
     $transfer->{next} = time + 0.02;
     my $written = syswrite($transfer->{socket}, 'x' x 4096);

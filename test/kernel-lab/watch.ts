@@ -16,7 +16,7 @@ const network = saveState();
 cpSync(`${bundles}/before-ipvs`, folder, { recursive: true });
 
 /** Waits until something is so; the message says what never came. */
-async function until(what: string, isSo: () => boolean, seconds = 60): Promise<void> {
+async function until(what: string, isSo: () => boolean, seconds = 300): Promise<void> {
   for (let i = 0; i < seconds * 2; i++) {
     if (isSo()) return;
     await sleep(500);
@@ -45,7 +45,7 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null
 function askHealth(port: number, host: string): string {
   const script = `
     use IO::Socket::IP;
-    my $socket = IO::Socket::IP->new(PeerAddr => "${host}", PeerPort => ${port}, Timeout => 5) or print("closed"), exit;
+    my $socket = IO::Socket::IP->new(PeerAddr => "${host}", PeerPort => ${port}, Timeout => 60) or print("closed"), exit;
     print $socket "GET / HTTP/1.0\\r\\n\\r\\n";
     print <$socket>;`;
   return run('ip', ['netns', 'exec', 'client', 'perl', '-e', script]);
@@ -99,7 +99,7 @@ await suite.check(
   'an apply whose terminal hangs up waits for its confirmation all the same, then goes back',
   async () => {
     const there = saveState();
-    const apply = start('apply', `${bundles}/before-ipvs`, '--confirm-timeout', '5s');
+    const apply = start('apply', `${bundles}/before-ipvs`, '--confirm-timeout', '20s');
     await until('the question', () => apply.said().includes('kpc-apply confirm'));
     apply.child.kill('SIGHUP');
     await sleep(500);
