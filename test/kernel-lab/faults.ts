@@ -209,9 +209,9 @@ for (const [fault, change] of Object.entries(spoiled)) {
 await expectFault('nobody confirms in time', realHost, 3, ['apply', after, '--confirm-timeout', '500ms']);
 await suite.check('somebody confirms in time', async () => {
   const applying = kpcApply(['apply', after, '--confirm-timeout', '60s']);
-  let ended = false;
-  void applying.then(() => (ended = true));
-  while (!ended && (await kpcApply(['confirm'])).status !== 0) await sleep(200);
+  const end = applying.then(() => true);
+  let isOver = false;
+  while (!isOver && (await kpcApply(['confirm'])).status !== 0) isOver = await Promise.race([end, sleep(200, false)]);
   const result = await applying;
   assert(result.status === 0, result.err);
   await expectApply(['verify', after], 0);

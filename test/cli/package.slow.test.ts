@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { projectFolder, runProgram, type Run } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-package-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+interface Packed {
+  readonly filename: string;
+  readonly integrity: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test', 'fixtures']);
+
+/** A clean checkout in a folder of its own, with what `npm ci` would install. */
+function copyCheckout(name: string): string {
+  const folder = join(scratch, name);
+  cpSync(projectFolder, folder, {
+    recursive: true,
+    filter: (path) => !notInCheckout.has(relative(projectFolder, path)),
+  });
+  symlinkSync(join(projectFolder, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/** npm as somebody runs it who has no network, no configuration, and nothing installed. */
+function npm(cwd: string, ...args: readonly string[]): Promise<Run> {
+  const home = join(scratch, 'home');
+  return runProgram('npm', args, {
+    cwd,
+    env: {
+      HOME: home,
+      npm_config_cache: join(home, 'cache'),
+      npm_config_userconfig: join(home, 'none'),
+      npm_config_offline: 'true',
+      npm_config_update_notifier: 'false',
+    },
+  });
+}
+
+async function pack(folder: string): Promise<Packed> {
+  const { status, stdout, stderr } = await npm(folder, 'pack', '--json');
+  expect(status, stderr).toBe(0);
+  // What `prepare` prints may come first.
+  const answer: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)));
+  const [packed] = Object.values(answer as Readonly<Record<string, Packed>>);
+  if (packed === undefined) throw new Error(stdout);
+  return packed;
+}
+
+function hashes(folder: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    readdirSync(folder)
+      .toSorted()
+      .map((name) => [
+        name,
+        createHash('sha256')
+          .update(readFileSync(join(folder, name)))
+          .digest('hex'),
+      ]),
+  );
+}
+
+const { bin, name, version } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly name: string;
+  readonly version: string;
+};
+
+describe('the package', () => {
+  let checkout: string;
+  let packed: Packed;
+
+  beforeAll(async () => {
+    checkout = copyCheckout('checkout');
+    mkdirSync(join(checkout, 'dist'));
+    // What `npm run build:binary` leaves there.
+    writeFileSync(join(checkout, 'dist', 'kpc-apply-linux-x64'), Buffer.alloc(5_000_000, 'binary'));
+    packed = await pack(checkout);
+  });
+
+  test('is built before it is packed, and holds the programs, the examples and nothing that only a checkout needs', () => {
+    const paths = packed.files.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        'LICENSE',
+        'README.md',
+        'bin/kpc-apply.js',
+        'bin/kpc.js',
+        'dist/kpc-apply.js',
+        'dist/kpc.js',
+        'dist/package.json',
+        'package.json',
+      ]),
+    );
+    expect(paths.filter((path) => /^(src|test|scripts|fixtures|node_modules|\.)/.test(path))).toEqual([]);
+    expect(paths.filter((path) => path.includes('linux'))).toEqual([]);
+  });
+
+  test('is small', () => {
+    expect(packed.size).toBeLessThan(2_000_000);
+  });
+
+  test('installs without a network into an empty prefix, and both programs run from another folder', async () => {
+    const prefix = join(scratch, 'prefix');
+    const elsewhere = join(scratch, 'elsewhere');
+    mkdirSync(elsewhere);
+    const installed = await npm(elsewhere, 'install', '--global', '--prefix', prefix, join(checkout, packed.filename));
+    expect(installed.status, installed.stderr).toBe(0);
+    const run = (program: string, ...args: readonly string[]) =>
+      runProgram(join(prefix, 'bin', program), args, {
+        cwd: elsewhere,
+        env: { PATH: [join(prefix, 'bin'), process.env['PATH']].join(delimiter) },
+      });
+    for (const program of Object.keys(bin)) {
+      expect(await run(program, '--version')).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    }
+    const quickstart = join(projectFolder, 'fixtures', 'quickstart');
+    const compiled = await run('kpc', 'compile', '-f', join(quickstart, 'svc.yaml'), '-o', 'bundle');
+    expect(compiled.status, compiled.stderr).toBe(0);
+    for (const file of readdirSync(join(quickstart, 'expected-ipvs'))) {
+      expect(readFileSync(join(elsewhere, 'bundle', file), 'utf8'), file).toBe(
+        readFileSync(join(quickstart, 'expected-ipvs', file), 'utf8'),
+      );
+    }
+    const doctor = await run('kpc-apply', 'doctor', join(elsewhere, 'no-bundle'));
+    expect(doctor).toMatchObject({ status: 2, stderr: expect.stringContaining('no-bundle') });
+    // Nothing but the package itself has come.
+    expect(readdirSync(join(prefix, 'lib', 'node_modules'))).toEqual([name]);
+    expect(existsSync(join(prefix, 'lib', 'node_modules', name, 'node_modules'))).toBe(false);
+  });
+
+  test('is the same bytes when it is packed again, and from another folder', async () => {
+    const other = copyCheckout('another folder/with a longer name');
+    const again = await pack(checkout);
+    const elsewhere = await pack(other);
+    expect(again.integrity).toBe(packed.integrity);
+    expect(elsewhere.integrity).toBe(packed.integrity);
+    rmSync(join(checkout, 'dist', 'kpc-apply-linux-x64'), { force: true });
+    expect(hashes(join(other, 'dist'))).toEqual(hashes(join(checkout, 'dist')));
+  });
+
+  test('runs from a checkout: npm link, npm install --global, npx', async () => {
+    const clone = copyCheckout('clone');
+    expect((await npm(clone, 'run', 'prepare')).status).toBe(0);
+    const prefix = join(scratch, 'link-prefix');
+    const linked = await npm(clone, 'install', '--global', '--prefix', prefix, '.');
+    expect(linked.status, linked.stderr).toBe(0);
+    const run = await runProgram(join(prefix, 'bin', 'kpc'), ['--version'], { cwd: tmpdir() });
+    expect(run).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    const npx = await npm(clone, 'exec', '--yes', '--package=.', '--', 'kpc-apply', '--version');
+    expect(npx.stdout, npx.stderr).toContain(`${version}\n`);
+  });
+
+  test('without what builds it, the build says what to do', async () => {
+    const clone = copyCheckout('production');
+    rmSync(join(clone, 'node_modules'));
+    const run = await npm(clone, 'run', 'prepare');
+    expect(run.status).not.toBe(0);
+    expect(run.stderr).toContain('run "npm ci --include=dev"');
+    expect(run.stderr).not.toMatch(/^ +at /m);
+    const { status, stderr } = await runProgram(process.execPath, [join(clone, 'bin', 'kpc.js'), 'compile']);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^kpc: error: .*dist.kpc\.js is missing: build it with "npm run build"\n$/);
+    expect(statSync(join(clone, 'bin', 'kpc.js')).isFile()).toBe(true);
+  });
+});
+
+describe('the lock file', () => {
+  const lock = readFileSync(join(projectFolder, 'package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(lock) as {
+    readonly packages: Readonly<Record<string, { readonly integrity?: string; readonly resolved?: string }>>;
+  };
+
+  test('has the integrity of every package', () => {
+    const without = Object.entries(packages).filter(
+      ([path, entry]) => path !== '' && !entry.integrity?.startsWith('sha512-'),
+    );
+    expect(without.map(([path]) => path)).toEqual([]);
+  });
+
+  test('names no registry but the public one', () => {
+    const hosts = Object.values(packages).flatMap(({ resolved }) =>
+      resolved === undefined ? [] : [new URL(resolved).host],
+    );
+    expect([...new Set(hosts)].filter((host) => host !== 'registry.npmjs.org')).toEqual([]);
+    expect(readFileSync(join(projectFolder, '.npmrc'), 'utf8')).not.toMatch(/registry\s*=|_auth/);
+  });
+});
