@@ -38,6 +38,22 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const find = (stage: Stage | undefined, name: string) =>
   (stage?.instructions ?? []).filter((one) => one.name === name).map(({ text }) => text);
 
+/** COPY: only what .dockerignore lets through. */
+function copySources(words: readonly string[], workdir: string): void {
+  const target = words.at(-1) ?? '';
+  for (const source of words.slice(0, -1)) {
+    if (!ignored.includes(`!${source}`)) throw new Error(`.dockerignore keeps ${source} from the build`);
+    const to = target.endsWith('/') ? join(workdir, target, source) : join(workdir, target);
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(join(projectFolder, source), to, { recursive: true });
+  }
+}
+
+async function runStep(script: string, cwd: string): Promise<void> {
+  const { status, stdout, stderr } = await runProgram('sh', ['-c', script], { cwd });
+  if (status !== 0) throw new Error(`${script}: status ${status}\n${stdout}${stderr}`);
+}
+
 describe('the Dockerfile', () => {
   test('builds in one stage and runs kpc or kpc-apply in others, kpc by default', () => {
     expect(stages.map(({ name }) => name)).toEqual(['build', 'kpc-apply', 'kpc']);
@@ -63,21 +79,8 @@ describe('the Dockerfile', () => {
     mkdirSync(workdir, { recursive: true });
     expect(ignored[0]).toBe('*');
     for (const { name, text } of stages[0]?.instructions ?? []) {
-      if (name === 'COPY') {
-        const words = text.split(' ');
-        const target = words.pop() ?? '';
-        for (const source of words) {
-          expect(ignored).toContain(`!${source}`);
-          const to = target.endsWith('/') ? join(workdir, target, source) : join(workdir, target);
-          mkdirSync(dirname(to), { recursive: true });
-          cpSync(join(projectFolder, source), to, { recursive: true });
-        }
-      } else if (name === 'RUN') {
-        const { status, stdout, stderr } = await runProgram('sh', ['-c', text.replaceAll(' /opt/', ` ${root}/opt/`)], {
-          cwd: workdir,
-        });
-        expect(status, `${text}\n${stdout}${stderr}`).toBe(0);
-      }
+      if (name === 'COPY') copySources(text.split(' '), workdir);
+      else if (name === 'RUN') await runStep(text.replaceAll(' /opt/', ` ${root}/opt/`), workdir);
     }
     // The folder is copied to where it was: links and all lead to places in it.
     const moved = join(scratch, 'image', 'opt');

@@ -27,8 +27,8 @@ beforeAll(async () => {
   cpSync(quickstart, join(scratch, 'svc.yaml'));
   const ready = readFileSync(quickstart, 'utf8').replace('ready: false', 'ready: true');
   writeFileSync(join(scratch, 'ready.yaml'), ready);
-  const { status } = await runKpc(['compile', '-f', 'svc.yaml', '-o', 'golden'], { cwd: scratch });
-  expect(status).toBe(0);
+  const { status, stderr } = await runKpc(['compile', '-f', 'svc.yaml', '-o', 'golden'], { cwd: scratch });
+  if (status !== 0) throw new Error(stderr);
 });
 
 let runs = 0;
