@@ -5,10 +5,11 @@ import { withLock } from '../apply/lock.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import { formatCommand } from '../apply/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../apply/steps.ts';
-import { loadBundle, openSession, reportFailure, reportStuck, type ApplyEnvironment } from './apply-environment.ts';
+import { openSession, reportFailure, reportStuck, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './apply-options.ts';
 import { summarizePlan } from './apply-plan-text.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundleToApply } from './load-bundle.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -45,7 +46,7 @@ export function addApplyCommand(
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
-  const bundle = await loadBundle(folder);
+  const bundle = await loadBundleToApply(folder);
   const choices = {
     adopt: options.adopt,
     excludeCIDRs: options.ipvsExcludeCidrs,

@@ -2,10 +2,11 @@ import { Chalk } from 'chalk';
 import type { Command } from 'commander';
 import { needsOf } from '../apply/apply-bundle.ts';
 import { examineNode, generalNeeds, type Finding } from '../apply/doctor.ts';
-import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
+import type { ApplyEnvironment } from './apply-environment.ts';
 import { outputOption } from './apply-options.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundle } from './load-bundle.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | 'json';

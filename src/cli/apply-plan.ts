@@ -4,11 +4,12 @@ import { observe } from '../apply/change-node.ts';
 import { describeDraining, describePlan } from '../apply/describe-plan.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { loadBundle, openSession, type ApplyEnvironment } from './apply-environment.ts';
+import { openSession, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './apply-options.ts';
 import { formatPlan, summarizePlan } from './apply-plan-text.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundle } from './load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {
   readonly stateDir: string;

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
+import { unprintable } from '../base/printable.ts';
 import { hasCode } from '../bundle/errors.ts';
-import { unprintable } from '../input/wording.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
