@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { access, constants, mkdir, open, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
 import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
 
@@ -114,8 +115,8 @@ function hang(command: Command, problem: string): Failure {
   );
 }
 
-function readFileIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing(readFile(path, 'utf8'));
+async function readFileIfThere(path: string): Promise<string | undefined> {
+  return unlessMissing((async () => readRegularFile(path).toString('utf8'))());
 }
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {

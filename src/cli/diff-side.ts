@@ -53,7 +53,7 @@ export type StoredSide =
 export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
+    if (holdsManifest(path)) return await readBundleSide(path);
     const found = readDumpFiles(path);
     if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
     const node = findBundleInside(path);
@@ -63,6 +63,12 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   } catch (error) {
     return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
   }
+}
+
+/** Not so where manifest.json is a folder: a node of a fleet may be called that. */
+function holdsManifest(path: string): boolean {
+  const manifest = join(path, 'manifest.json');
+  return existsSync(manifest) && !statSync(manifest).isDirectory();
 }
 
 function unreadable(code: string, text: string): StoredSide {

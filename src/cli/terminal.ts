@@ -1,4 +1,4 @@
-import { buffer } from 'node:stream/consumers';
+import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { unprintable } from '../base/printable.ts';
 import { hasCode } from '../bundle/errors.ts';
 
@@ -22,10 +22,22 @@ export function processTerminal(): Terminal {
     out: (chunk) => writeText(process.stdout, chunk),
     err: (chunk) => writeText(process.stderr, chunk),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
-    readStdin: () => buffer(process.stdin),
+    readStdin: () => readToEnd(process.stdin),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
     interactive: process.stderr.isTTY === true,
   };
+}
+
+/** As much as is read of a file, and no more. */
+async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
+  const pieces: Buffer[] = [];
+  let total = 0;
+  for await (const piece of stream) {
+    total += piece.length;
+    if (total > largestFile) throw new UnreadableFile('-', 'standard input is too large: split it into several files');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, total);
 }
 
 /** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */
