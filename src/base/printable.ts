@@ -7,16 +7,28 @@ export const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]
  * what is printed in a workflow: `::name::` at its start, `##[name]` anywhere.
  */
 export function printable(text: string): string {
-  return text
-    .replaceAll('\t', ' ')
-    .replace(unprintable, '·')
-    .replace(/^(\s*)::/, '$1·:')
-    .replaceAll('##[', '##·');
+  return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
 }
 
-/** As printable, for a text of several lines, which stay lines of their own. */
+/** A line that is no command to GitHub. */
+export function disarm(line: string): string {
+  return line.replace(/^(\s*)::/, '$1·:').replaceAll('##[', '##·');
+}
+
+/** As printable, for a text of several lines, which stay lines of their own and keep their tabs. */
 export function printableLines(text: string): string {
-  return text.split('\n').map(printable).join('\n');
+  return text
+    .split('\n')
+    .map((line) => disarm(line.replace(unprintable, (found) => (found === '\t' ? found : '·'))))
+    .join('\n');
+}
+
+/** JSON that means the same, with escapes for all that a terminal or GitHub would act on. */
+export function printableJson(json: string): string {
+  const escape = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return json
+    .replace(unprintable, (found) => (found === '\n' ? found : escape(found)))
+    .replaceAll('##[', `##${escape('[')}`);
 }
 
 /** How much of a quoted text is shown. */

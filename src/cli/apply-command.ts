@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { printableLines } from '../base/printable.ts';
 import { applyBundle, requestBundle } from '../apply/apply-bundle.ts';
 import { observe, type ChangeOutcome } from '../apply/change-node.ts';
 import { withLock } from '../apply/lock.ts';
@@ -57,7 +58,7 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   if (options.dryRun) {
     const session = openSession(environment, options);
     const { plan } = await observe(session, requestBundle(host, bundle, choices));
-    await terminal.out(formatDryRun(plan));
+    await terminal.out(printableLines(formatDryRun(plan)));
     return exitStatus.ok;
   }
   const { signal, release } = onInterrupt();

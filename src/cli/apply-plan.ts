@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printableLines } from '../base/printable.ts';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
 import { describeDraining, describePlan } from '../apply/describe-plan.ts';
@@ -70,8 +71,8 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
   ];
-  if (isEmptyPlan(plan)) return `${nothing}\n${notes.join('')}`;
-  return `${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`;
+  if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
+  return printableLines(`${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`);
 }
 
 /** A plan for programs: `changes` is empty where nothing would change. */

@@ -1,5 +1,5 @@
 import { largestFile, UnreadableFile } from '../base/read-file.ts';
-import { unprintable } from '../base/printable.ts';
+import { disarm, unprintable } from '../base/printable.ts';
 import { hasCode } from '../bundle/errors.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
@@ -20,7 +20,8 @@ export function processTerminal(): Terminal {
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
-    err: (chunk) => writeText(process.stderr, chunk),
+    // Nothing on it is for programs, and a CI shows it, and acts on it, too.
+    err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => readToEnd(process.stdin),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
