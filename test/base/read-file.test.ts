@@ -15,9 +15,13 @@ const at = (name: string) => join(scratch, name);
 const bundle = 'fixtures/dual-stack/expected-ipvs';
 const manifests = 'fixtures/quickstart/svc.yaml';
 
+function makePipe(path: string): void {
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+}
+
 writeFileSync(at('file'), 'text');
 mkdirSync(at('folder'));
-execFileSync('mkfifo', [at('pipe')]);
+makePipe(at('pipe'));
 symlinkSync('/dev/zero', at('zero'));
 symlinkSync(at('pipe'), at('link-to-pipe'));
 symlinkSync(at('file'), at('link'));
@@ -184,7 +188,7 @@ test('a watch says that the manifest is a pipe, and hears SIGTERM', async () => 
   const folder = at('watched');
   cpSync(bundle, folder, { recursive: true });
   rmSync(join(folder, 'manifest.json'));
-  execFileSync('mkfifo', [join(folder, 'manifest.json')]);
+  makePipe(join(folder, 'manifest.json'));
   const program = kpcProgram.replace(/kpc\.js$/, 'kpc-apply.js');
   const script = `timeout -k 20 5 "${process.execPath}" "${program}" watch "${folder}" --state-dir "${at('state-of-watch')}"; echo "status $?"`;
   const { stdout, stderr } = await runProgram('bash', ['-c', script]);
