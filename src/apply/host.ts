@@ -5,6 +5,10 @@
 export interface Host {
   /** The process id, which names the holder of the lock. */
   readonly pid: number;
+  /** Who runs this, and who became that user by sudo or pkexec to run it. */
+  readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
+  /** The path, what it leads to, and all folders above both: who could change what is there. None where there is nothing. */
+  examine(path: string): Promise<readonly PathLevel[]>;
   /** Runs a tool to its end, with its output in the C locale. */
   run(command: Command): Promise<CommandResult>;
   /** Undefined where there is no such file. */
@@ -28,6 +32,19 @@ export interface Host {
   now(): number;
   /** Milliseconds since the node booted, to measure time by: they only grow, and mean the same to every process. */
   uptime(): number;
+}
+
+/** A file or folder on the way to a path, and who may change it. */
+export interface PathLevel {
+  readonly path: string;
+  readonly owner: number;
+  readonly group: number;
+  /** Permission bits. */
+  readonly mode: number;
+  /** Whether it is a folder above the path. */
+  readonly isParent: boolean;
+  /** Whether it is on a file system that nobody can write to from here. */
+  readonly isReadOnly: boolean;
 }
 
 /** A tool with its arguments, and what it is to read. */

@@ -13,11 +13,6 @@ export function isModuleOfRules(module: string): boolean {
   return moduleOfRules.test(module);
 }
 
-/** Whether a bundle may ask for a module: besides those of rules only ipip, which tunnels need. */
-export function mayBeLoaded(module: string): boolean {
-  return isModuleOfRules(module) || module === 'ipip';
-}
-
 /** What the node says of its modules. */
 export interface ModuleIndex {
   readonly loaded: ReadonlySet<string>;

@@ -1,10 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { access, constants, mkdir, open, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { uptime } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
-import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
+import { hasCode } from '../bundle/errors.ts';
+import { formatCommand, type Command, type CommandResult, type Host, type PathLevel } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {
@@ -24,6 +38,8 @@ const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 /** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
+  user: readUser(),
+  examine: examinePath,
   run: (command) => runTool(command),
   readFile: readFileIfThere,
   writeFile: (path, text) => writeFile(path, text),
@@ -114,8 +130,55 @@ function hang(command: Command, problem: string): Failure {
   );
 }
 
-function readFileIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing(readFile(path, 'utf8'));
+function readUser(): Host['user'] {
+  const { SUDO_UID, SUDO_GID, PKEXEC_UID } = process.env;
+  const uid = readId(SUDO_UID ?? PKEXEC_UID);
+  return {
+    uid: process.getuid?.() ?? -1,
+    // pkexec does not say of which group; -1 is nobody's.
+    invoker: uid === undefined ? undefined : { uid, gid: readId(SUDO_GID) ?? -1 },
+  };
+}
+
+function readId(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}
+
+async function examinePath(path: string): Promise<readonly PathLevel[]> {
+  const named = resolvePath(path);
+  const real = (await unlessMissing(realpath(named))) ?? named;
+  const levels = new Map<string, PathLevel>();
+  for (const start of new Set([named, real])) {
+    for (const level of listLevels(start)) {
+      const isParent = level !== start;
+      if (levels.get(level)?.isParent === false) continue;
+      const found = await unlessMissing(stat(level));
+      if (!found) continue;
+      const isReadOnly = await access(level, constants.W_OK).then(
+        () => false,
+        (error: unknown) => hasCode(error, 'EROFS'),
+      );
+      levels.set(level, {
+        path: level,
+        owner: found.uid,
+        group: found.gid,
+        mode: found.mode & 0o7777,
+        isParent,
+        isReadOnly,
+      });
+    }
+  }
+  return [...levels.values()];
+}
+
+/** "/a/b" → "/a/b", "/a", "/". */
+function listLevels(path: string): readonly string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...listLevels(above)];
+}
+
+async function readFileIfThere(path: string): Promise<string | undefined> {
+  return unlessMissing((async () => readRegularFile(path).toString('utf8'))());
 }
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {

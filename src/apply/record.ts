@@ -1,4 +1,3 @@
-import { describeError } from '../bundle/errors.ts';
 import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
@@ -129,8 +128,9 @@ function parseJson(content: string, shape: Shape): { readonly value: unknown; re
   try {
     const value: unknown = JSON.parse(content);
     return { value, wrong: shape(value, '') };
-  } catch (error) {
-    return { value: undefined, wrong: describeError(error) };
+  } catch {
+    // What the parser says quotes the text, and that may be of another file altogether.
+    return { value: undefined, wrong: 'it is not JSON' };
   }
 }
 

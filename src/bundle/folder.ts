@@ -1,6 +1,7 @@
 import { describeError, hasCode } from './errors.ts';
-import { lstat, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { largestFile, readRegularFile } from '../base/read-file.ts';
 import { encodeChunks } from './chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
@@ -76,11 +77,18 @@ export async function listStrangers(folder: string): Promise<readonly string[]> 
   return (await listFolder(folder)).filter((name) => !knownNames.has(name)).toSorted();
 }
 
+/** manifest.json has a few lines for a Service; whoever makes one of more does not mean it to be read. */
+const largestManifest = 64 * 2 ** 20;
+
 /** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */
 export async function readFolder(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder)).filter((name) => knownNames.has(name)).toSorted();
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-  return new Map(names.map((name, i) => [name, texts[i] ?? '']));
+  return new Map(
+    names.map((name) => {
+      const most = name === 'manifest.json' ? largestManifest : largestFile;
+      return [name, readRegularFile(join(folder, name), most).toString('utf8')];
+    }),
+  );
 }
 
 async function listFolder(folder: string): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import { describeError } from './errors.ts';
+import { quotePrintable } from '../base/printable.ts';
 import type { Cluster } from '../cluster/model.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
@@ -32,12 +32,21 @@ export type BundleProblem =
   | { readonly kind: 'extra-file'; readonly file: string }
   | { readonly kind: 'checksum'; readonly file: string; readonly expected: string; readonly found: string }
   | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
+  | { readonly kind: 'no-services' }
   | { readonly kind: 'bad-services'; readonly reason: string };
 
 /** A bundle, or all that is wrong with it: nothing of a broken one is to be used. */
 export type BundleReading =
   | { readonly kind: 'bundle'; readonly bundle: StoredBundle }
-  | { readonly kind: 'broken'; readonly problems: readonly BundleProblem[] };
+  | {
+      readonly kind: 'broken';
+      readonly problems: readonly BundleProblem[];
+      /** What the bundle means, where nothing is wrong but lines that cannot be read. */
+      readonly meaning?: BundleMeaning | undefined;
+    };
+
+/** The part of a bundle that everything else in it comes of. */
+export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
 /** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
 export function readBundle(files: BundleFiles): BundleReading {
@@ -46,9 +55,14 @@ export function readBundle(files: BundleFiles): BundleReading {
   const wrongFiles = checkFiles(manifest, files);
   if (wrongFiles.length > 0) return { kind: 'broken', problems: wrongFiles };
   const { state, problems } = readState(manifest, files);
-  const cluster = readCluster(files.get('services.json') ?? '');
-  if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
-  return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'bundle', bundle: { manifest, state, cluster } };
+  const text = files.get('services.json');
+  if (text === undefined) return { kind: 'broken', problems: [...problems, { kind: 'no-services' }] };
+  const cluster = readServices(text);
+  if (typeof cluster === 'string') {
+    return { kind: 'broken', problems: [...problems, { kind: 'bad-services', reason: cluster }] };
+  }
+  if (problems.length > 0) return { kind: 'broken', problems, meaning: { manifest, cluster } };
+  return { kind: 'bundle', bundle: { manifest, state, cluster } };
 }
 
 function readManifest(text: string | undefined): Manifest | BundleProblem {
@@ -56,8 +70,9 @@ function readManifest(text: string | undefined): Manifest | BundleProblem {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    return { kind: 'bad-manifest', reason: describeError(error) };
+  } catch {
+    // What the parser says quotes the text, and that may be of another file altogether.
+    return { kind: 'bad-manifest', reason: 'it is not JSON' };
   }
   if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
@@ -105,14 +120,6 @@ function readState(
   return { state, problems };
 }
 
-function readCluster(text: string): Cluster | BundleProblem {
-  try {
-    return readServices(text);
-  } catch (error) {
-    return { kind: 'bad-services', reason: describeError(error) };
-  }
-}
-
 /** What is wrong with a bundle, in one line for people. */
 export function describeBundleProblem(problem: BundleProblem): string {
   switch (problem.kind) {
@@ -121,7 +128,7 @@ export function describeBundleProblem(problem: BundleProblem): string {
     case 'bad-manifest':
       return `manifest.json cannot be read: ${problem.reason}; compile the bundle again`;
     case 'format-version':
-      return `the bundle has format version ${String(problem.found)}, and this program knows ${problem.known}: use the same version of both`;
+      return `the bundle has ${describeVersion(problem.found)}, and this program knows ${problem.known}: use the same version of both`;
     case 'missing-file':
       return `${problem.file} is missing, which manifest.json lists; compile the bundle again`;
     case 'extra-file':
@@ -130,7 +137,15 @@ export function describeBundleProblem(problem: BundleProblem): string {
       return `${problem.file} is not what was compiled: its SHA-256 is ${problem.found}, manifest.json says ${problem.expected}`;
     case 'unread-line':
       return `${problem.file}:${problem.line.line}: ${problem.line.reason}`;
+    case 'no-services':
+      return 'there is no services.json, without which nothing tells what the bundle is for; compile the bundle again';
     case 'bad-services':
       return `services.json cannot be read: ${problem.reason}; compile the bundle again`;
   }
+}
+
+/** It may be anything that JSON can say. */
+function describeVersion(found: unknown): string {
+  if (typeof found === 'number') return `format version ${found}`;
+  return typeof found === 'string' ? `format version ${quotePrintable(found)}` : 'a format version that is no number';
 }

@@ -3,6 +3,7 @@ import { servicePortLabel } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { servicesShape } from './services-shape.ts';
 
 /**
  * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
@@ -58,9 +59,9 @@ function haveOneTail(a: Endpoint, b: Endpoint): boolean {
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
-type ServiceRecord = Omit<ServiceInfo, 'place'>;
+export type ServiceRecord = Omit<ServiceInfo, 'place'>;
 
-interface ServicePortRecord {
+export interface ServicePortRecord {
   readonly namespace: string;
   readonly service: string;
   readonly port: string;
@@ -79,9 +80,17 @@ interface ServicePortRecord {
   readonly healthCheckNodePort?: number | undefined;
   readonly scheduler?: string | undefined;
   readonly forwarding?: ServicePort['forwarding'] | undefined;
+  readonly endpoints: readonly EndpointRecord[];
 }
 
-interface EndpointRecord {
+/** services.json. */
+export interface ServicesFile {
+  readonly services: readonly ServiceRecord[];
+  readonly servicePorts: readonly ServicePortRecord[];
+  readonly healthChecks: readonly ServiceHealthCheck[];
+}
+
+export interface EndpointRecord {
   readonly address: string;
   readonly port: number;
   readonly node?: string | undefined;
@@ -106,7 +115,7 @@ function serviceRecord(service: ServiceInfo): ServiceRecord {
   };
 }
 
-function servicePortRecord(port: ServicePort): ServicePortRecord {
+function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {
   return {
     namespace: port.namespace,
     service: port.service,
@@ -150,15 +159,19 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
 }
 
 /**
- * Reads services.json back. Its bytes are vouched for by the manifest's checksum, so what is not as writeServices
- * wrote it is a broken bundle: throws a SyntaxError or TypeError, which readBundle reports.
+ * Reads services.json back. A text is what is wrong with it: it quotes nothing of a file that is not JSON, which may be
+ * another file altogether.
  */
-export function readServices(text: string): Cluster {
-  const file = JSON.parse(text) as {
-    readonly services: readonly ServiceRecord[];
-    readonly servicePorts: readonly (ServicePortRecord & { readonly endpoints: readonly EndpointRecord[] })[];
-    readonly healthChecks: readonly ServiceHealthCheck[];
-  };
+export function readServices(content: string): Cluster | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    return 'it is not JSON';
+  }
+  const wrong = servicesShape(value, '');
+  if (wrong !== undefined) return wrong;
+  const file = value as ServicesFile;
   return {
     services: file.services,
     servicePorts: file.servicePorts.map(readServicePort).sort(compareServicePorts),
@@ -166,7 +179,7 @@ export function readServices(text: string): Cluster {
   };
 }
 
-function readServicePort(record: ServicePortRecord & { readonly endpoints: readonly EndpointRecord[] }): ServicePort {
+function readServicePort(record: ServicePortRecord): ServicePort {
   return {
     namespace: record.namespace,
     service: record.service,

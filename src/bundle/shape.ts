@@ -1,8 +1,15 @@
+import { quotePrintable } from '../base/printable.ts';
+
 /**
  * What a value that somebody else wrote down must be like. Gives the first thing that is wrong with it, with the path
  * of the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined where it is as it must be.
  */
 export type Shape = (value: unknown, path: string) => string | undefined;
+
+/** Paths are made only where something is wrong: lists may have items by the million. */
+function lookInside(inner: Shape, value: unknown, path: () => string): string | undefined {
+  return inner(value, '') === undefined ? undefined : inner(value, path());
+}
 
 /** One value that a test tells right from wrong; `name` follows "must be". */
 export function shape(name: string, isRight: (value: unknown) => boolean): Shape {
@@ -37,7 +44,11 @@ export function optional(inner: Shape): Shape {
 export function listOf(inner: Shape): Shape {
   return (value, path) => {
     if (!Array.isArray(value)) return `${path} must be a list`;
-    return findFirst(value.entries(), ([i, item]) => inner(item, `${path}[${i}]`));
+    for (let i = 0; i < value.length; i++) {
+      const wrong = lookInside(inner, value[i], () => `${path}[${i}]`);
+      if (wrong !== undefined) return wrong;
+    }
+    return undefined;
   };
 }
 
@@ -45,17 +56,18 @@ export function listOf(inner: Shape): Shape {
 export function mapOf(inner: Shape): Shape {
   return (value, path) => {
     if (!isObject(value)) return `${path} must be an object`;
-    return findFirst(Object.entries(value), ([key, item]) => inner(item, join(path, key)));
+    return findFirst(Object.entries(value), ([key, item]) => lookInside(inner, item, () => join(path, key)));
   };
 }
 
 /** An object of type T. Fields besides those of T do no harm. */
 export function objectOf<T>(fields: { readonly [K in keyof T]-?: Shape }): Shape {
+  const entries = Object.entries<Shape>(fields);
   return (value, path) => {
     if (!isObject(value)) return path === '' ? 'it is not a JSON object' : `${path} must be an object`;
-    return findFirst(Object.entries<Shape>(fields), ([key, inner]) => {
+    return findFirst(entries, ([key, inner]) => {
       const item = Object.hasOwn(value, key) ? value[key] : undefined;
-      const wrong = inner(item, join(path, key));
+      const wrong = lookInside(inner, item, () => join(path, key));
       return wrong !== undefined && item === undefined ? `${join(path, key)} is missing` : wrong;
     });
   };
@@ -75,8 +87,10 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A key that is no plain word is somebody's idea: it is quoted, so that it can neither end the line nor pass for a path. */
 function join(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`;
+  const shown = /^[\w.-]{1,100}$/.test(key) ? key : quotePrintable(key);
+  return path === '' ? shown : `${path}.${shown}`;
 }
 
 function findFirst<T>(items: Iterable<T>, look: (item: T) => string | undefined): string | undefined {

@@ -1,14 +1,16 @@
 import { Option, type Command } from 'commander';
+import { printableLines } from '../base/printable.ts';
 import { applyBundle, requestBundle } from '../apply/apply-bundle.ts';
 import { observe, type ChangeOutcome } from '../apply/change-node.ts';
 import { withLock } from '../apply/lock.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import { formatCommand } from '../apply/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../apply/steps.ts';
-import { loadBundle, openSession, reportFailure, reportStuck, type ApplyEnvironment } from './apply-environment.ts';
+import { openSession, reportFailure, reportStuck, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './apply-options.ts';
 import { summarizePlan } from './apply-plan-text.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundleToApply } from './load-bundle.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -45,7 +47,7 @@ export function addApplyCommand(
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
-  const bundle = await loadBundle(folder);
+  const bundle = await loadBundleToApply(folder);
   const choices = {
     adopt: options.adopt,
     excludeCIDRs: options.ipvsExcludeCidrs,
@@ -56,7 +58,7 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   if (options.dryRun) {
     const session = openSession(environment, options);
     const { plan } = await observe(session, requestBundle(host, bundle, choices));
-    await terminal.out(formatDryRun(plan));
+    await terminal.out(printableLines(formatDryRun(plan)));
     return exitStatus.ok;
   }
   const { signal, release } = onInterrupt();

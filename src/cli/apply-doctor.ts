@@ -1,11 +1,13 @@
 import { Chalk } from 'chalk';
 import type { Command } from 'commander';
+import { printable } from '../base/printable.ts';
 import { needsOf } from '../apply/apply-bundle.ts';
 import { examineNode, generalNeeds, type Finding } from '../apply/doctor.ts';
-import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
+import type { ApplyEnvironment } from './apply-environment.ts';
 import { outputOption } from './apply-options.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundle } from './load-bundle.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | 'json';
@@ -43,8 +45,8 @@ function formatFindings(findings: readonly Finding[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
   const lines = findings.flatMap(({ severity, text, advice }) => [
-    `${paint[severity](severity.padEnd(7))} ${text}`,
-    ...(advice === undefined ? [] : [`        ${chalk.dim(advice)}`]),
+    `${paint[severity](severity.padEnd(7))} ${printable(text)}`,
+    ...(advice === undefined ? [] : [`        ${chalk.dim(printable(advice))}`]),
   ]);
   return `${lines.join('\n')}\n`;
 }

@@ -1,11 +1,8 @@
-import { readFolder } from '../bundle/folder.ts';
-import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import { printable, printableLines } from '../base/printable.ts';
 import type { ChangeEvent, Session } from '../apply/change-node.ts';
 import { describePlan } from '../apply/describe-plan.ts';
-import { Failure } from '../apply/failure.ts';
-import { describeError } from '../bundle/errors.ts';
+import type { Failure } from '../apply/failure.ts';
 import type { Host } from '../apply/host.ts';
-import { mayBeLoaded } from '../apply/modules.ts';
 import type { Plan } from '../apply/plan.ts';
 import { stateFolder } from '../apply/record.ts';
 import { describeStep } from '../apply/steps.ts';
@@ -38,48 +35,12 @@ export function openSession(environment: ApplyEnvironment, options: NodeOptions,
   };
 }
 
-/** Reads a bundle. Throws a Failure that names all that is wrong with it. */
-export async function loadBundle(folder: string): Promise<StoredBundle> {
-  let problems: readonly string[];
-  try {
-    const reading = readBundle(await readFolder(folder));
-    if (reading.kind === 'bundle') {
-      problems = [...refuseStrangeSysctls(reading.bundle), ...refuseStrangeModules(reading.bundle)];
-      if (problems.length === 0) return reading.bundle;
-    } else problems = reading.problems.map(describeBundleProblem);
-  } catch (error) {
-    problems = [describeError(error)];
-  }
-  throw new Failure(
-    'bad-bundle',
-    `${folder} is no bundle to apply:\n  ${problems.join('\n  ')}`,
-    'compile it again with "kpc compile -o", and copy the folder whole',
-  );
-}
-
-/** A bundle is about the network: nobody should be able to slip anything else into it. */
-function refuseStrangeSysctls(bundle: StoredBundle): readonly string[] {
-  return [...bundle.state.sysctls].flatMap(([name, value]) => {
-    if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name)) {
-      return [`sysctl.conf: ${name} is no sysctl of the network`];
-    }
-    return /^\d+$/.test(value) ? [] : [`sysctl.conf: ${name} is to be ${JSON.stringify(value)}, which is no number`];
-  });
-}
-
-/** The same for modules: each that the kernel loads brings its faults with it. */
-function refuseStrangeModules(bundle: StoredBundle): readonly string[] {
-  return bundle.state.modules
-    .filter((module) => !mayBeLoaded(module))
-    .map((module) => `modules.conf: ${module} is no module that rules of Services need`);
-}
-
 /** One line that changes as the work goes on, on a terminal only. */
 function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
   const said = terminal.interactive ? saidToPeople : saidToLogs;
   return (event) => {
-    if (said.has(event.kind)) void terminal.err(`${describeEvent(event)}\n`);
-    else if (terminal.interactive) void terminal.status(describeEvent(event));
+    if (said.has(event.kind)) void terminal.err(`${printable(describeEvent(event))}\n`);
+    else if (terminal.interactive) void terminal.status(printable(describeEvent(event)));
   };
 }
 
@@ -112,20 +73,23 @@ function describeEvent(event: ChangeEvent): string {
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
-  await terminal.err(`kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}\n`);
+  const text = `kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}`;
+  await terminal.err(`${printableLines(text)}\n`);
   return failure.code === 'bad-bundle' || failure.code === 'bad-usage' ? exitStatus.badInput : exitStatus.notApplied;
 }
 
 /** Says what is not as it should be and does not stop the work. */
 export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
-  return terminal.err(`kpc-apply: warning: ${problem}\n`);
+  return terminal.err(`kpc-apply: warning: ${printable(problem)}\n`);
 }
 
 /** Says what could not be put back. */
 export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
   await reportFailure(failure, terminal);
   const changes = left === undefined ? [] : describePlan(left, []);
-  const lines = changes.slice(0, 50).map(({ action, object, text }) => `  ${action} ${object} ${text}\n`);
+  const lines = changes
+    .slice(0, 50)
+    .map(({ action, object, text }) => `  ${printable(`${action} ${object} ${text}`)}\n`);
   if (changes.length > lines.length) lines.push(`  and ${changes.length - lines.length} more\n`);
   await terminal.err(
     left === undefined

@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
+import { printableLines } from '../base/printable.ts';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
 import { describeDraining, describePlan } from '../apply/describe-plan.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { loadBundle, openSession, type ApplyEnvironment } from './apply-environment.ts';
+import { openSession, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './apply-options.ts';
 import { formatPlan, summarizePlan } from './apply-plan-text.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundle } from './load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {
   readonly stateDir: string;
@@ -69,8 +71,8 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
   ];
-  if (isEmptyPlan(plan)) return `${nothing}\n${notes.join('')}`;
-  return `${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`;
+  if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
+  return printableLines(`${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`);
 }
 
 /** A plan for programs: `changes` is empty where nothing would change. */

@@ -1,5 +1,8 @@
+import type { Command } from 'commander';
 import type { ChangeEvent } from '../apply/change-node.ts';
 import { explainError, Failure } from '../apply/failure.ts';
+import type { Host } from '../apply/host.ts';
+import { assertTrustedBundle, assertTrustedState } from '../apply/trust.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './apply-cleanup.ts';
 import { addConfirmCommand } from './apply-confirm.ts';
@@ -32,6 +35,7 @@ export async function runApplyProgram(
     name: 'kpc-apply',
     description: 'Puts a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
+      command.hook('preAction', (_, called) => assertTrust(called, host));
       addDoctorCommand(command, environment, done);
       addPlanCommand(command, environment, done);
       addApplyCommand(command, environment, done);
@@ -49,6 +53,14 @@ export async function runApplyProgram(
   } catch (error) {
     return reportError(error, hasBegun, environment.terminal);
   }
+}
+
+/** Root goes by what is in the state folder and in the bundle: nobody else may change either. */
+async function assertTrust(called: Command, host: Host): Promise<void> {
+  const { stateDir } = called.opts<{ readonly stateDir?: string }>();
+  if (stateDir !== undefined) await assertTrustedState(host, stateDir);
+  const [folder] = called.args;
+  if (folder !== undefined) await assertTrustedBundle(host, folder);
 }
 
 /**

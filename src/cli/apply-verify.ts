@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { isEmptyPlan } from '../apply/plan.ts';
-import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
+import { type ApplyEnvironment } from './apply-environment.ts';
 import { addStateOption, outputOption } from './apply-options.ts';
 import { formatPlanJson, formatPlanText, planBundle, type PlanOptions } from './apply-plan.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundle } from './load-bundle.ts';
 
 export function addVerifyCommand(
   program: Command,

@@ -13,7 +13,6 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from '../apply/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import {
-  loadBundle,
   openSession,
   reportFailure,
   reportWarning,
@@ -22,6 +21,7 @@ import {
 } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './apply-options.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { loadBundleToApply } from './load-bundle.ts';
 
 interface WatchOptions extends NodeOptions, ClaimOptions {
   readonly syncPeriod: number;
@@ -80,7 +80,7 @@ async function syncOnce(
 ): Promise<SyncResult> {
   const { host, terminal } = environment;
   try {
-    const bundle = await loadBundle(folder);
+    const bundle = await loadBundleToApply(folder);
     const session = openSession(environment, options);
     const outcome = await withLock(host, options.stateDir, `watch ${folder}`, () =>
       applyBundle(session, bundle, {

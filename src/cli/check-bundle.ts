@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { describeError } from '../bundle/errors.ts';
 import { listStrangers, readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
@@ -30,6 +31,6 @@ export async function checkBundle(folder: string, fresh: BundleFiles): Promise<C
   if (differing.length + strangers.length === 0) return { kind: 'same' };
   const diffs = differing.map((name) => formatUnifiedDiff(`${folder}/${name}`, present.get(name), fresh.get(name)));
   // As diff -r has it.
-  const others = strangers.map((name) => `Only in ${folder}: ${name}\n`);
+  const others = strangers.map((name) => `${printable(`Only in ${folder}: ${name}`)}\n`);
   return { kind: 'differs', files: [...differing, ...strangers], strangers, diff: [...diffs, ...others].join('') };
 }

@@ -1,6 +1,8 @@
+import { printable } from '../base/printable.ts';
 import type { OutputFormat } from './check-format.ts';
 import type { CheckReport } from './check-report.ts';
 import { annotation, checkToGithub, comparisonToJson, formatTestSuite } from './check-report.ts';
+import { formatJson } from './format-json.ts';
 
 /** A node whose folder is not what the input makes, and how. */
 export interface NodeChange {
@@ -37,7 +39,7 @@ export function formatFleetCheck(report: FleetReport, format: OutputFormat): str
 function toText(report: FleetReport): string {
   const lines = [...report.changed, ...report.stale].map(({ node, what }) => `${node}: ${what}`);
   if (report.changed.length > 0) lines.push(summarize(report));
-  return lines.map((line) => `${line}\n`).join('');
+  return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
 /** "3 of 40 nodes change". */
@@ -48,7 +50,7 @@ function summarize({ changed, nodes }: FleetReport): string {
 function toJson({ folder, nodes, changed, stale, example }: FleetReport): string {
   const same = changed.length + stale.length === 0;
   const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
-  return `${JSON.stringify({ folder, same, nodes: nodes.length, changed, stale, ...diff }, undefined, 2)}\n`;
+  return formatJson({ folder, same, nodes: nodes.length, changed, stale, ...diff });
 }
 
 /** How many nodes an annotation names. */

@@ -1,3 +1,4 @@
+import { printable, printableLines } from '../base/printable.ts';
 import { formatJson } from './format-json.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
@@ -61,7 +62,7 @@ export async function reportCheck(
 
 /** What changed in words, for people who have the lines that differ before them already. */
 export function checkToText({ comparison, problems }: CheckReport): string {
-  if (!comparison) return problems.map((problem) => `${problem}\n`).join('');
+  if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
@@ -119,7 +120,7 @@ export function annotation(
 
 /** Workflow commands end with the line, and %XX stands for what would end them sooner. */
 function escapeData(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  return printableLines(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
 function escapeProperty(text: string): string {
@@ -210,9 +211,5 @@ function quoteXml(text: string): string {
 
 /** XML has no way to write most control characters at all. */
 function escapeXml(text: string): string {
-  return text
-    .replace(/(?![\t\n])\p{Cc}/gu, '\uFFFD')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;');
+  return printableLines(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

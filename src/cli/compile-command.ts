@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { replaceFolder } from '../bundle/folder.ts';
@@ -220,7 +221,9 @@ async function check(
   }
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? 'take away what is of no bundle, and ' : '';
-  await terminal.err(`${folder} differs in ${result.files.join(', ')}: ${first}write it again with -o ${folder}\n`);
+  await terminal.err(
+    `${folder} differs in ${result.files.map(printable).join(', ')}: ${first}write it again with -o ${folder}\n`,
+  );
   return exitStatus.differs;
 }
 

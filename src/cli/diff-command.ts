@@ -7,6 +7,7 @@ import type { Side } from '../diff/side.ts';
 import type { SideOptions, SideReading, StoredSide } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
+import { formatJson } from './format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
@@ -134,7 +135,7 @@ async function formatDiff(
     case 'markdown':
       return formatMarkdown(reportDiff(diff, limits));
     case 'json':
-      return `${JSON.stringify(toJson(from, to, diff), undefined, 2)}\n`;
+      return formatJson(toJson(from, to, diff));
     case 'unified': {
       const { filePairs } = await import('../diff/unified.ts');
       const { formatUnifiedDiff } = await import('./unified-diff.ts');

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Dump, DumpFault } from '../diff/read-dump.ts';
@@ -42,11 +43,9 @@ export type FileReading =
 /** Anything may lie in a folder: links to nothing, other folders, files of somebody else. */
 export function readAnyFile(file: string): FileReading {
   try {
-    const found = statSync(file);
-    if (found.isDirectory()) return { kind: 'none', reason: 'it is a folder' };
-    if (!found.isFile()) return { kind: 'none', reason: 'it is no plain file' };
-    return { kind: 'text', text: readFileSync(file, 'utf8') };
+    return { kind: 'text', text: readRegularFile(file).toString('utf8') };
   } catch (error) {
+    if (error instanceof UnreadableFile) return { kind: 'none', reason: error.reason };
     return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
   }
 }

@@ -1,6 +1,7 @@
 import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -14,7 +15,7 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
@@ -52,7 +53,7 @@ export type StoredSide =
 export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
+    if (holdsManifest(path)) return await readBundleSide(path);
     const found = readDumpFiles(path);
     if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
     const node = findBundleInside(path);
@@ -62,6 +63,12 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   } catch (error) {
     return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
   }
+}
+
+/** Not so where manifest.json is a folder: a node of a fleet may be called that. */
+function holdsManifest(path: string): boolean {
+  const manifest = join(path, 'manifest.json');
+  return existsSync(manifest) && !statSync(manifest).isDirectory();
 }
 
 function unreadable(code: string, text: string): StoredSide {
@@ -102,7 +109,7 @@ async function readBundleSide(path: string): Promise<StoredSide> {
   }
   const { manifest, state, cluster } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
-  const node = readNode(manifest);
+  const node = nodeOfBundle(manifest);
   const { settings, families } = manifest;
   const side: Side = {
     kind: 'bundle',
@@ -132,22 +139,6 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
     kind: 'dump',
     dump: { state, coverage, files: [], faults: [] },
     reading: { side, diagnostics: [], files: noFiles, notes },
-  };
-}
-
-/** The node that a bundle was compiled for. */
-function readNode({ node }: Manifest): NodeContext {
-  const address = (text: string) => {
-    const found = parseAddress(text);
-    if (!found) throw new TypeError(`manifest.json: "${text}" is no address`);
-    return found;
-  };
-  return {
-    name: node.name,
-    zone: node.zone,
-    podCIDRs: node.podCIDRs.flatMap((cidr) => parseNetwork(cidr) ?? []),
-    nodeIPs: { ipv4: address(node.nodeIPs.ipv4), ipv6: address(node.nodeIPs.ipv6) },
-    hostAddresses: node.hostAddresses.map(address),
   };
 }
 

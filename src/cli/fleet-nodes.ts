@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Shard } from '../fleet/shard.ts';
 import { isInShard, parseShard } from '../fleet/shard.ts';
-import { isName } from '../input/check-names.ts';
+import { isName } from '../cluster/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-inputs.ts';
 import { readHostAddresses } from './input-options.ts';

@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import type { FleetProblem } from '../fleet/fleet-folder.ts';
 
 /** Why a folder was left alone, for people. */
@@ -8,7 +9,7 @@ export function describeFolderProblem(problem: FleetProblem): string {
     case 'is-a-bundle':
       return `${problem.folder} is the bundle of one node: name another folder for those of many`;
     case 'not-a-bundle': {
-      const names = problem.strangers.slice(0, 3).join(', ');
+      const names = problem.strangers.slice(0, 3).map(printable).join(', ');
       return `${problem.folder} holds what is not of a bundle (${names}) and would be replaced whole: name another folder`;
     }
   }

@@ -1,5 +1,5 @@
 import { describeError } from '../bundle/errors.ts';
-import { readFileSync } from 'node:fs';
+import { readNamedFile } from '../base/read-file.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
@@ -168,7 +168,7 @@ export function readHostAddresses(file: string): HostAddresses {
   });
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readNamedFile(file).toString('utf8');
   } catch (error) {
     return wrong(describeError(error));
   }

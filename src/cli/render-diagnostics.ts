@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
+import { printable } from '../base/printable.ts';
 import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
-import { unprintable } from '../input/wording.ts';
 import type { Location } from '../kernel/origin.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
@@ -26,7 +26,7 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: Li
   const blocks = diagnostics.map(({ severity, code, text, place }) => {
     const location = place?.locate();
     const where = location ? `${location.file}:${location.line}:${location.column}` : 'kpc';
-    const header = `${chalk.bold(makePrintable(where))}: ${paint[severity](severity)}: ${makePrintable(text)} ${chalk.dim(`[${code}]`)}\n`;
+    const header = `${chalk.bold(printable(where))}: ${paint[severity](severity)}: ${printable(text)} ${chalk.dim(`[${code}]`)}\n`;
     if (!location) return header;
     const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
     return excerpt === undefined ? header : `${header}  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
@@ -43,18 +43,6 @@ export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagn
 function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
   if (line.trim() === '') return undefined;
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;
-  const shown = makePrintable(line.slice(start, start + maxWidth));
+  const shown = printable(line.slice(start, start + maxWidth));
   return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
-}
-
-/**
- * One column for each character, and none that a terminal would act on, that would turn the text around, or that would
- * make a line a command to GitHub, which reads what is printed in a workflow: `::name::` at its start, `##[name]` anywhere.
- */
-function makePrintable(text: string): string {
-  return text
-    .replaceAll('\t', ' ')
-    .replace(unprintable, '·')
-    .replace(/^(\s*)::/, '$1·:')
-    .replaceAll('##[', '##·');
 }

@@ -1,6 +1,6 @@
-import { buffer } from 'node:stream/consumers';
+import { largestFile, UnreadableFile } from '../base/read-file.ts';
+import { disarm, unprintable } from '../base/printable.ts';
 import { hasCode } from '../bundle/errors.ts';
-import { unprintable } from '../input/wording.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
 export interface Terminal {
@@ -20,12 +20,25 @@ export function processTerminal(): Terminal {
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
-    err: (chunk) => writeText(process.stderr, chunk),
+    // Nothing on it is for programs, and a CI shows it, and acts on it, too.
+    err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
-    readStdin: () => buffer(process.stdin),
+    readStdin: () => readToEnd(process.stdin),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
     interactive: process.stderr.isTTY === true,
   };
+}
+
+/** As much as is read of a file, and no more. */
+async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
+  const pieces: Buffer[] = [];
+  let total = 0;
+  for await (const piece of stream) {
+    total += piece.length;
+    if (total > largestFile) throw new UnreadableFile('-', 'standard input is too large: split it into several files');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, total);
 }
 
 /** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */

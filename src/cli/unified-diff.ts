@@ -1,4 +1,5 @@
 import { createTwoFilesPatch } from 'diff';
+import { printableLines } from '../base/printable.ts';
 
 /**
  * Finding the least difference of two very different files takes quadratic time: past this many lines, about four
@@ -8,7 +9,7 @@ const maxEditLength = 5000;
 
 /**
  * The unified diff of a file, with the names as diff -u writes them; an absent side is /dev/null. Files too different
- * to compare line by line within the limit are shown as replaced whole.
+ * to compare line by line within the limit are shown as replaced whole. A character that a terminal would act on is a dot.
  */
 export function formatUnifiedDiff(name: string, before: string | undefined, after: string | undefined): string {
   // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
@@ -23,7 +24,7 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
     ...options,
     maxEditLength,
   });
-  return patch ?? replaceWhole(from, to, before ?? '', after ?? '');
+  return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
 }
 
 function replaceWhole(from: string, to: string, before: string, after: string): string {

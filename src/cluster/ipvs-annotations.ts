@@ -11,6 +11,9 @@ const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
 /** The schedulers of the Linux kernel that kube-proxy may be told to use, and mh. */
 export const schedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'sed', 'nq', 'mh'] as const;
 
+/** kube-proxy takes any scheduler that the kernel has; these two need no name in a Service's annotation. */
+export const nodeSchedulers: readonly string[] = [...schedulers, 'fo', 'ovf'];
+
 const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
 
 type Annotations = Readonly<Record<string, string>>;

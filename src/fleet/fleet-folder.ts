@@ -1,6 +1,7 @@
+import { readRegularFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import type { BigIntStats, Dirent } from 'node:fs';
-import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderProblem } from '../bundle/folder.ts';
 import { isBundleFile, isRemainOf, replaceFolder } from '../bundle/folder.ts';
@@ -82,7 +83,7 @@ export class FleetFolder {
     const digest = bundle.manifest.files[name as BundleFileName];
     const identity = identify(await stat(path, { bigint: true }));
     if (digest !== undefined && this.#verified.get(identity) === digest) return true;
-    const same = (await readFile(path)).equals(Buffer.from(text));
+    const same = readRegularFile(path).equals(Buffer.from(text));
     if (same && digest !== undefined) {
       this.#verified.set(identity, digest);
       if (!this.#paths.has(digest)) this.#paths.set(digest, path);
@@ -119,8 +120,10 @@ export class FleetFolder {
 
   async #lookOnce(): Promise<Found> {
     if (this.#found) return this.#found;
-    const names = (await this.#entries()).map(({ name }) => name);
-    this.#found = { isBundle: names.includes('manifest.json'), hidden: names.filter((name) => name.startsWith('.')) };
+    const entries = await this.#entries();
+    // A node may be called manifest.json, too: then it is a folder.
+    const isBundle = entries.some((entry) => entry.name === 'manifest.json' && !entry.isDirectory());
+    this.#found = { isBundle, hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')) };
     return this.#found;
   }
 

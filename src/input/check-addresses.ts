@@ -1,13 +1,5 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import {
-  type Address,
-  isLinkLocal,
-  isLinkLocalMulticast,
-  isLoopback,
-  type Network,
-  parseAddress,
-  parseNetwork,
-} from '../kernel/address.ts';
+import { type Address, describeUnusable, type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Report } from './report.ts';
 import { fieldName, quote } from './wording.ts';
 
@@ -30,15 +22,6 @@ export function checkUsableAddress(text: string, path: FieldPath, report: Report
   const kind = address && describeUnusable(address);
   if (kind === undefined) return address;
   report.error(path, 'bad-address', `${fieldName(path)} ${quote(text)} is ${kind}: Kubernetes does not take it here`);
-  return undefined;
-}
-
-/** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
-export function describeUnusable(address: Address): string | undefined {
-  if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
-  if (isLoopback(address)) return 'a loopback address';
-  if (isLinkLocal(address)) return 'a link-local address';
-  if (isLinkLocalMulticast(address)) return 'a link-local multicast address';
   return undefined;
 }
 

@@ -1,24 +1,8 @@
+import { isLabelValue, isName, type NameRule } from '../cluster/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
 import { fieldName, quote } from './wording.ts';
-
-const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const subdomain = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const labelValue = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-
-/** What a name must look like: the API server's rules for it. */
-export type NameRule = 'label' | 'subdomain';
-
-/** Whether the API server takes the text as a DNS label (63 characters) or as a DNS subdomain (253 characters). */
-export function isName(text: string, rule: NameRule): boolean {
-  return rule === 'label' ? label.test(text) : text.length <= 253 && subdomain.test(text);
-}
-
-/** Whether the API server takes the text as the value of a label. */
-function isLabelValue(text: string): boolean {
-  return labelValue.test(text);
-}
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
+import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Place } from '../kernel/origin.ts';
 import { TextFile } from './text-file.ts';
@@ -28,7 +29,8 @@ export function loadFiles(sources: readonly string[], stdin: Stdin | undefined):
     for (const path of listFiles(source, diagnostics)) {
       const key = path === '-' ? path : realPath(path);
       if (files.has(key)) continue;
-      const loaded = loadFile(path, stdin);
+      // Only what is named itself may be what a shell hands over in a file's place.
+      const loaded = path === source ? loadFile(path, stdin) : loadAs(path, () => readRegularFile(path));
       if (loaded instanceof TextFile) files.set(key, loaded);
       else diagnostics.push(loaded);
     }
@@ -38,8 +40,12 @@ export function loadFiles(sources: readonly string[], stdin: Stdin | undefined):
 
 /** Reads one file as text, or says why it cannot be read. */
 export function loadFile(path: string, stdin?: Stdin): TextFile | Diagnostic {
+  return loadAs(path, () => (path === '-' ? (stdin ?? '') : readNamedFile(path)));
+}
+
+function loadAs(path: string, read: () => Stdin): TextFile | Diagnostic {
   try {
-    return decodeFile(path, path === '-' ? (stdin ?? '') : readFileSync(path));
+    return decodeFile(path, read());
   } catch (error) {
     return fileError(path, describeSystemError(error));
   }
@@ -109,6 +115,7 @@ function startOf(file: string): Place {
 }
 
 function describeSystemError(error: unknown): string {
+  if (error instanceof UnreadableFile) return error.reason;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ENOENT':

@@ -1,9 +1,10 @@
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { type Address, parseAddress } from '../kernel/address.ts';
+import { type Address, describeUnusable, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { checkUsableAddress, describeUnusable } from './check-addresses.ts';
-import { checkName, EndpointNames, isName, readMetadata } from './check-names.ts';
+import { checkUsableAddress } from './check-addresses.ts';
+import { isName } from '../cluster/object-names.ts';
+import { checkName, EndpointNames, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName, quote } from './wording.ts';

@@ -1,8 +1,9 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { schedulers } from '../cluster/ipvs-annotations.ts';
+import { nodeSchedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
 import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
-import { isName } from './check-names.ts';
+import { mostIpvsSeconds } from '../kernel/ipvs.ts';
+import { isInterfaceName, isName } from '../cluster/object-names.ts';
 import { parseDuration } from './durations.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
@@ -34,12 +35,7 @@ export interface ResolvedSettings {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** kube-proxy takes any scheduler that the kernel has; these two need no name in a Service's annotation. */
-const nodeSchedulers: readonly string[] = [...schedulers, 'fo', 'ovf'];
-
 const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
-
-const mostIpvsSeconds = 31 * 24 * 3600;
 
 /** A value with where it was written: a flag, or a field of the config file. */
 interface Given<T> {
@@ -261,7 +257,7 @@ class SettingsResolver {
     const path = this.#config?.object.detectLocal ? ['detectLocal', field] : ['detectLocalMode'];
     if (name === '') {
       this.#error({ path }, 'bad-detect-local', `detectLocalMode ${mode} needs detectLocal.${field}, or ${flag}`);
-    } else if (!/^[^\s/"'\\#\p{Cc}]{1,15}$/u.test(name)) {
+    } else if (!isInterfaceName(name)) {
       const text = `${quote(name)} is no interface name: 15 characters at most, without blanks, quotes or slashes`;
       this.#error({ path }, 'bad-detect-local', text);
     }

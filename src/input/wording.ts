@@ -1,3 +1,4 @@
+import { unprintable } from '../base/printable.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 
 /** What a person calls a field: its own name, with the index of a list's item. */
@@ -36,9 +37,6 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length] ?? 0;
 }
-
-/** Characters that a terminal acts on, and those that turn the text after them around. */
-export const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
 export function quote(text: string): string {

@@ -202,3 +202,12 @@ export function isLinkLocalMulticast(address: Address): boolean {
 export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
+
+/** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
+export function describeUnusable(address: Address): string | undefined {
+  if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
+  if (isLoopback(address)) return 'a loopback address';
+  if (isLinkLocal(address)) return 'a link-local address';
+  if (isLinkLocalMulticast(address)) return 'a link-local multicast address';
+  return undefined;
+}

@@ -48,6 +48,9 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
+/** The longest timeout that ipvsadm takes: 31 days. */
+export const mostIpvsSeconds = 31 * 24 * 3600;
+
 /** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
   if (a.family !== b.family) return a.family === 'ipv4' ? -1 : 1;

@@ -343,8 +343,8 @@ describe('a bundle that is not to be trusted', () => {
     const { host, commands } = createFakeNode();
     const { status, err } = await callApply(host, 'apply', folder);
     expect(status).toBe(2);
-    expect(err).toContain('modules.conf: usb_storage is no module that rules of Services need');
-    expect(err.match(/modules\.conf:/g)).toHaveLength(1);
+    expect(err).toContain('modules.conf:2: usb_storage is no module that rules of Services need');
+    expect(err.match(/modules\.conf:\d+:/g)).toEqual(['modules.conf:2:', 'modules.conf:4:']);
     expect(commands).toEqual([]);
   });
 });

@@ -64,6 +64,8 @@ export function createFakeNode(): FakeNode {
   let uptime = 60_000;
   const host: Host = {
     pid: 100,
+    user: { uid: 0, invoker: undefined },
+    examine: async () => [],
     run: async (command) => {
       commands.push(command);
       return runFake(kernel, command);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/apply-environment.ts';
+import { loadBundle } from '../../src/cli/load-bundle.ts';
 import { decideOnNode, readNodeFacts, type NodeFacts } from '../../src/apply/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { main } from '../../src/cli/kpc-apply.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
@@ -85,6 +86,8 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
     },
     host: {
       ...host,
+      // In User Mode Linux root meets this machine's files with the owners they have there.
+      user: { uid: 0, invoker: statSync('.') },
       run: (command) => {
         commands.push(command);
         return host.run(command);

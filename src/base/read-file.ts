@@ -1,0 +1,88 @@
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
+import { isatty } from 'node:tty';
+
+/** The most bytes that become one text: V8 has no longer ones. */
+export const largestFile = 2 ** 29 - 24;
+
+/**
+ * Why a path is not read, in words that quote nothing of what is there. It has the marks of a system's error: no program is
+ * at fault.
+ */
+export class UnreadableFile extends Error {
+  readonly code = 'EUNREADABLE';
+  readonly syscall = 'read';
+  /** Without the path. */
+  readonly reason: string;
+
+  constructor(path: string, reason: string) {
+    super(`${path}: ${reason}`);
+    this.name = 'UnreadableFile';
+    this.reason = reason;
+  }
+}
+
+/**
+ * The bytes of a file of at most `most` bytes. Anything else is refused before it is opened, for a pipe may have nobody who
+ * writes, and a device no end. Throws an UnreadableFile, or what the system says.
+ */
+export function readRegularFile(path: string, most: number = largestFile): Buffer {
+  checkKind(path, statSync(path));
+  // Where a pipe has taken the file's place meanwhile, opening it does not wait.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
+  try {
+    const found = fstatSync(file);
+    checkKind(path, found);
+    if (found.size > most) throw tooLarge(path, most);
+    return readAll(file, path, found.size, most);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** What the shell hands over in a file's place: `<(command)`, and standard input by name. */
+const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
+
+/** As readRegularFile, and also what a person may name in a file's place: standard input, `<(command)`, /dev/null. */
+export function readNamedFile(path: string, most: number = largestFile): Buffer {
+  if (path === '/dev/null') return Buffer.alloc(0);
+  if (!handedOver.test(path)) return readRegularFile(path, most);
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    const found = fstatSync(file);
+    if (!found.isFIFO() && !found.isSocket() && !isatty(file)) checkKind(path, found);
+    return readAll(file, path, 0, most);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function checkKind(path: string, found: Stats): void {
+  if (found.isFile()) return;
+  throw new UnreadableFile(path, `it is ${nameKind(found)}, not a file`);
+}
+
+function nameKind(found: Stats): string {
+  if (found.isDirectory()) return 'a folder';
+  if (found.isFIFO()) return 'a named pipe';
+  return found.isSocket() ? 'a socket' : 'a device';
+}
+
+function tooLarge(path: string, most: number): UnreadableFile {
+  return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the most that is read`);
+}
+
+/** To the end, which is not always where the size says: files of /proc have none. */
+function readAll(file: number, path: string, size: number, most: number): Buffer {
+  const pieces: Buffer[] = [];
+  let total = 0;
+  let room = Math.max(size + 1, 1 << 16);
+  for (;;) {
+    const piece = Buffer.allocUnsafe(room);
+    const count = readSync(file, piece, 0, piece.length, null);
+    if (count === 0) return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, total);
+    total += count;
+    if (total > most) throw tooLarge(path, most);
+    pieces.push(piece.subarray(0, count));
+    room = Math.min(Math.max(1 << 16, room - count), 1 << 22);
+  }
+}

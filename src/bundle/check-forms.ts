@@ -1,0 +1,126 @@
+import { quotePrintable } from '../base/printable.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { Family } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { nodeOfBundle } from './bundle-node.ts';
+import { checkManifestValues, checkServiceValues } from './check-values.ts';
+import type { BundleFiles } from './make-bundle.ts';
+import { makeBundle } from './make-bundle.ts';
+import type { Manifest } from './manifest.ts';
+import { bundleFileNames } from './manifest.ts';
+import type { BundleMeaning, StoredBundle } from './read-bundle.ts';
+import { describeStrangeLine } from './strange-lines.ts';
+
+/** What kpc makes of Services for a node: handed in, because a bundle knows no mode. */
+export type Compile = (
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+) => KernelState;
+
+/** How many problems of one file are told one by one. */
+const mostOfFile = 50;
+
+/** The same of what was dumped from a node: no Services say what it means, so it is for comparing only. */
+export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
+  return [...state.sysctls].flatMap(([name, value]) => {
+    const shown = quotePrintable(name);
+    if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
+      return [`sysctl.conf: ${shown} is no sysctl of the network`];
+    return /^\d+$/.test(value) ? [] : [`sysctl.conf: ${shown} is to be ${quotePrintable(value)}, which is no number`];
+  });
+}
+
+/**
+ * What of a bundle kpc would not have written, a line each. services.json and manifest.json say what a bundle means: what is
+ * in them must be values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what comes of
+ * compiling them. So the forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
+ */
+export function checkForms(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
+  const { manifest, cluster } = bundle;
+  const values = [...checkManifestValues(manifest), ...cut('services.json', checkServiceValues(cluster, manifest))];
+  try {
+    return [...values, ...compareWithCompiled(bundle, files, compile)];
+  } catch (error) {
+    // No rule can be written with some of what has been found wrong already.
+    if (values.length > 0) return values;
+    throw error;
+  }
+}
+
+function compareWithCompiled(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
+  const { manifest, cluster } = bundle;
+  const { settings, families, assigned, kpcVersion } = manifest;
+  const node = nodeOfBundle(manifest);
+  const state = compile(cluster, node, settings, families);
+  const fresh = makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion });
+  return [
+    ...compareManifests(manifest, fresh.manifest),
+    ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
+  ];
+}
+
+/** The fields that follow from the others, and that kpc-apply goes by or shows. */
+const derived = [
+  'kubeProxyVersion',
+  'mode',
+  'healthChecks',
+  'tools',
+  'counts',
+] as const satisfies readonly (keyof Manifest)[];
+
+function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
+  const strangers = Object.keys(found.files).filter((name) => !bundleFileNames.some((known) => known === name));
+  return [
+    ...derived
+      .filter((key) => toText(found[key]) !== toText(fresh[key]))
+      .map((key) => `manifest.json: ${key} is not what comes of services.json and the settings`),
+    ...strangers.map((name) => `manifest.json: files names ${quotePrintable(name)}, which is no file of a bundle`),
+  ];
+}
+
+/** The same for the same fields in any order. */
+function toText(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}
+
+/** What is in a file and should not be, what is not and should, and, where neither is so, what stands in another place. */
+function compareFiles(name: string, found: string | undefined, fresh: string | undefined): readonly string[] {
+  if (found === fresh) return [];
+  if (found === undefined) return [`${name} is missing`];
+  if (fresh === undefined) return [`${name}: a bundle of this mode and these families has no such file`];
+  const lines = found.split('\n');
+  const wanted = fresh.split('\n');
+  const left = countLines(wanted);
+  const problems: string[] = [];
+  lines.forEach((line, i) => {
+    const count = left.get(line) ?? 0;
+    if (count > 0) left.set(line, count - 1);
+    else problems.push(`${name}:${i + 1}: ${describeStrangeLine(name, line, fresh)}`);
+  });
+  const [missing, ...others] = [...left].filter(([, count]) => count > 0).map(([line]) => quotePrintable(line));
+  if (missing !== undefined) {
+    const more = others.length === 0 ? '' : ` and ${others.length} more`;
+    problems.push(`${name}: what comes of services.json is missing: ${missing}${more}`);
+  }
+  if (problems.length > 0) return problems;
+  const at = lines.findIndex((line, i) => line !== wanted[i]);
+  return [`${name}:${at + 1}: stands in another place than where kpc writes it: ${quotePrintable(lines[at] ?? '')}`];
+}
+
+function countLines(lines: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return counts;
+}
+
+function cut(name: string, problems: readonly string[]): readonly string[] {
+  if (problems.length <= mostOfFile + 1) return problems;
+  return [...problems.slice(0, mostOfFile), `${name}: and ${problems.length - mostOfFile} more of this kind`];
+}

@@ -1,0 +1,195 @@
+import { printable, quotePrintable } from '../base/printable.ts';
+import { nodeSchedulers, schedulers } from '../cluster/ipvs-annotations.ts';
+import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { isInterfaceName, isLabelValue, isName } from '../cluster/object-names.ts';
+import type { DetectLocal } from '../cluster/objects.ts';
+import { describeUnusable, parseAddress, parseNetwork, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { mostIpvsSeconds } from '../kernel/ipvs.ts';
+import type { Manifest } from './manifest.ts';
+
+/** The longest timeout of connection tracking that any kernel takes: it counts them in ticks, of which a second has 100. */
+const mostConntrackSeconds = 21_474_836;
+
+/** Fewer connections per core than this make a node deaf rather than safe. */
+const leastPerCore = 1024;
+
+/** Sixteen million connections: the table's buckets alone take 32 MB by then. */
+const mostConnections = 1 << 24;
+
+/** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
+export function checkManifestValues({ settings, node, families: chosen, ipvsTimeouts }: Manifest): readonly string[] {
+  const { ipvs, conntrack } = settings;
+  const wrong: [field: string, isWrong: boolean, must: string][] = [
+    ['node.name', node.name !== '' && !isName(node.name, 'subdomain'), "be a node's name"],
+    ['node.zone', !isPlain(node.zone), 'be a plain text'],
+    ['families', !isSelection(chosen), 'be ipv4, ipv6, or both in this order'],
+    ['settings.hostnameOverride', !isNameOrNone(settings.hostnameOverride), "be a node's name"],
+    ['settings.bindAddress', settings.bindAddress !== '' && !parseAddress(settings.bindAddress), 'be an IP address'],
+    ['settings.detectLocal', !isDetectable(settings.detectLocal), 'name an interface'],
+    ['settings.nodePortAddresses', !areNodePortAddresses(settings.nodePortAddresses), 'be CIDRs, or the word primary'],
+    ['settings.ipvs.scheduler', !nodeSchedulers.includes(ipvs.scheduler), `be one of ${nodeSchedulers.join(', ')}`],
+    ['settings.conntrack.min', conntrack.min > mostConnections, `be ${mostConnections} at most`],
+    [
+      'settings.conntrack.maxPerCore',
+      conntrack.maxPerCore > 0 && conntrack.maxPerCore < leastPerCore,
+      `be 0, or ${leastPerCore} at least: connections beyond it are dropped`,
+    ],
+  ];
+  for (const field of ['tcpTimeout', 'tcpFinTimeout', 'udpTimeout'] as const) {
+    wrong.push([`settings.ipvs.${field}`, ipvs[field] > mostIpvsSeconds, `be ${mostIpvsSeconds} seconds at most`]);
+  }
+  for (const [field, seconds] of Object.entries(ipvsTimeouts ?? {})) {
+    wrong.push([`ipvsTimeouts.${field}`, Number(seconds) > mostIpvsSeconds, `be ${mostIpvsSeconds} seconds at most`]);
+  }
+  for (const field of ['tcpEstablishedTimeout', 'tcpCloseWaitTimeout', 'udpTimeout', 'udpStreamTimeout'] as const) {
+    const seconds = conntrack[field];
+    const isOff = seconds > mostConntrackSeconds || (seconds > 0 && seconds < 1);
+    wrong.push([`settings.conntrack.${field}`, isOff, `be 0, or from 1 to ${mostConntrackSeconds} seconds`]);
+  }
+  return wrong.filter(([, isWrong]) => isWrong).map(([field, , must]) => `manifest.json: ${field} must ${must}`);
+}
+
+function isPlain(text: string): boolean {
+  return printable(text) === text;
+}
+
+function isNameOrNone(text: string): boolean {
+  return text === '' || isName(text, 'subdomain');
+}
+
+function isSelection(chosen: readonly Family[]): boolean {
+  return chosen.length > 0 && chosen.join() === families.filter((family) => chosen.includes(family)).join();
+}
+
+function isDetectable(detectLocal: DetectLocal): boolean {
+  switch (detectLocal.mode) {
+    case 'ClusterCIDR':
+    case 'NodeCIDR':
+      return true;
+    case 'BridgeInterface':
+      return isInterfaceName(detectLocal.bridgeInterface);
+    case 'InterfaceNamePrefix':
+      return isInterfaceName(detectLocal.interfaceNamePrefix);
+    default:
+      return detectLocal satisfies never;
+  }
+}
+
+function areNodePortAddresses(list: readonly string[]): boolean {
+  return (list.length === 1 && list[0] === 'primary') || list.every((cidr) => parseNetwork(cidr));
+}
+
+/** The values of services.json that are of the right shape and that no Service in a cluster has, a line each. */
+export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly string[] {
+  const names = new CheckedNames();
+  const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
+  return [
+    ...cluster.services.flatMap(checkService),
+    ...cluster.servicePorts.flatMap((port) => checkServicePort(port, names, own)),
+    ...cluster.healthChecks.flatMap((check) => checkHealthCheck(check, names)),
+  ].map((problem) => `services.json: ${problem}`);
+}
+
+/** The names of a few nodes come with every endpoint: each is checked once. */
+class CheckedNames {
+  readonly #known = new Map<string, boolean>();
+
+  isNode(name: string): boolean {
+    let isRight = this.#known.get(name);
+    if (isRight === undefined) this.#known.set(name, (isRight = isName(name, 'subdomain')));
+    return isRight;
+  }
+}
+
+function checkService({
+  namespace,
+  name,
+  ports,
+  externalName,
+  clusterIPs,
+  headlessEndpoints,
+}: ServiceInfo): readonly string[] {
+  const wrongAddress = [
+    ...clusterIPs.filter((text) => text !== '' && text !== 'None' && !parseAddress(text)),
+    ...headlessEndpoints.map(({ address }) => address).filter((text) => !parseAddress(text)),
+  ];
+  return [
+    ...checkServiceName(namespace, name),
+    ...ports
+      .filter((port) => port.name !== '' && !isName(port.name, 'label'))
+      .map((port) => `${quotePrintable(port.name)} is no name of a port`),
+    ...(externalName !== undefined && !isName(externalName.replace(/\.$/, ''), 'subdomain')
+      ? [`${quotePrintable(externalName)} is no external name`]
+      : []),
+    ...wrongAddress.map((text) => `${quotePrintable(text)} is no IP address`),
+  ];
+}
+
+function checkServiceName(namespace: string, name: string): readonly string[] {
+  if (isName(namespace, 'label') && isName(name, 'label')) return [];
+  return [`${quotePrintable(`${namespace}/${name}`)} is no name of a Service`];
+}
+
+/** The longest session affinity that the API server takes: a day. */
+const mostAffinitySeconds = 86_400;
+
+/** `own` are the addresses of the node itself. */
+function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlySet<string>): readonly string[] {
+  const { family, scheduler, affinitySeconds, portName } = port;
+  const problems: string[] = [...checkServiceName(port.namespace, port.service)];
+  const about = quotePrintable(port.label);
+  const refuse = (text: string): void => {
+    problems.push(`${about}: ${text}`);
+  };
+  const checkAddress = (what: string, address: Address): void => {
+    const kind = describeUnusable(address);
+    if (kind !== undefined) refuse(`${what} ${address.text} is ${kind}`);
+    if (address.family !== family) refuse(`${what} ${address.text} is no ${family} address`);
+  };
+  if (portName !== '' && !isName(portName, 'label')) refuse(`${quotePrintable(portName)} is no name of a port`);
+  if (scheduler !== undefined && !schedulers.some((known) => known === scheduler)) {
+    refuse(`${quotePrintable(scheduler)} is no scheduler: one of ${schedulers.join(', ')} is`);
+  }
+  if (affinitySeconds !== undefined && (affinitySeconds < 1 || affinitySeconds > mostAffinitySeconds)) {
+    refuse(`session affinity of ${affinitySeconds} seconds: from 1 to ${mostAffinitySeconds} is right`);
+  }
+  checkAddress('cluster IP', port.clusterIP);
+  // Where a cluster says so, an external address is a node's own; a cluster IP never is.
+  if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
+  for (const address of port.externalIPs) checkAddress('external IP', address);
+  for (const address of port.loadBalancerIPs) checkAddress('load balancer IP', address);
+  for (const range of port.sourceRanges) {
+    if (range.family !== family) refuse(`source range ${range.text} is no ${family} network`);
+  }
+  for (const endpoint of port.endpoints) {
+    checkAddress('endpoint', endpoint.address);
+    for (const text of checkEndpoint(endpoint, names)) refuse(text);
+  }
+  return problems;
+}
+
+function checkEndpoint(
+  { nodeName, zone, label, zoneHints, nodeHints }: Endpoint,
+  names: CheckedNames,
+): readonly string[] {
+  const isRight =
+    (nodeName === undefined || names.isNode(nodeName)) &&
+    (zone === undefined || isLabelValue(zone)) &&
+    zoneHints.every(isPlain) &&
+    nodeHints.every(isPlain);
+  return isRight ? [] : [`the node, the zone or a hint of endpoint ${label} is no name`];
+}
+
+function checkHealthCheck(
+  { namespace, service, readyEndpoints }: ServiceHealthCheck,
+  names: CheckedNames,
+): readonly string[] {
+  const isRight = readyEndpoints.every(
+    ({ address, nodeName }) => parseAddress(address) && (nodeName === '' || names.isNode(nodeName)),
+  );
+  return [
+    ...checkServiceName(namespace, service),
+    ...(isRight ? [] : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is none`]),
+  ];
+}

@@ -1,0 +1,84 @@
+import type { HeadlessEndpoint, ServiceHealthCheck } from '../cluster/model.ts';
+import type { ServicePortSpec } from '../cluster/objects.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { families, protocols } from '../kernel/family.ts';
+import type { EndpointRecord, ServicePortRecord, ServiceRecord, ServicesFile } from './services-file.ts';
+import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber } from './shape.ts';
+
+const address = shape('an IP address', (value) => typeof value === 'string' && Boolean(parseAddress(value)));
+const network = shape('a CIDR', (value) => typeof value === 'string' && Boolean(parseNetwork(value)));
+const protocol = oneOf(...protocols);
+const family = oneOf(...families);
+const port = wholeNumber(1, 65_535);
+const portOrNone = wholeNumber(0, 65_535);
+
+const service = objectOf<ServiceRecord>({
+  namespace: text,
+  name: text,
+  type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
+  skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
+  clusterIPs: listOf(text),
+  externalName: optional(text),
+  ports: listOf(
+    objectOf<ServicePortSpec>({
+      name: text,
+      protocol,
+      port: portOrNone,
+      targetPort: shape(
+        'a text or a number',
+        (value) => typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)),
+      ),
+      nodePort: portOrNone,
+    }),
+  ),
+  headlessEndpoints: listOf(objectOf<HeadlessEndpoint>({ address: text, hostname: optional(text), ready: boolean })),
+});
+
+const servicePort = objectOf<ServicePortRecord>({
+  namespace: text,
+  service: text,
+  port: text,
+  protocol,
+  family,
+  clusterIP: address,
+  number: port,
+  nodePort: optional(portOrNone),
+  externalIPs: optional(listOf(address)),
+  hasIgnoredExternalIPs: optional(oneOf(true)),
+  loadBalancerIPs: optional(listOf(address)),
+  sourceRanges: optional(listOf(network)),
+  affinitySeconds: optional(wholeNumber(0)),
+  internalTrafficPolicy: optional(oneOf('Local')),
+  externalTrafficPolicy: optional(oneOf('Local')),
+  healthCheckNodePort: optional(portOrNone),
+  scheduler: optional(text),
+  forwarding: optional(oneOf('masquerade', 'direct', 'tunnel')),
+  endpoints: listOf(
+    objectOf<EndpointRecord>({
+      address,
+      port,
+      node: optional(text),
+      zone: optional(text),
+      ready: optional(boolean),
+      serving: optional(boolean),
+      terminating: optional(boolean),
+      zoneHints: optional(listOf(text)),
+      nodeHints: optional(listOf(text)),
+    }),
+  ),
+});
+
+/** What services.json must be like: nothing that reads a Cluster looks at its fields again. */
+export const servicesShape = objectOf<ServicesFile>({
+  services: listOf(service),
+  servicePorts: listOf(servicePort),
+  healthChecks: listOf(
+    objectOf<ServiceHealthCheck>({
+      namespace: text,
+      service: text,
+      family,
+      port,
+      readyEndpoints: listOf(objectOf<ServiceHealthCheck['readyEndpoints'][number]>({ address: text, nodeName: text })),
+    }),
+  ),
+});

@@ -1,0 +1,61 @@
+import { Failure } from '../apply/failure.ts';
+import { printable } from '../base/printable.ts';
+import { checkDumpedForms, checkForms } from '../bundle/check-forms.ts';
+import { describeError } from '../bundle/errors.ts';
+import { readFolder } from '../bundle/folder.ts';
+import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import { compileState } from './compile-inputs.ts';
+import { version } from './version.ts';
+
+/**
+ * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: whoever made the bundle
+ * may be somebody whose pull request nobody has looked at.
+ */
+export async function loadBundle(folder: string): Promise<StoredBundle> {
+  const { bundle, problems } = await readCheckedBundle(folder);
+  if (bundle && problems.length === 0) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is no bundle to apply:\n  ${problems.map(printable).join('\n  ')}`,
+    adviseOn(bundle),
+  );
+}
+
+/** As loadBundle, to bring the node to what the bundle says. */
+export async function loadBundleToApply(folder: string): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder);
+  if (!bundle.manifest.dumped) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is what "kpc-apply dump" wrote of a node: it names no Services, so nothing tells whether its rules are theirs`,
+    'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" goes back to the state before the last apply',
+  );
+}
+
+async function readCheckedBundle(
+  folder: string,
+): Promise<{ readonly bundle: StoredBundle | undefined; readonly problems: readonly string[] }> {
+  try {
+    const files = await readFolder(folder);
+    const reading = readBundle(files);
+    const bundle = reading.kind === 'bundle' ? reading.bundle : undefined;
+    const meaning = reading.kind === 'bundle' ? reading.bundle : reading.meaning;
+    // What was dumped is only looked at: it holds what is in a kernel already, and no Services to compile.
+    if (bundle?.manifest.dumped) return { bundle, problems: checkDumpedForms(bundle) };
+    const known = reading.kind === 'broken' ? reading.problems.map(describeBundleProblem) : [];
+    const strange = meaning && !meaning.manifest.dumped ? checkForms(meaning, files, compile) : [];
+    // A line that cannot be read is none that kpc writes either.
+    return { bundle, problems: strange.length > 0 ? strange : known };
+  } catch (error) {
+    return { bundle: undefined, problems: [describeError(error)] };
+  }
+}
+
+const compile: Parameters<typeof checkForms>[2] = (cluster, node, settings, families) =>
+  compileState(cluster, node, settings, families, undefined);
+
+function adviseOn(bundle: StoredBundle | undefined): string {
+  const again = 'compile it again with "kpc compile -o", and copy the folder whole';
+  if (!bundle || bundle.manifest.kpcVersion === version) return again;
+  return `${again}; kpc ${bundle.manifest.kpcVersion} wrote it and this is kpc-apply ${version}: use the same version of both`;
+}

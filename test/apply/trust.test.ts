@@ -1,0 +1,110 @@
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Host, PathLevel } from '../../src/apply/host.ts';
+import { realHost } from '../../src/apply/real-host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const bundle = 'fixtures/dual-stack/expected-ipvs';
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-trust-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const level = (change: Partial<PathLevel>): PathLevel => ({
+  path: '/x',
+  owner: 0,
+  group: 0,
+  mode: 0o755,
+  isParent: false,
+  isReadOnly: false,
+  ...change,
+});
+
+/** A node on which the bundle, or the state folder, is reached over that level. */
+function hostWith(which: 'bundle' | 'state', change: Partial<PathLevel>, user?: Host['user']): Host {
+  const { host } = createFakeNode();
+  const examine: Host['examine'] = async (path) =>
+    path.startsWith(which === 'bundle' ? bundle : '/var/lib/kpc') ? [level(change)] : [];
+  return { ...host, examine, user: user ?? host.user };
+}
+
+const sudo: Host['user'] = { uid: 0, invoker: { uid: 1000, gid: 1000 } };
+
+describe('a bundle that root applies', () => {
+  test.each<readonly [name: string, change: Partial<PathLevel>, user: Host['user'] | undefined]>([
+    ["is root's", {}, undefined],
+    ["may be written to by root's group", { mode: 0o775 }, undefined],
+    ['belongs to who ran sudo', { owner: 1000, group: 1000 }, sudo],
+    ['may be written to by the own group of who ran sudo', { owner: 1000, group: 1000, mode: 0o775 }, sudo],
+    ['lies below a folder like /tmp', { mode: 0o1777, isParent: true }, undefined],
+    ['is on a volume that is mounted read-only', { mode: 0o777, owner: 5, isReadOnly: true }, undefined],
+    ["is anybody's where no root reads it", { owner: 7, mode: 0o777 }, { uid: 1000, invoker: undefined }],
+  ])('%s', async (_, change, user) => {
+    expect(await callApply(hostWith('bundle', change, user), 'apply', bundle)).toMatchObject({ status: 0 });
+  });
+
+  test.each<readonly [name: string, change: Partial<PathLevel>, user: Host['user'] | undefined, reason: RegExp]>([
+    [
+      'belongs to another user',
+      { owner: 1000 },
+      undefined,
+      /\/x belongs to user 1000 .*\n {2}what to do: run "chown root \/x"/,
+    ],
+    ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
+    [
+      'may be written to by all',
+      { mode: 0o777 },
+      undefined,
+      /everybody may write to \/x \(mode 777\).*\n {2}what to do: run "chmod go-w \/x"/,
+    ],
+    ['may be written to by all, in a folder like /tmp', { mode: 0o1777 }, undefined, /mode 1777/],
+    ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 may write to \/x/],
+    [
+      'lies below a folder of another user',
+      { owner: 1000, isParent: true, mode: 0o1777 },
+      undefined,
+      /belongs to user 1000/,
+    ],
+    ['lies below a folder that all may write to', { isParent: true, mode: 0o777 }, undefined, /everybody may write/],
+  ])('is refused where it %s', async (_, change, user, reason) => {
+    for (const command of ['apply', 'plan', 'verify', 'doctor', 'watch']) {
+      const { status, err } = await callApply(hostWith('bundle', change, user), command, bundle);
+      expect(status).toBe(2);
+      expect(err).toMatch(reason);
+    }
+  });
+});
+
+describe('a state folder', () => {
+  test.each<readonly [name: string, change: Partial<PathLevel>]>([
+    ['belongs to another user', { owner: 1000 }],
+    ['belongs to who ran sudo', { owner: 1000 }],
+    ['may be written to by all', { mode: 0o777 }],
+    ['may be written to by the own group of who ran sudo', { mode: 0o775, group: 1000 }],
+  ])('is refused where it %s', async (_, change) => {
+    for (const args of [['apply', bundle], ['rollback'], ['confirm'], ['cleanup']]) {
+      const { status, err } = await callApply(hostWith('state', change, sudo), ...args);
+      expect(status).toBe(3);
+      expect(err).toMatch(
+        /others than root may change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}what to do: run "ch/,
+      );
+    }
+  });
+});
+
+test.runIf(process.getuid?.() === 0)('the levels of a path are those of the link and of what it leads to', async () => {
+  const [mine, theirs] = [join(scratch, 'mine'), join(scratch, 'theirs')];
+  mkdirSync(mine);
+  mkdirSync(theirs);
+  cpSync(bundle, join(theirs, 'bundle'), { recursive: true });
+  symlinkSync(join(theirs, 'bundle'), join(mine, 'link'));
+  chownSync(theirs, 1234, 1234);
+  chmodSync(theirs, 0o770);
+  const levels = await realHost.examine(join(mine, 'link'));
+  expect(levels.find(({ path }) => path === theirs)).toEqual(
+    level({ path: theirs, owner: 1234, group: 1234, mode: 0o770, isParent: true }),
+  );
+  expect(levels.map(({ path }) => path)).toEqual(expect.arrayContaining([mine, join(theirs, 'bundle'), '/']));
+  expect(await realHost.examine(join(scratch, 'none/at/all'))).not.toEqual([]);
+});

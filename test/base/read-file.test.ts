@@ -1,0 +1,197 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readNamedFile, readRegularFile } from '../../src/base/read-file.ts';
+import { realHost } from '../../src/apply/real-host.ts';
+import { kpcProgram, runKpc, runKpcApply, runProgram } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-read-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const at = (name: string) => join(scratch, name);
+
+const bundle = 'fixtures/dual-stack/expected-ipvs';
+const manifests = 'fixtures/quickstart/svc.yaml';
+
+function makePipe(path: string): void {
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+}
+
+writeFileSync(at('file'), 'text');
+mkdirSync(at('folder'));
+makePipe(at('pipe'));
+symlinkSync('/dev/zero', at('zero'));
+symlinkSync(at('pipe'), at('link-to-pipe'));
+symlinkSync(at('file'), at('link'));
+writeFileSync(at('sparse'), '');
+truncateSync(at('sparse'), 10 * 2 ** 30);
+
+/** What is no file to read, with what is said of it. */
+const noFiles: readonly (readonly [name: string, reason: string])[] = [
+  ['folder', 'it is a folder, not a file'],
+  ['pipe', 'it is a named pipe, not a file'],
+  ['link-to-pipe', 'it is a named pipe, not a file'],
+  ['zero', 'it is a device, not a file'],
+  ['sparse', 'it is too large: 511 MB is the most that is read'],
+];
+
+describe('reading a file', () => {
+  test('gives its bytes, also through a link', () => {
+    expect(readRegularFile(at('file')).toString()).toBe('text');
+    expect(readNamedFile(at('link')).toString()).toBe('text');
+    expect(readRegularFile('/proc/self/status').toString()).toMatch(/^Name:/);
+    expect(readNamedFile('/dev/null')).toHaveLength(0);
+  });
+
+  test('gives all of a file, and no more than may be', () => {
+    const large = Buffer.alloc(5_000_000, 'abc');
+    writeFileSync(at('large'), large);
+    expect(readRegularFile(at('large')).equals(large)).toBe(true);
+    expect(readRegularFile(at('large'), 5_000_000)).toHaveLength(5_000_000);
+    expect(() => readRegularFile(at('large'), 4_999_999)).toThrow(/it is too large/);
+    // Their size says nothing.
+    expect(() => readRegularFile('/proc/self/status', 10)).toThrow(/it is too large/);
+  });
+
+  test.each(noFiles)('refuses what is none: %s', (name, reason) => {
+    expect(() => readRegularFile(at(name))).toThrow(`${at(name)}: ${reason}`);
+    expect(() => readNamedFile(at(name))).toThrow(reason);
+  });
+
+  test('refuses a socket', async () => {
+    const server = createServer().listen(at('socket'));
+    await new Promise((resolve) => server.once('listening', resolve));
+    expect(() => readRegularFile(at('socket'))).toThrow('it is a socket, not a file');
+    server.close();
+  });
+
+  test('is what kpc-apply does with files of its node', async () => {
+    await expect(realHost.readFile(at('pipe'))).rejects.toThrow('it is a named pipe, not a file');
+    await expect(realHost.readFile(at('none'))).resolves.toBeUndefined();
+    await expect(realHost.readFile(at('file/none'))).resolves.toBeUndefined();
+  });
+});
+
+describe('a program given what is no file', () => {
+  test.each(noFiles)('as a manifest: %s', async (name, reason) => {
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', at(name)]);
+    // A folder is read as one of manifests.
+    expect(stderr).toContain(name === 'folder' ? 'the folder holds no files' : `${reason} [unreadable-file]`);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  });
+
+  test.each(noFiles)('in a folder of manifests: %s', async (name, reason) => {
+    const folder = at(`manifests-${name}`);
+    mkdirSync(folder);
+    const target = join(folder, 'a.yaml');
+    if (name === 'folder' || name === 'zero') symlinkSync(at(name), target);
+    else execFileSync('cp', ['-a', '--sparse=always', at(name), target]);
+    const { status, stderr } = await runKpc(['compile', '-f', folder]);
+    expect(status).toBe(2);
+    // What a link leads to outside the folder is not even looked at.
+    expect(stderr).toMatch(name === 'pipe' || name === 'sparse' ? reason : /a link to something outside/);
+  });
+
+  // A folder of host addresses has a file for each node.
+  test.each(noFiles.slice(1))('as a configuration or as host addresses: %s', async (name, reason) => {
+    const config = await runKpc(['compile', '-f', manifests, '--config', at(name)]);
+    expect(config.status).toBe(2);
+    expect(config.stderr).toContain(reason);
+    const addresses = await runKpc(['compile', '-f', manifests, '--host-addresses', at(name)]);
+    expect(addresses.status).toBe(2);
+    expect(addresses.stderr).toContain(reason);
+  });
+
+  test.each([
+    ...noFiles.map((kind) => ['manifest.json', ...kind] as const),
+    ...noFiles.slice(1, 2).map((kind) => ['services.json', ...kind] as const),
+  ])('as %s of a bundle: %s', async (file, name, reason) => {
+    const folder = at(`bundle-${file}-${name}`);
+    cpSync(bundle, folder, { recursive: true });
+    rmSync(join(folder, file));
+    symlinkSync(at(name), join(folder, file));
+    const shown = file === 'manifest.json' ? reason.replace('511', '64') : reason;
+    const applied = await runKpcApply(['verify', folder]);
+    expect(applied.status).toBe(2);
+    expect(applied.stderr).toContain(shown);
+    if (file === 'manifest.json' && name === 'folder') return;
+    const compared = await runKpc(['diff', folder, bundle]);
+    expect(compared.status).toBe(2);
+    expect(compared.stderr).toContain(shown);
+  });
+
+  test.each(noFiles)('in a dump: %s', async (name, reason) => {
+    const folder = at(`dump-${name}`);
+    cpSync('fixtures/dumps/kube-proxy-iptables-session-affinity', folder, { recursive: true });
+    rmSync(join(folder, 'ip6tables-save'), { force: true });
+    symlinkSync(at(name), join(folder, 'ip6tables-save'));
+    const { status, stderr } = await runKpc(['describe', '--from-dump', folder]);
+    expect(status).toBe(0);
+    expect(stderr).toContain(`not what ip6tables-save prints: ${reason}, and left out`);
+  });
+});
+
+describe('what a shell hands over in the place of a file', () => {
+  const run = (script: string) => runProgram('bash', ['-c', script, 'bash', process.execPath, kpcProgram]);
+
+  test('is read by kpc: process substitution, /dev/stdin and -', async () => {
+    const expected = await runKpc(['compile', '-f', manifests]);
+    for (const script of [
+      `"$1" "$2" compile -f <(cat ${manifests})`,
+      `"$1" "$2" compile -f /dev/stdin <${manifests}`,
+      `cat ${manifests} | "$1" "$2" compile -f /dev/stdin`,
+      `cat ${manifests} | "$1" "$2" compile -f -`,
+    ]) {
+      expect(await run(script)).toEqual(expected);
+    }
+    const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\\nkind: KubeProxyConfiguration\\nmode: iptables\\n';
+    const configured = await run(`"$1" "$2" compile -f ${manifests} --config <(printf '${config}')`);
+    expect(configured).toEqual(await runKpc(['compile', '-f', manifests, '--proxy-mode', 'iptables']));
+  });
+
+  test('has a bound, and is no device', async () => {
+    expect((await run('"$1" "$2" compile -f /dev/stdin </dev/zero')).stderr).toContain('it is a device, not a file');
+    expect((await run('"$1" "$2" compile -f /dev/stdin </dev/null')).status).toBe(2);
+  });
+});
+
+test('nothing is quoted of a file that is not what it should be', async () => {
+  const secret = 'root:$6$abcdefgh$0123456789:19000:0:99999:7:::\n';
+  writeFileSync(at('shadow'), secret);
+  for (const file of ['manifest.json', 'services.json', 'sysctl.conf']) {
+    const folder = at(`secret-${file}`);
+    cpSync(bundle, folder, { recursive: true });
+    rmSync(join(folder, file));
+    symlinkSync(at('shadow'), join(folder, file));
+    for (const { status, stdout, stderr } of [
+      await runKpcApply(['plan', folder]),
+      await runKpc(['diff', folder, bundle]),
+      await runKpc(['describe', '--bundle', folder]),
+    ]) {
+      expect(status).toBe(2);
+      expect(stdout + stderr).not.toMatch(/root|\$6|abcdef|1900/);
+    }
+  }
+  const state = at('state');
+  mkdirSync(state);
+  for (const file of ['record.json', 'journal.json', 'previous.json', 'awaiting.json'])
+    symlinkSync(at('shadow'), join(state, file));
+  for (const command of ['rollback', 'confirm', 'cleanup']) {
+    const { stdout, stderr } = await runKpcApply([command, '--state-dir', state]);
+    expect(stdout + stderr).not.toMatch(/root:|\$6|abcdef|1900/);
+  }
+});
+
+test('a watch says that the manifest is a pipe, and hears SIGTERM', async () => {
+  const folder = at('watched');
+  cpSync(bundle, folder, { recursive: true });
+  rmSync(join(folder, 'manifest.json'));
+  makePipe(join(folder, 'manifest.json'));
+  const program = kpcProgram.replace(/kpc\.js$/, 'kpc-apply.js');
+  const script = `timeout -k 20 5 "${process.execPath}" "${program}" watch "${folder}" --state-dir "${at('state-of-watch')}"; echo "status $?"`;
+  const { stdout, stderr } = await runProgram('bash', ['-c', script]);
+  expect(stderr).toContain('manifest.json: it is a named pipe, not a file');
+  expect(stdout).toBe('status 124\n');
+}, 60_000);

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
+import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import { readBundle } from '../../src/bundle/read-bundle.ts';
+import { sha256 } from '../../src/bundle/sha256.ts';
+import { compileState } from '../../src/cli/compile-inputs.ts';
+import { fixturesFolder } from '../support/fixtures.ts';
+
+export type Files = Map<string, string>;
+
+/** The files of a fixture's bundle. */
+export function fixtureBundle(name: string): Files {
+  const folder = join(fixturesFolder, name);
+  return new Map(readdirSync(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+}
+
+/** The bundle after a change of its files, with checksums that match. */
+export function forge(files: Files, change: (files: Files) => void): Files {
+  const forged = new Map(files);
+  change(forged);
+  const manifest = JSON.parse(forged.get('manifest.json') ?? '{}');
+  for (const [name, text] of forged) if (name !== 'manifest.json') manifest.files[name] = sha256(text);
+  for (const name of Object.keys(manifest.files)) if (!forged.has(name)) delete manifest.files[name];
+  return forged.set('manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`);
+}
+
+/** As forge, and then all that follows from services.json and the settings is compiled of them as kpc would. */
+export function forgeWhole(files: Files, change: (files: Files) => void): Files {
+  const reading = readBundle(forge(files, change));
+  if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
+  const { manifest, cluster } = reading.bundle;
+  const node = nodeOfBundle(manifest);
+  const { settings, families, assigned, kpcVersion } = manifest;
+  const state = compileState(cluster, node, settings, families, undefined);
+  return new Map(makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion }).files);
+}
