@@ -49,6 +49,7 @@ export interface StateFolder {
   readonly previous: string;
   readonly awaiting: string;
   readonly confirmed: string;
+  readonly unconfirmed: string;
 }
 
 export function stateFolder(path: string): StateFolder {
@@ -59,6 +60,7 @@ export function stateFolder(path: string): StateFolder {
     previous: `${path}/previous.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
+    unconfirmed: `${path}/unconfirmed.json`,
   };
 }
 
@@ -74,7 +76,7 @@ const belongingsShape = objectOf<Belongings>({
   chains: listOf(text),
 });
 
-const recordShape = objectOf<OwnershipRecord>({
+export const recordShape = objectOf<OwnershipRecord>({
   bootId: text,
   owned: belongingsShape,
   draining: listOf(

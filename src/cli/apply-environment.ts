@@ -1,6 +1,7 @@
 import { readFolder } from '../bundle/folder.ts';
 import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
-import type { ChangeEvent, Session } from '../apply/change-node.ts';
+import type { ChangeEvent } from '../apply/change-event.ts';
+import type { Session } from '../apply/change-node.ts';
 import { describePlan } from '../apply/describe-plan.ts';
 import { Failure } from '../apply/failure.ts';
 import { describeError } from '../bundle/errors.ts';

@@ -1,4 +1,4 @@
-import type { ChangeEvent } from '../apply/change-node.ts';
+import type { ChangeEvent } from '../apply/change-event.ts';
 import { explainError, Failure } from '../apply/failure.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './apply-cleanup.ts';

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { main } from '../../src/cli/kpc-apply.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
@@ -85,6 +86,8 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
     },
     host: {
       ...host,
+      // Not this suite, which would start itself anew.
+      program: [process.execPath, resolve(process.env['KPC_APPLY'] ?? 'dist/kpc-apply.js')],
       run: (command) => {
         commands.push(command);
         return host.run(command);
