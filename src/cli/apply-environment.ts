@@ -40,10 +40,13 @@ export function openSession(environment: ApplyEnvironment, options: NodeOptions,
 }
 
 /** Reads a bundle. Throws a Failure that names all that is wrong with it. */
-export async function loadBundle(folder: string): Promise<StoredBundle> {
+export async function loadBundle(
+  folder: string,
+  readFiles: () => Promise<ReadonlyMap<string, string>> = () => readFolder(folder),
+): Promise<StoredBundle> {
   let problems: readonly string[];
   try {
-    const reading = readBundle(await readFolder(folder));
+    const reading = readBundle(await readFiles());
     if (reading.kind === 'bundle') {
       problems = [...refuseStrangeSysctls(reading.bundle), ...refuseStrangeModules(reading.bundle)];
       if (problems.length === 0) return reading.bundle;
