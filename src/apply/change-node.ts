@@ -283,7 +283,8 @@ export async function putBack(session: Session, snapshot: Snapshot): Promise<Pla
  */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
-    const present = await readRecord(host, folder, record.bootId);
+    // One that is damaged differs from any.
+    const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
     if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
     await host.remove(folder.journal);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { hasCode } from '../bundle/errors.ts';
 import type { Host } from './host.ts';
 import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
 
@@ -7,5 +8,12 @@ import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
  */
 export async function commit(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
   await writeJson(host, folder.record, record);
-  await host.renameFile(folder.journal, folder.previous);
+  try {
+    await host.renameFile(folder.journal, folder.previous);
+  } catch (error) {
+    // A folder in the place of the file, which nobody can go back to.
+    if (!hasCode(error, 'EISDIR')) throw error;
+    await host.remove(folder.previous);
+    await host.renameFile(folder.journal, folder.previous);
+  }
 }

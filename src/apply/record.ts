@@ -1,4 +1,4 @@
-import { describeError } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
 import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
@@ -99,7 +99,8 @@ const snapshotShape = objectOf<Snapshot>({
   touched: belongingsShape,
 });
 
-const adoptAdvice = 'remove it if the node is as it should be; run apply with --adopt to take over what it spoke of';
+const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it spoke of';
+const previousAdvice = 'remove it: the state before the last apply is lost, so apply the bundle that you want instead';
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
@@ -109,7 +110,8 @@ export async function readRecord(host: Host, folder: StateFolder, bootId: string
 
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
-  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, adoptAdvice);
+  const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
+  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
   return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
@@ -120,7 +122,13 @@ export async function readJson<T extends object>(
   shape: Shape,
   advice: string,
 ): Promise<T | undefined> {
-  const content = await host.readFile(path);
+  let content: string | undefined;
+  try {
+    content = await host.readFile(path);
+  } catch (error) {
+    if (!hasCode(error, 'EISDIR')) throw error;
+    throw new Failure('bad-state-folder', `${path} is damaged: it is not a regular file`, advice);
+  }
   if (content === undefined) return undefined;
   const { value, wrong } = parseJson(content, shape);
   if (wrong === undefined) return value as T;

@@ -15,6 +15,9 @@ const pollMilliseconds = 500;
 /** How long an apply may take, once its time is over, to take its question back. It only stops where it was stopped. */
 const graceMilliseconds = 10_000;
 
+/** How long a tool may go on that a killed apply has been feeding: it finds its input cut short, and ends. */
+const orphanMilliseconds = 2000;
+
 /** How often putting back is tried, and how long it waits in between: nobody may be able to reach the node. */
 const attempts = 30;
 const pauseMilliseconds = 10_000;
@@ -34,6 +37,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
       await host.sleep(pollMilliseconds + (host.pid % 100));
       continue;
     }
+    if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
     const outcome = await unlessBusy(() =>
       withLock(host, folder.path, 'rollback of what nobody confirmed', () => end(session, id)),
     );

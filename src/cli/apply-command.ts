@@ -46,7 +46,7 @@ const aboutConfirming = `
 With --confirm-timeout, the way back does not depend on this process. Before the first change it starts another in a
 session of its own; where systemd runs, also the timer kpc-apply-way-back-ID.timer, which starts the service of the same
 name. If this process is killed, they put everything back when the time is over, or at once where it had not come to ask.
-"kpc-apply confirm" within the time keeps the change also then. Neither ever undoes another apply.
+"kpc-apply confirm" within the time keeps the change also then. Neither ever undoes another apply. In a container, both end with it.
 `;
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
