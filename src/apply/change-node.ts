@@ -1,7 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import { readConnections } from './connections.ts';
 import type { ChangeEvent } from './change-event.ts';
-import { commit } from './commit.ts';
+import { commit, writeRecord } from './commit.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
@@ -285,7 +285,7 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
   try {
     // One that is damaged differs from any.
     const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
-    if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
+    if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
   } catch (error) {
     const text = `everything is put back, but ${folder.journal} cannot be ended: ${describeError(error)}`;

@@ -7,13 +7,21 @@ import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
  * nothing is left to do.
  */
 export async function commit(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
-  await writeJson(host, folder.record, record);
+  await writeRecord(host, folder, record);
+  await replacing(host, folder.previous, () => host.renameFile(folder.journal, folder.previous));
+}
+
+export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
+  return replacing(host, folder.record, () => writeJson(host, folder.record, record));
+}
+
+/** A folder in the place of the file is nobody's, and no rename replaces it. */
+async function replacing(host: Host, path: string, rename: () => Promise<void>): Promise<void> {
   try {
-    await host.renameFile(folder.journal, folder.previous);
+    await rename();
   } catch (error) {
-    // A folder in the place of the file, which nobody can go back to.
     if (!hasCode(error, 'EISDIR')) throw error;
-    await host.remove(folder.previous);
-    await host.renameFile(folder.journal, folder.previous);
+    await host.remove(path);
+    await rename();
   }
 }

@@ -30,7 +30,7 @@ export interface Keeper {
 }
 
 /** What stands by to put everything back: the name of the systemd timer and service of that apply. */
-export function unitName(id: string): string {
+function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
 
@@ -138,8 +138,10 @@ export async function settleUnconfirmed(keeper: Keeper): Promise<void> {
     await keepConfirmed(keeper, unconfirmed.id);
     return;
   }
-  const text = 'the node has booted since an apply that nobody confirmed: what that did is gone';
-  keeper.onEvent({ kind: 'warning', text });
+  keeper.onEvent({
+    kind: 'warning',
+    text: 'the node has booted since an apply that nobody confirmed: what that did is gone',
+  });
   await endUnconfirmed(keeper);
 }
 

@@ -38,6 +38,7 @@ async function prepareNode(unfinished: boolean): Promise<Damaged> {
   if (unfinished) {
     // Its process is gone after the second step, and nobody has put anything back.
     let steps = 0;
+    const hasDied = () => steps > 2;
     const dying: Host = {
       ...mixed,
       run: (command) => {
@@ -46,7 +47,7 @@ async function prepareNode(unfinished: boolean): Promise<Damaged> {
       },
     };
     void callApply(dying, 'apply', second, '--state-dir', state);
-    while (steps <= 2) await new Promise((resolve) => setImmediate(resolve));
+    while (!hasDied()) await new Promise((resolve) => setImmediate(resolve));
     rmSync(join(state, 'lock'), { recursive: true });
   }
   return { state, run };
@@ -120,12 +121,7 @@ test.each(damages)('where record.json %s, rollback of what did not end writes it
   const path = join(node.state, 'record.json');
   rmSync(path);
   damage(path);
-  const { status, err } = await node.run('rollback');
-  if (err.includes('cannot be ended')) {
-    expect(err).toContain(path);
-    rmSync(path, { recursive: true });
-    expect((await node.run('rollback')).status).toBe(0);
-  } else expect(status).toBe(0);
+  expect(await node.run('rollback')).toMatchObject({ status: 0, err: expect.stringMatching(/^done: /) });
   expect((await node.run('verify', first)).status).toBe(0);
   expect(existsSync(join(node.state, 'journal.json'))).toBe(false);
 });

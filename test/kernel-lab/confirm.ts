@@ -182,6 +182,7 @@ await suite.check('where systemd runs, a timer of its does it where all else is 
     const asked = readFileSync(`${folder}/systemd-run.args`, 'utf8').trimEnd().split('\n');
     assert(asked.includes(`--unit=kpc-apply-way-back-${id}`) && asked.includes('--on-active=6s'), asked.join(' '));
     const command = asked.slice(asked.indexOf('--') + 1);
+    const path = asked.find((word) => word.startsWith('--setenv=PATH='))?.slice('--setenv=PATH='.length) ?? '';
     // The process that stands by dies first, and then the apply.
     const helper = findProcess(`--unconfirmed\0${id}`);
     assert(helper !== undefined, 'nobody stands by');
@@ -189,10 +190,10 @@ await suite.check('where systemd runs, a timer of its does it where all else is 
     await killGroup(apply);
     await sleep(1500);
     assert(!isEnded(), 'somebody else did it');
-    assert((await runAsUnit(command)) === 0, 'the unit failed');
+    assert((await runAsUnit(command, path)) === 0, 'the unit failed');
     assertAsBefore();
     assert(isEnded(), 'it is still unconfirmed');
-    assert((await runAsUnit(command)) === 0, 'the unit failed when it was started again');
+    assert((await runAsUnit(command, path)) === 0, 'the unit failed when it was started again');
     assertAsBefore();
     const stopped = readFileSync(`${folder}/systemctl.args`, 'utf8');
     assert(stopped !== '', 'no timer was stopped');
@@ -206,11 +207,10 @@ function findProcess(words: string): number | undefined {
   return pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(words));
 }
 
-/** As systemd starts a transient service: no terminal, hardly an environment. Gives its exit status. */
-function runAsUnit([tool = '', ...args]: readonly string[]): Promise<number | null> {
+/** As systemd starts a transient service: no terminal, no environment but what was asked for. Gives its exit status. */
+function runAsUnit([tool = '', ...args]: readonly string[], path: string): Promise<number | null> {
   return new Promise((done) => {
-    const env = { PATH: process.env['PATH'] };
-    spawn(tool, args, { cwd: '/', stdio: 'ignore', env }).on('close', done);
+    spawn(tool, args, { cwd: '/', stdio: 'ignore', env: { PATH: path } }).on('close', done);
   });
 }
 
