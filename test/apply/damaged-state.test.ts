@@ -7,8 +7,8 @@ import { realHost } from '../../src/apply/real-host.ts';
 import { callApply, type ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const first = 'fixtures/dual-stack/expected-ipvs';
-const second = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
+const first = 'fixtures/nodeport/expected-ipvs';
+const second = 'fixtures/quickstart/expected-ipvs';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-damaged-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
