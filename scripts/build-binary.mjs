@@ -48,7 +48,7 @@ try {
     format: 'cjs',
     minify: true,
     mainFields: ['module', 'main'],
-    define: { KPC_VERSION: JSON.stringify(version) },
+    define: { KPC_VERSION: JSON.stringify(version), KPC_IS_BINARY: 'true' },
     logLevel: 'warning',
   });
   const blob = join(work, 'kpc-apply.blob');

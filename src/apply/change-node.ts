@@ -1,5 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import { readConnections } from './connections.ts';
+import type { ChangeEvent } from './change-event.ts';
+import { commit, writeRecord } from './commit.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
@@ -19,7 +21,8 @@ import {
   type StateFolder,
 } from './record.ts';
 import { runStep } from './run-steps.ts';
-import { describeStep, listSteps, type Step } from './steps.ts';
+import { describeStep, listSteps } from './steps.ts';
+import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 import { restrictState } from '../kernel/restrict.ts';
 
 /** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
@@ -30,17 +33,6 @@ export interface Session {
   /** Aborted when somebody asks to stop: what has been changed is then put back. */
   readonly signal?: AbortSignal | undefined;
 }
-
-/** How a change goes on, for whoever watches. */
-export type ChangeEvent =
-  | { readonly kind: 'recovering' }
-  | { readonly kind: 'reading' }
-  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
-  | { readonly kind: 'checking' }
-  | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
-  | { readonly kind: 'putting-back'; readonly because: Failure }
-  /** Something is not as it should be, and does not stop the work. */
-  | { readonly kind: 'warning'; readonly text: string };
 
 /** What somebody wants of the node. */
 export interface ChangeRequest {
@@ -125,7 +117,8 @@ async function look(
  * Throws a Failure where it did not even begin. Call it with the lock held.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
-  const { host } = session;
+  const { host, folder } = session;
+  await settleUnconfirmed(session);
   const { record, unfinished, owned, draining } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   const { reading, plan } = await look(host, request, owned, draining);
@@ -136,24 +129,37 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const snapshot: Snapshot = unfinished
     ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.touched) }
     : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.touched };
-  await writeJournal(session, snapshot);
+  const milliseconds = request.confirmTimeout;
+  const unconfirmed =
+    milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
+  try {
+    await writeJournal(session, snapshot);
+  } catch (error) {
+    if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
+    throw error;
+  }
+  // From here on it is for this process to end what an earlier one has left.
+  if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   try {
     await runPlan(session, plan);
     const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), plan);
-    if (request.confirmTimeout !== undefined) {
-      session.onEvent({ kind: 'awaiting-confirmation', milliseconds: request.confirmTimeout });
-      await awaitConfirmation(session, request.confirmTimeout);
+    const belongings = request.belongings ?? plan.share.belongings;
+    const committed: OwnershipRecord = { bootId: record.bootId, owned: belongings, draining: settled };
+    if (unconfirmed) {
+      session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
+      await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
-    await commit(session, {
-      bootId: record.bootId,
-      owned: request.belongings ?? plan.share.belongings,
-      draining: settled,
-    });
+    await commit(host, folder, committed);
+    // What stays behind finds no journal, and so nothing to put back.
+    if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     return { kind: 'changed', plan, draining: settled };
   } catch (error) {
     const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
+    if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
     const left = await putBack(session, snapshot);
+    // Where something is left, those who stand by go on trying when this process has ended.
+    if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
   }
 }
@@ -243,12 +249,6 @@ function isAfterthought(plan: Plan): boolean {
   );
 }
 
-/** The record first: if the journal is still there afterwards, the next apply finds that nothing is left to do. */
-async function commit({ host, folder }: Session, record: OwnershipRecord): Promise<void> {
-  await writeJson(host, folder.record, record);
-  await host.renameFile(folder.journal, folder.previous);
-}
-
 /** How often putting back is tried: what failed once may have been a passing trouble. */
 const attempts = 3;
 
@@ -283,8 +283,9 @@ export async function putBack(session: Session, snapshot: Snapshot): Promise<Pla
  */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
-    const present = await readRecord(host, folder, record.bootId);
-    if (JSON.stringify(present) !== JSON.stringify(record)) await writeJson(host, folder.record, record);
+    // One that is damaged differs from any.
+    const present = await readRecord(host, folder, record.bootId).catch(() => undefined);
+    if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
   } catch (error) {
     const text = `everything is put back, but ${folder.journal} cannot be ended: ${describeError(error)}`;

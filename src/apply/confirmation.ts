@@ -1,7 +1,10 @@
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { findProcess, identifyOwnProcess, processShape, type ProcessIdentity } from './process-identity.ts';
-import { readJson, type StateFolder } from './record.ts';
+import { withLock } from './lock.ts';
+import { findProcess, identifyOwnProcess, readBootId } from './process-identity.ts';
+import { readQuestion, type Question } from './question.ts';
+import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
+import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */
 interface Waiting {
@@ -12,28 +15,32 @@ interface Waiting {
 
 const pollMilliseconds = 200;
 
+/** How long whoever confirms waits for the apply to take notice. */
+const noticeMilliseconds = 15_000;
+
 /**
  * Waits until somebody runs `kpc-apply confirm`, and throws a Failure where nobody does in time. Both sides rename the
  * file that stands for the question, and only one of two renames can succeed: the answer is never yes and no at once.
+ * A yes stays on the disk until the change does.
  */
-export async function awaitConfirmation({ host, folder, signal }: Waiting, milliseconds: number): Promise<void> {
+export async function awaitConfirmation(
+  { host, folder, signal }: Waiting,
+  {
+    id,
+    milliseconds,
+    record,
+  }: { readonly id: string; readonly milliseconds: number; readonly record: OwnershipRecord },
+): Promise<void> {
   await host.remove(folder.confirmed);
-  await host.replaceFile(folder.awaiting, `${JSON.stringify(await identifyOwnProcess(host))}\n`);
   const deadline = host.uptime() + milliseconds;
+  const question: Question = { ...(await identifyOwnProcess(host)), id, deadline, record };
+  await writeJson(host, folder.awaiting, question);
   const left = () => (signal?.aborted ? 0 : deadline - host.uptime());
   while (left() > 0) {
-    if ((await host.readFile(folder.confirmed)) !== undefined) return finish(host, folder);
+    if ((await host.readFile(folder.confirmed)) !== undefined) return;
     await host.sleep(Math.min(pollMilliseconds, left()));
   }
-  try {
-    await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
-  } catch {
-    // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
-    // question has gone, nobody can say yes any more.
-    await host.remove(folder.awaiting);
-    if ((await host.readFile(folder.confirmed)) !== undefined) return finish(host, folder);
-  }
-  await host.remove(`${folder.awaiting}.expired`);
+  if (await isConfirmedAfterAll({ host, folder })) return;
   if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
   throw new Failure(
     'not-confirmed',
@@ -42,30 +49,72 @@ export async function awaitConfirmation({ host, folder, signal }: Waiting, milli
   );
 }
 
-async function finish(host: Host, folder: StateFolder): Promise<void> {
-  await host.remove(folder.confirmed);
+/** Takes the question back; true where somebody has just said yes. Call it with the lock held. */
+export async function isConfirmedAfterAll({ host, folder }: Waiting): Promise<boolean> {
+  try {
+    await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
+  } catch {
+    // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
+    // question has gone, nobody can say yes any more.
+    await host.remove(folder.awaiting);
+    if ((await host.readFile(folder.confirmed)) !== undefined) return true;
+  }
+  await host.remove(`${folder.awaiting}.expired`);
+  return false;
 }
 
-/** Says yes to an apply that waits for it. Throws a Failure where none does. */
-export async function confirmApply({ host, folder }: Waiting): Promise<void> {
-  const waiting = await readJson<ProcessIdentity>(
-    host,
-    folder.awaiting,
-    processShape,
-    'remove it and apply again: an apply that waits goes back by itself when its time is over',
-  );
-  if (waiting && (await findProcess(host, waiting)) !== 'gone') {
-    try {
-      return await host.renameFile(folder.awaiting, folder.confirmed);
-    } catch {
-      // It gave up just now.
-    }
+/** Says yes to an apply that waits for it, and makes the change stay where its process is gone. Throws a Failure where none waits. */
+export async function confirmApply(waiting: Waiting): Promise<void> {
+  const { host, folder } = waiting;
+  const question = await readQuestion(host, folder.awaiting);
+  if (!question || question.bootId !== (await readBootId(host))) throw await explainSilence(waiting);
+  try {
+    await host.renameFile(folder.awaiting, folder.confirmed);
+  } catch {
+    throw await explainSilence(waiting);
   }
-  throw new Failure(
-    'nothing-to-confirm',
-    'no apply is waiting to be confirmed',
-    waiting
-      ? 'the one that waited has ended; "kpc-apply rollback" brings the node to the state before it'
-      : 'confirm within the time that apply was given with --confirm-timeout',
-  );
+  const deadline = host.uptime() + noticeMilliseconds;
+  while ((await host.readFile(folder.confirmed)) !== undefined && host.uptime() < deadline) {
+    if ((await findProcess(host, question)) === 'gone' && (await keepAlone(waiting, question))) return;
+    await host.sleep(pollMilliseconds);
+  }
+}
+
+/** In the place of the process that asked. Gives false where another kpc-apply is at work just now. */
+async function keepAlone({ host, folder }: Waiting, { id }: Question): Promise<boolean> {
+  try {
+    await withLock(host, folder.path, 'confirm', () => keepConfirmed({ host, folder }, id));
+    return true;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'busy') return false;
+    throw error;
+  }
+}
+
+/** Why there is nothing to say yes to. */
+async function explainSilence({ host, folder }: Waiting): Promise<Failure> {
+  const unconfirmed = await readUnconfirmed({ host, folder });
+  const explain = (advice: string, why = '') =>
+    new Failure('nothing-to-confirm', `no apply is waiting to be confirmed${why}`, advice);
+  if (!unconfirmed) return explain('confirm within the time that apply was given with --confirm-timeout');
+  if (unconfirmed.bootId !== (await readBootId(host))) {
+    await endUnconfirmed({ host, folder });
+    return explain('apply the bundle again', ': the node has booted since, and what that apply did is gone');
+  }
+  const place = await findProcess(host, unconfirmed);
+  switch (place) {
+    case 'running':
+    case 'out of sight':
+      return explain(
+        'run "kpc-apply confirm" when it asks for it',
+        `: process ${unconfirmed.pid} is still changing the node, or putting it back`,
+      );
+    case 'gone':
+      return explain(
+        '"kpc-apply rollback" brings the node to the state before it, unless that has been done already',
+        ': the apply was killed before it could ask, and is being put back',
+      );
+    default:
+      return place satisfies never;
+  }
 }

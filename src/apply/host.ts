@@ -9,8 +9,19 @@ export interface Host {
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
   /** The path, what it leads to, and all folders above both: who could change what is there. None where there is nothing. */
   examine(path: string): Promise<readonly PathLevel[]>;
+  /** How to start this program anew: Node and its file, or the one file that is both. Undefined where nobody can tell. */
+  readonly program?: readonly string[] | undefined;
+  /** Where tools are looked for, as a PATH. */
+  readonly toolPath?: string | undefined;
   /** Runs a tool to its end, with its output in the C locale. */
   run(command: Command): Promise<CommandResult>;
+  /**
+   * Starts a process that outlives this one, its terminal and its process group: in a session of its own. Returns when
+   * it has said its first word, and throws where it ends before.
+   */
+  startApart(command: Command): Promise<void>;
+  /** Ends a process at once, whatever it does. One that has gone is as good as ended. */
+  kill(pid: number): Promise<void>;
   /** Undefined where there is no such file. */
   readFile(path: string): Promise<string | undefined>;
   /** Writes into a file that is there, as /proc and /sys want it. */

@@ -1,4 +1,5 @@
-import { describeError } from '../bundle/errors.ts';
+import { UnreadableFile } from '../base/read-file.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
 import { amount, objectOf, optional, text } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
@@ -15,7 +16,18 @@ interface Claim extends ProcessIdentity {
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Does some work while no other kpc-apply works with the same state folder. Fails with "busy" at once where one does.
+ * Where claims to this node are laid down: what kpc-apply changes belongs to a network namespace, whatever state folder
+ * it is told to use. A folder of root's and not an abstract socket of the namespace: any user may bind such a socket's
+ * name and hold up root with it, and Node cannot ask the kernel whose it is. /run is empty after a boot.
+ */
+async function lockFolder(host: Host): Promise<string> {
+  const namespace = await host.readLink('/proc/self/ns/net');
+  return `/run/kpc-apply/${namespace?.match(/\d+/)?.[0] ?? 'unknown'}`;
+}
+
+/**
+ * Does some work while no other kpc-apply works on the same node or with the same state folder. Fails with "busy" at
+ * once where one does. The state folder has claims of its own, for it may be shared by containers with a /run each.
  *
  * Node has no flock(2), so each contender lays down a claim of its own name before it looks for others: of two that
  * come at the same moment at least one sees the other, and both giving way is the worst that can happen. A claim whose
@@ -24,30 +36,45 @@ const unseenMilliseconds = 10 * 60_000;
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
   const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
   const own = `${claim.pid}-${claim.started}`;
-  const claims = `${folder}/lock`;
+  const laid: string[] = [];
+  try {
+    for (const claims of [await lockFolder(host), `${folder}/lock`]) {
+      laid.push(`${claims}/${own}`);
+      await layClaim(host, claims, own, claim);
+      await assertAlone(host, claims, own);
+    }
+    return await work();
+  } finally {
+    // A claim that stays is nobody's once this process has ended, and what was done is not undone by it.
+    for (const path of laid) await host.remove(path).catch(() => undefined);
+  }
+}
+
+async function layClaim(host: Host, claims: string, own: string, claim: Claim): Promise<void> {
   try {
     await host.replaceFile(`${claims}/${own}`, `${JSON.stringify(claim)}\n`);
   } catch (error) {
     throw new Failure(
       'write-failed',
       `cannot take the lock in ${claims}: ${describeError(error)}`,
-      'make room and see to it that the folder can be written, or name another with --state-dir',
+      advise(error, claims),
     );
   }
-  try {
-    await assertAlone(host, claims, own);
-    return await work();
-  } finally {
-    // A claim that stays is nobody's once this process has ended, and what was done is not undone by it.
-    await host.remove(`${claims}/${own}`).catch(() => undefined);
-  }
+}
+
+function advise(error: unknown, claims: string): string {
+  // What mkdir says of a file in the place of the folder.
+  if (hasCode(error, 'EEXIST')) return `remove ${claims}, which is to be a folder, and try again`;
+  if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file that is in its place';
+  return claims.startsWith('/run/')
+    ? 'run it as root, and see to it that /run can be written'
+    : 'make room and see to it that the folder can be written, or name another with --state-dir';
 }
 
 async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
   for (const name of await host.list(claims)) {
     if (name === own || name.endsWith('.new')) continue;
-    const content = await host.readFile(`${claims}/${name}`);
-    const claim = content === undefined ? undefined : parseClaim(content);
+    const claim = await readClaim(host, `${claims}/${name}`);
     if (!claim) continue;
     if (await isHeld(host, claim)) {
       throw new Failure(
@@ -77,11 +104,12 @@ async function isHeld(host: Host, claim: Claim): Promise<boolean> {
 const claimShape = objectOf<Claim>({ ...processFields, command: text, since: optional(amount) });
 
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
-function parseClaim(content: string): Claim | undefined {
+async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    const value: unknown = JSON.parse(content);
+    const value: unknown = JSON.parse((await host.readFile(path)) ?? '');
     return claimShape(value, '') === undefined ? (value as Claim) : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof UnreadableFile) return undefined;
+    throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { objectOf, optional, text, wholeNumber } from '../bundle/shape.ts';
+import { optional, text, wholeNumber } from '../bundle/shape.ts';
 import type { Host } from './host.ts';
 
 /** One process of one boot of the kernel: process ids come again. */
@@ -16,8 +16,6 @@ type Whereabouts = 'running' | 'gone' | 'out of sight';
 
 /** What each file says that stands for a process. */
 export const processFields = { pid: wholeNumber(1), started: text, bootId: text, namespace: optional(text) };
-
-export const processShape = objectOf<ProcessIdentity>(processFields);
 
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace] = await Promise.all([

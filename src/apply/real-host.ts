@@ -34,13 +34,23 @@ const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 
 
 /** Where distributions keep the tools; not everybody's PATH has them. */
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
+const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
 
 /** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
   user: readUser(),
   examine: examinePath,
+  toolPath: toolPath(),
   run: (command) => runTool(command),
+  startApart,
+  kill: async (pid) => {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if (!hasCode(error, 'ESRCH')) throw error;
+    }
+  },
   readFile: readFileIfThere,
   writeFile: (path, text) => writeFile(path, text),
   isWritable: (path) =>
@@ -68,7 +78,7 @@ export const realHost: Host = {
 export function runTool(command: Command, limits: ToolLimits = usualLimits): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command.tool, command.args, {
-      env: { ...process.env, LC_ALL: 'C', PATH: `${process.env['PATH'] ?? ''}:${toolFolders}` },
+      env: { ...process.env, LC_ALL: 'C', PATH: toolPath() },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const limit = command.stdin === undefined ? limits.unfed : limits.fed;
@@ -120,6 +130,10 @@ export function runTool(command: Command, limits: ToolLimits = usualLimits): Pro
 
 function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {
   return Boolean(child.stdin);
+}
+
+function hasOutput(child: Pick<ChildProcess, 'stdout'>): boolean {
+  return Boolean(child.stdout);
 }
 
 function hang(command: Command, problem: string): Failure {
@@ -175,6 +189,40 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
 function listLevels(path: string): readonly string[] {
   const above = dirname(path);
   return above === path ? [path] : [path, ...listLevels(above)];
+}
+
+/** How long a process may take to say its first word: Node takes seconds to start on a busy machine. */
+const firstWordMilliseconds = 60_000;
+
+function startApart({ tool, args }: Command): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // This very Node also where its file has been moved or replaced since it was started.
+    const file = tool === process.execPath ? '/proc/self/exe' : tool;
+    // In no folder of anybody's: a process that lives on keeps its folder's file system from being unmounted.
+    const child = spawn(file, args, { argv0: tool, cwd: '/', detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    const impatience = setTimeout(() => {
+      child.kill('SIGKILL');
+      end(new Error(`it has said nothing for ${firstWordMilliseconds / 1000} s`));
+    }, firstWordMilliseconds);
+    child.on('error', end);
+    child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
+    // Where no more files may be open, there are no pipes: the error above says so.
+    if (!hasOutput(child)) return;
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
+    child.stdout.once('data', () => end());
+
+    function end(error?: Error): void {
+      clearTimeout(impatience);
+      child.removeAllListeners();
+      child.on('error', () => {});
+      if (hasOutput(child)) child.stdout.destroy();
+      if (hasOutput(child)) child.stderr.destroy();
+      child.unref();
+      if (error) reject(error);
+      else resolve();
+    }
+  });
 }
 
 async function readFileIfThere(path: string): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { UnreadableFile } from '../base/read-file.ts';
 import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
@@ -48,6 +49,7 @@ export interface StateFolder {
   readonly previous: string;
   readonly awaiting: string;
   readonly confirmed: string;
+  readonly unconfirmed: string;
 }
 
 export function stateFolder(path: string): StateFolder {
@@ -58,6 +60,7 @@ export function stateFolder(path: string): StateFolder {
     previous: `${path}/previous.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
+    unconfirmed: `${path}/unconfirmed.json`,
   };
 }
 
@@ -73,7 +76,7 @@ const belongingsShape = objectOf<Belongings>({
   chains: listOf(text),
 });
 
-const recordShape = objectOf<OwnershipRecord>({
+export const recordShape = objectOf<OwnershipRecord>({
   bootId: text,
   owned: belongingsShape,
   draining: listOf(
@@ -96,7 +99,8 @@ const snapshotShape = objectOf<Snapshot>({
   touched: belongingsShape,
 });
 
-const adoptAdvice = 'remove it if the node is as it should be; run apply with --adopt to take over what it spoke of';
+const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it spoke of';
+const previousAdvice = 'remove it: the state before the last apply is lost, so apply the bundle that you want instead';
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
@@ -106,7 +110,8 @@ export async function readRecord(host: Host, folder: StateFolder, bootId: string
 
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
-  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, adoptAdvice);
+  const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
+  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
   return snapshot?.record.bootId === bootId ? snapshot : undefined;
 }
 
@@ -117,7 +122,13 @@ export async function readJson<T extends object>(
   shape: Shape,
   advice: string,
 ): Promise<T | undefined> {
-  const content = await host.readFile(path);
+  let content: string | undefined;
+  try {
+    content = await host.readFile(path);
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    throw new Failure('bad-state-folder', `${path} is damaged: ${error.reason}`, advice);
+  }
   if (content === undefined) return undefined;
   const { value, wrong } = parseJson(content, shape);
   if (wrong === undefined) return value as T;

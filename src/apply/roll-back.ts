@@ -2,6 +2,7 @@ import { changeNode, putBack, requestSnapshot, type ChangeOutcome, type Session 
 import { Failure } from './failure.ts';
 import { readBootId } from './process-identity.ts';
 import { readSnapshot } from './record.ts';
+import { endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 
 /** What became of a roll back: of an apply that did not end, or of the last one that did. */
 export type RollBackOutcome =
@@ -15,11 +16,13 @@ export type RollBackOutcome =
  */
 export async function rollBack(session: Session, drainTimeout: number | undefined): Promise<RollBackOutcome> {
   const { host, folder } = session;
+  await settleUnconfirmed(session);
   const bootId = await readBootId(host);
   const unfinished = await readSnapshot(host, folder.journal, bootId);
   if (unfinished) {
     session.onEvent({ kind: 'recovering' });
     const left = await putBack(session, unfinished);
+    if (left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return { kind: left === 'nothing' ? 'unfinished-put-back' : 'unfinished-stuck' };
   }
   const previous = await readSnapshot(host, folder.previous, bootId);

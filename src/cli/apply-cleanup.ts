@@ -6,6 +6,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, type ClaimOptions } from './apply-options.ts';
 import type { ExitStatus } from './exit-status.ts';
+import { onInterrupt } from './interrupt.ts';
 
 export function addCleanupCommand(
   program: Command,
@@ -21,9 +22,14 @@ export function addCleanupCommand(
 }
 
 async function runCleanup(options: NodeOptions & ClaimOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const session = openSession(environment, options);
-  const outcome = await withLock(environment.host, options.stateDir, 'cleanup', () =>
-    changeNode(session, requestNothing(options.adopt, options.ipvsExcludeCidrs)),
-  );
-  return reportOutcome(outcome, environment.terminal);
+  const { signal, release } = onInterrupt();
+  try {
+    const session = openSession(environment, options, signal);
+    const outcome = await withLock(environment.host, options.stateDir, 'cleanup', () =>
+      changeNode(session, requestNothing(options.adopt, options.ipvsExcludeCidrs)),
+    );
+    return await reportOutcome(outcome, environment.terminal);
+  } finally {
+    release();
+  }
 }

@@ -40,10 +40,16 @@ export function addApplyCommand(
     )
     .addOption(drainOption())
     .option('--force', 'go on although doctor finds an error', false);
-  addStateOption(addClaimOptions(command)).action(async (folder: string, options: ApplyOptions) =>
-    done(await runApply(folder, options, environment)),
-  );
+  addStateOption(addClaimOptions(command)).addHelpText('after', aboutConfirming);
+  command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
+
+const aboutConfirming = `
+With --confirm-timeout, the way back does not depend on this process. Before the first change it starts another in a
+session of its own; where systemd runs, also the timer kpc-apply-way-back-ID.timer, which starts the service of the same
+name. If this process is killed, they put everything back when the time is over, or at once where it had not come to ask.
+"kpc-apply confirm" within the time keeps the change also then. Neither ever undoes another apply. In a container, both end with it.
+`;
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;

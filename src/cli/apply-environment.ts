@@ -1,5 +1,6 @@
 import { printable, printableLines } from '../base/printable.ts';
-import type { ChangeEvent, Session } from '../apply/change-node.ts';
+import type { ChangeEvent } from '../apply/change-event.ts';
+import type { Session } from '../apply/change-node.ts';
 import { describePlan } from '../apply/describe-plan.ts';
 import type { Failure } from '../apply/failure.ts';
 import type { Host } from '../apply/host.ts';

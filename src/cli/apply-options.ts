@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../apply/record.ts';
 
@@ -8,7 +9,11 @@ export interface ClaimOptions {
 }
 
 export function addStateOption(command: Command): Command {
-  return command.option('--state-dir <folder>', 'where kpc-apply keeps its records', defaultStateFolder);
+  return command.addOption(
+    new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
+      .argParser((folder) => resolve(folder))
+      .default(defaultStateFolder),
+  );
 }
 
 export function addClaimOptions(command: Command): Command {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ChangeEvent } from '../apply/change-node.ts';
+import type { ChangeEvent } from '../apply/change-event.ts';
 import { explainError, Failure } from '../apply/failure.ts';
 import type { Host } from '../apply/host.ts';
 import { assertTrustedBundle, assertTrustedState } from '../apply/trust.ts';

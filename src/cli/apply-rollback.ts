@@ -1,13 +1,17 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import type { Session } from '../apply/change-node.ts';
 import { withLock } from '../apply/lock.ts';
 import { rollBack } from '../apply/roll-back.ts';
+import { standBy } from '../apply/way-back.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
 import { addStateOption, drainOption } from './apply-options.ts';
+import { onInterrupt } from './interrupt.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
   readonly drainTimeout?: number;
+  readonly unconfirmed?: string;
 }
 
 export function addRollbackCommand(
@@ -18,13 +22,33 @@ export function addRollbackCommand(
   const command = program
     .command('rollback')
     .description('Bring this node to what it was before the last apply, or before one that did not come to its end.')
-    .addOption(drainOption());
-  addStateOption(command).action(async (options: RollbackOptions) => done(await runRollback(options, environment)));
+    .addOption(drainOption())
+    .addOption(
+      new Option(
+        '--unconfirmed <id>',
+        'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
+      ).hideHelp(),
+    );
+  addStateOption(command).action(async (options: RollbackOptions) => {
+    const { signal, release } = onInterrupt();
+    try {
+      const session = openSession(environment, options, signal);
+      done(
+        options.unconfirmed === undefined
+          ? await runRollback(session, options, environment)
+          : await runStandBy(session, options.unconfirmed, environment),
+      );
+    } finally {
+      release();
+    }
+  });
 }
 
-async function runRollback(options: RollbackOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const { terminal, host } = environment;
-  const session = openSession(environment, options);
+async function runRollback(
+  session: Session,
+  options: RollbackOptions,
+  { terminal, host }: ApplyEnvironment,
+): Promise<ExitStatus> {
   const result = await withLock(host, options.stateDir, 'rollback', () => rollBack(session, options.drainTimeout));
   switch (result.kind) {
     case 'unfinished-put-back':
@@ -37,5 +61,27 @@ async function runRollback(options: RollbackOptions, environment: ApplyEnvironme
       return reportOutcome(result.outcome, terminal);
     default:
       return result satisfies never;
+  }
+}
+
+async function runStandBy(session: Session, id: string, { terminal }: ApplyEnvironment): Promise<ExitStatus> {
+  // Whoever started this waits for a word, and may have gone when the next one is said.
+  await terminal.out(`standing by for apply ${id}\n`);
+  const outcome = await standBy(session, id);
+  switch (outcome) {
+    case 'nothing-to-do':
+      await terminal.err(`nothing to do: apply ${id} has been confirmed, put back or replaced\n`);
+      return exitStatus.ok;
+    case 'kept':
+      await terminal.err(`done: apply ${id} was confirmed, and stays\n`);
+      return exitStatus.ok;
+    case 'put-back':
+      await terminal.err(`done: nobody confirmed apply ${id}, and the node is as it was before it\n`);
+      return exitStatus.ok;
+    case 'stuck':
+      await terminal.err('NOT everything could be put back: see "kpc-apply doctor", and roll back again\n');
+      return exitStatus.notRestored;
+    default:
+      return outcome satisfies never;
   }
 }

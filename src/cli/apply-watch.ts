@@ -3,6 +3,7 @@ import { applyBundle } from '../apply/apply-bundle.ts';
 import { explainError, Failure } from '../apply/failure.ts';
 import { createHealthServers, type HealthServers, type ListenAddresses } from '../apply/health-checks.ts';
 import { withLock } from '../apply/lock.ts';
+import { stateFolder } from '../apply/record.ts';
 import { createWatch, type SyncResult } from '../apply/watch.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
@@ -20,8 +21,8 @@ import {
   type NodeOptions,
 } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './apply-options.ts';
+import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
-import { loadBundleToApply } from './load-bundle.ts';
 
 interface WatchOptions extends NodeOptions, ClaimOptions {
   readonly syncPeriod: number;
@@ -43,20 +44,26 @@ export function addWatchCommand(
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
     .option('--force', 'go on although doctor finds an error', false);
-  addStateOption(addClaimOptions(command)).action(async (folder: string, options: WatchOptions) =>
-    done(await runWatch(folder, options, environment)),
-  );
+  addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
+  command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }
+
+const aboutDamage = `
+A bundle that is damaged or missing is reported once. Until it is good again, the node is kept as the last good bundle
+says. The last good bundle is in last-good-bundle.json of the state folder, so a watch that starts with a damaged bundle
+goes by it too, if it came from the same folder. Where none is known, the node is left as it is.
+`;
 
 /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
 async function runWatch(folder: string, options: WatchOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { host } = environment;
+  const bundle = watchBundle(folder, { ...environment, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
     host,
     syncPeriod: options.syncPeriod,
     minSyncPeriod: options.minSyncPeriod,
-    readVersion: () => host.readFile(`${folder}/manifest.json`),
-    sync: () => syncOnce(folder, options, environment, servers),
+    readVersion: () => readBundleVersion(folder),
+    sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers),
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
   const servers = createHealthServers(watch.isHealthy);
@@ -73,16 +80,18 @@ async function runWatch(folder: string, options: WatchOptions, environment: Appl
 }
 
 async function syncOnce(
-  folder: string,
+  watched: WatchedBundle,
+  command: string,
   options: WatchOptions,
   environment: ApplyEnvironment,
   servers: HealthServers,
 ): Promise<SyncResult> {
   const { host, terminal } = environment;
   try {
-    const bundle = await loadBundleToApply(folder);
+    const bundle = await watched.read();
+    if (!bundle) return 'failed';
     const session = openSession(environment, options);
-    const outcome = await withLock(host, options.stateDir, `watch ${folder}`, () =>
+    const outcome = await withLock(host, options.stateDir, command, () =>
       applyBundle(session, bundle, {
         adopt: options.adopt,
         excludeCIDRs: options.ipvsExcludeCidrs,
@@ -93,7 +102,9 @@ async function syncOnce(
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));
     for (const problem of problems) await reportWarning(problem, terminal);
-    return outcome.kind === 'unchanged' || outcome.kind === 'changed' ? 'done' : 'failed';
+    if (outcome.kind !== 'unchanged' && outcome.kind !== 'changed') return 'failed';
+    await watched.keep();
+    return 'done';
   } catch (error) {
     // Whatever it was, it may have passed by the next time.
     await reportFailure(explainError(error), terminal);

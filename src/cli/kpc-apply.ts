@@ -1,13 +1,17 @@
 import { realHost } from '../apply/real-host.ts';
 import type { ApplyEnvironment } from './apply-environment.ts';
 import { exitStatus } from './exit-status.ts';
+import { ownProgram } from './own-program.ts';
 import { processTerminal } from './terminal.ts';
 import { version } from './version.ts';
 
 /** The program kpc-apply: runs one command and gives its exit status. */
 export async function main(
   argv: readonly string[],
-  environment: ApplyEnvironment = { terminal: processTerminal(), host: realHost },
+  environment: ApplyEnvironment = {
+    terminal: processTerminal(),
+    host: { ...realHost, program: ownProgram() },
+  },
 ): Promise<number> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
     await environment.terminal.out(`${version}\n`);

@@ -3,16 +3,23 @@ import { printable } from '../base/printable.ts';
 import { checkDumpedForms, checkForms } from '../bundle/check-forms.ts';
 import { describeError } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from './compile-inputs.ts';
 import { version } from './version.ts';
+
+/** Reads the files of a bundle, by name, from wherever they are kept. */
+type BundleReader = () => Promise<BundleFiles>;
 
 /**
  * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: whoever made the bundle
  * may be somebody whose pull request nobody has looked at.
  */
-export async function loadBundle(folder: string): Promise<StoredBundle> {
-  const { bundle, problems } = await readCheckedBundle(folder);
+export async function loadBundle(
+  folder: string,
+  readFiles: BundleReader = () => readFolder(folder),
+): Promise<StoredBundle> {
+  const { bundle, problems } = await readCheckedBundle(readFiles);
   if (bundle && problems.length === 0) return bundle;
   throw new Failure(
     'bad-bundle',
@@ -22,8 +29,8 @@ export async function loadBundle(folder: string): Promise<StoredBundle> {
 }
 
 /** As loadBundle, to bring the node to what the bundle says. */
-export async function loadBundleToApply(folder: string): Promise<StoredBundle> {
-  const bundle = await loadBundle(folder);
+export async function loadBundleToApply(folder: string, readFiles?: BundleReader): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder, readFiles);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',
@@ -33,10 +40,10 @@ export async function loadBundleToApply(folder: string): Promise<StoredBundle> {
 }
 
 async function readCheckedBundle(
-  folder: string,
+  readFiles: BundleReader,
 ): Promise<{ readonly bundle: StoredBundle | undefined; readonly problems: readonly string[] }> {
   try {
-    const files = await readFolder(folder);
+    const files = await readFiles();
     const reading = readBundle(files);
     const bundle = reading.kind === 'bundle' ? reading.bundle : undefined;
     const meaning = reading.kind === 'bundle' ? reading.bundle : reading.meaning;

@@ -1,5 +1,7 @@
 import { largestFile, UnreadableFile } from '../base/read-file.ts';
 import { disarm, unprintable } from '../base/printable.ts';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { hasCode } from '../bundle/errors.ts';
 
 /** What a command knows of the world around it: handed in, so that tests hand in their own. */
@@ -15,8 +17,26 @@ export interface Terminal {
   readonly interactive: boolean;
 }
 
+/**
+ * Node sets each terminal back at its exit to what it was, and aborts where that fails: after the terminal has hung up.
+ * What has hung up is neither a terminal any more nor a file, and Node leaves alone what has become another file.
+ */
+function leaveHungUp(): void {
+  for (const fd of [0, 1, 2]) {
+    try {
+      if (!fstatSync(fd).isCharacterDevice() || isatty(fd)) continue;
+      closeSync(fd);
+      // The lowest number that is free, which is this one.
+      openSync('/dev/null', 'r+');
+    } catch {
+      // It was closed already, and Node knows that.
+    }
+  }
+}
+
 /** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
 export function processTerminal(): Terminal {
+  process.on('exit', leaveHungUp);
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),

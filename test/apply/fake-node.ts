@@ -94,6 +94,9 @@ export function createFakeNode(): FakeNode {
       ),
     ],
     readLink: async (path) => files.get(path),
+    program: ['/usr/bin/node', '/usr/lib/kpc-apply.js'],
+    startApart: async (command) => void commands.push(command),
+    kill: async (pid) => void files.delete(`/proc/${pid}/stat`),
     sleep: async (milliseconds) => {
       clock += milliseconds;
       uptime += milliseconds;

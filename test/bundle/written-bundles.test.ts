@@ -6,7 +6,7 @@ import { loadBundle } from '../../src/cli/load-bundle.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { makeCluster } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
-import { callKpc } from '../support/run-kpc.ts';
+import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-written-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -43,7 +43,7 @@ describe.each(['ipvs', 'iptables'])('kpc-apply takes what kpc compiles of any cl
         '--service-node-port-range',
         '31000-32767',
       ];
-      expect(await callKpc([...args, ...ranges], scratch)).toMatchObject({ status: 0 });
+      expect(await runKpc([...args, ...ranges], { cwd: scratch })).toMatchObject({ status: 0 });
       await expect(loadBundle(out)).resolves.toBeDefined();
     },
   );

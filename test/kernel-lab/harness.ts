@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { main } from '../../src/cli/kpc-apply.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
@@ -75,25 +76,30 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
   let out = '';
   let err = '';
   const commands: Command[] = [];
-  const status = await main([...args, ...(args[0] === 'doctor' ? [] : ['--state-dir', stateDir])], {
-    terminal: {
-      out: async (text) => void (out += text),
-      err: async (text) => void (err += text),
-      status: async () => {},
-      readStdin: async () => '',
-      colour: { out: false, err: false },
-      interactive: false,
-    },
-    host: {
-      ...host,
-      // In User Mode Linux root meets this machine's files with the owners they have there.
-      user: { uid: 0, invoker: statSync('.') },
-      run: (command) => {
-        commands.push(command);
-        return host.run(command);
+  const status = await main(
+    [...args, ...(args[0] === 'doctor' || args.includes('--state-dir') ? [] : ['--state-dir', stateDir])],
+    {
+      terminal: {
+        out: async (text) => void (out += text),
+        err: async (text) => void (err += text),
+        status: async () => {},
+        readStdin: async () => '',
+        colour: { out: false, err: false },
+        interactive: false,
+      },
+      host: {
+        ...host,
+        // In User Mode Linux root meets this machine's files with the owners they have there.
+        user: { uid: 0, invoker: statSync('.') },
+        // Not this suite, which would start itself anew.
+        program: [process.execPath, resolve(process.env['KPC_APPLY'] ?? 'dist/kpc-apply.js')],
+        run: (command) => {
+          commands.push(command);
+          return host.run(command);
+        },
       },
     },
-  });
+  );
   return { status, out, err, commands };
 }
 

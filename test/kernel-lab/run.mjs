@@ -25,6 +25,7 @@ const suites = {
   'equality-iptables': ['equality.ts', 'iptables'],
   hitless: ['hitless.ts'],
   watch: ['watch.ts'],
+  confirm: ['confirm.ts'],
   packets: ['packets.ts'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],

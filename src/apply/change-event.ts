@@ -1,0 +1,13 @@
+import type { Failure } from './failure.ts';
+import type { Step } from './steps.ts';
+
+/** How a change goes on, for whoever watches. */
+export type ChangeEvent =
+  | { readonly kind: 'recovering' }
+  | { readonly kind: 'reading' }
+  | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
+  | { readonly kind: 'checking' }
+  | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
+  | { readonly kind: 'putting-back'; readonly because: Failure }
+  /** Something is not as it should be, and does not stop the work. */
+  | { readonly kind: 'warning'; readonly text: string };

@@ -1,0 +1,27 @@
+import { UnreadableFile } from '../base/read-file.ts';
+import type { Host } from './host.ts';
+import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
+
+/**
+ * Ends a change that is to stay. The record first: if the journal is still there afterwards, the next apply finds that
+ * nothing is left to do.
+ */
+export async function commit(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
+  await writeRecord(host, folder, record);
+  await replacing(host, folder.previous, () => host.renameFile(folder.journal, folder.previous));
+}
+
+export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
+  return replacing(host, folder.record, () => writeJson(host, folder.record, record));
+}
+
+/** A folder in the place of the file is nobody's, and no rename replaces it. */
+async function replacing(host: Host, path: string, rename: () => Promise<void>): Promise<void> {
+  try {
+    await rename();
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    await host.remove(path);
+    await rename();
+  }
+}

@@ -1,0 +1,24 @@
+import { amount, objectOf, text } from '../bundle/shape.ts';
+import type { Host } from './host.ts';
+import { processFields, type ProcessIdentity } from './process-identity.ts';
+import { readJson, recordShape, type OwnershipRecord } from './record.ts';
+
+/**
+ * What an apply asks that waits to be confirmed: the file with it is renamed by whoever answers, yes or no. It holds
+ * all that is needed to make the change stay, for the process that asks may be gone by then.
+ */
+export interface Question extends ProcessIdentity {
+  readonly id: string;
+  /** Milliseconds since the node booted. */
+  readonly deadline: number;
+  /** What is kpc-apply's when the change stays. */
+  readonly record: OwnershipRecord;
+}
+
+const questionShape = objectOf<Question>({ ...processFields, id: text, deadline: amount, record: recordShape });
+
+/** Undefined where nothing is asked. */
+export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
+  const advice = 'remove it and apply again: an apply that waits goes back by itself when its time is over';
+  return readJson<Question>(host, path, questionShape, advice);
+}

@@ -1,0 +1,217 @@
+// What becomes of an apply that waits to be confirmed when its process is killed, cut off or stopped: others stand by.
+import { spawn, type ChildProcess } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { resolve } from 'node:path';
+import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
+import { buildNetwork, run } from './network.ts';
+import { saveState, type SavedState } from './saved-state.ts';
+
+const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
+const before = `${bundles}/before-ipvs`;
+const after = `${bundles}/after-ipvs`;
+const suite = startSuite('confirm');
+const sleep = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
+const awaiting = `${stateDir}/awaiting.json`;
+const unconfirmed = `${stateDir}/unconfirmed.json`;
+
+buildNetwork();
+await expectApply(['apply', before], 0);
+const there = saveState();
+
+function assertAsBefore(): void {
+  const now = saveState();
+  const parts: readonly (keyof SavedState)[] = ['iptables', 'ip6tables', 'ipset', 'ipvsadm', 'addresses'];
+  for (const part of parts) assertSame(part, now[part], there[part]);
+}
+
+/** Waits until something is so; the message says what never came. */
+async function until(what: string, isSo: () => boolean, seconds = 90): Promise<void> {
+  for (let i = 0; i < seconds * 5; i++) {
+    if (isSo()) return;
+    await sleep(200);
+  }
+  throw new Error(`${what}: not within ${seconds} s`);
+}
+
+interface Applying {
+  readonly child: ChildProcess;
+  readonly said: () => string;
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** An apply of the other bundle that leads a process group, as a shell starts it. */
+function startApply(timeout: string, file = program, env: NodeJS.ProcessEnv = {}): Applying {
+  let said = '';
+  const args = [file, 'apply', after, '--confirm-timeout', timeout, '--state-dir', stateDir];
+  const child = spawn(process.execPath, args, {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const ended = new Promise<number | NodeJS.Signals | null>((done) => {
+    child.on('exit', (status, signal) => done(status ?? signal));
+  });
+  return { child, said: () => said, ended };
+}
+
+/** Kills the apply with all of its process group, once it waits. */
+async function killGroup({ child, ended }: Applying): Promise<void> {
+  await until('the question', () => existsSync(awaiting));
+  process.kill(-(child.pid ?? 0), 'SIGKILL');
+  assert((await ended) === 'SIGKILL', 'it was not killed');
+}
+
+const isEnded = () => !existsSync(unconfirmed);
+
+await suite.check('killed with its process group while it waits, it goes back, also without the program', async () => {
+  const copy = '/run/kpc-apply.cjs';
+  copyFileSync(program, copy);
+  const apply = startApply('5s', copy);
+  await until('the question', () => existsSync(awaiting));
+  rmSync(copy);
+  await killGroup(apply);
+  assert(saveState().ipvsadm !== there.ipvsadm, 'nothing was applied');
+  await until('the way back', isEnded);
+  assertAsBefore();
+  assert(!existsSync(`${stateDir}/journal.json`), 'the journal is still there');
+  await expectApply(['verify', before], 0);
+});
+
+await suite.check('killed and then confirmed within its time, it stays, and can be rolled back', async () => {
+  await killGroup(startApply('5m'));
+  await expectApply(['confirm'], 0);
+  assert(isEnded(), 'it is still unconfirmed');
+  await expectApply(['verify', after], 0);
+  await sleep(2000);
+  await expectApply(['verify', after], 0);
+  await expectApply(['rollback'], 0);
+  assertAsBefore();
+});
+
+await suite.check('killed before it could ask, it goes back at once', async () => {
+  // An ipvsadm that kills whoever starts it, and is not heard of again.
+  const folder = '/run/killers';
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    `${folder}/ipvsadm`,
+    `#!/bin/bash
+PATH=$(echo "$PATH" | sed 's,${folder}:,,')
+if [ "$1" = -R ] && [ ! -e ${folder}/killed ]; then touch ${folder}/killed; kill -9 $PPID; sleep 0.2; exit 1; fi
+exec ipvsadm "$@"
+`,
+  );
+  chmodSync(`${folder}/ipvsadm`, 0o755);
+  const apply = startApply('10m', program, { PATH: `${folder}:${process.env['PATH']}` });
+  assert((await apply.ended) === 'SIGKILL', `it was not killed: ${apply.said()}`);
+  await until('the way back', isEnded);
+  assertAsBefore();
+});
+
+await suite.check('another apply that comes before its time is over is not undone', async () => {
+  await killGroup(startApply('6s'));
+  await expectApply(['apply', after], 0);
+  assert(isEnded(), 'it is still unconfirmed');
+  await sleep(8000);
+  await expectApply(['verify', after], 0);
+  await expectApply(['rollback'], 0);
+  assertAsBefore();
+});
+
+/** User Mode Linux has no terminals in its /dev, which is this machine's: a /dev of its own, with what is needed. */
+function giveTerminals(): void {
+  if (existsSync('/dev/pts/ptmx')) return;
+  const nodes = ['null 1 3', 'zero 1 5', 'random 1 8', 'urandom 1 9', 'tty 5 0', 'ptmx 5 2'];
+  const script = `
+    mkdir -p /run/dev && mount -t tmpfs tmpfs /run/dev && mkdir /run/dev/pts
+    mount -t devpts -o newinstance,ptmxmode=666 devpts /run/dev/pts
+    ${nodes.map((node) => `mknod -m 666 /run/dev/${node.replace(' ', ' c ')}`).join('\n')}
+    mount --move /run/dev /dev`;
+  run('bash', ['-e', '-c', script]);
+}
+
+await suite.check('with its terminal gone, it goes back by itself and ends with status 3', async () => {
+  const status = '/run/status';
+  giveTerminals();
+  const command = `trap '' HUP; ${process.execPath} ${resolve(program)} apply ${after} --confirm-timeout 4s --state-dir ${stateDir}; echo $? >${status}`;
+  const login = spawn('script', ['-q', '-c', command, '/dev/null'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  await until('the question', () => existsSync(awaiting));
+  // Nobody holds the other end of the terminal any more, as after a lost ssh connection.
+  login.kill('SIGKILL');
+  await until('its end', () => existsSync(status));
+  assert(readFileSync(status, 'utf8') === '3\n', `status ${readFileSync(status, 'utf8')}`);
+  assertAsBefore();
+  assert(isEnded(), 'it is still unconfirmed');
+});
+
+await suite.check('another state folder does not let two in at once', async () => {
+  const apply = startApply('1m');
+  await until('the question', () => existsSync(awaiting));
+  const second = await kpcApply(['rollback', '--state-dir', '/run/other']);
+  assert(
+    second.status === 3 && second.err.includes(`another kpc-apply is at work: process ${apply.child.pid}`),
+    second.err,
+  );
+  apply.child.kill('SIGTERM');
+  assert((await apply.ended) === 3, apply.said());
+  assertAsBefore();
+});
+
+await suite.check('where systemd runs, a timer of its does it where all else is killed', async () => {
+  // A systemd-run that writes down what it is asked for, as it cannot be had here.
+  const folder = '/run/fake-systemd';
+  mkdirSync(folder, { recursive: true });
+  mkdirSync('/run/systemd/system', { recursive: true });
+  for (const tool of ['systemd-run', 'systemctl']) {
+    writeFileSync(`${folder}/${tool}`, `#!/bin/bash\nprintf '%s\\n' "$@" >${folder}/${tool}.args\n`);
+    chmodSync(`${folder}/${tool}`, 0o755);
+  }
+  try {
+    const apply = startApply('1s', program, { PATH: `${folder}:${process.env['PATH']}` });
+    await until('the question', () => existsSync(awaiting));
+    const { id } = JSON.parse(readFileSync(unconfirmed, 'utf8')) as { id: string };
+    const asked = readFileSync(`${folder}/systemd-run.args`, 'utf8').trimEnd().split('\n');
+    assert(asked.includes(`--unit=kpc-apply-way-back-${id}`) && asked.includes('--on-active=6s'), asked.join(' '));
+    const command = asked.slice(asked.indexOf('--') + 1);
+    const path = asked.find((word) => word.startsWith('--setenv=PATH='))?.slice('--setenv=PATH='.length) ?? '';
+    // The process that stands by dies first, and then the apply.
+    const helper = findProcess(`--unconfirmed\0${id}`);
+    assert(helper !== undefined, 'nobody stands by');
+    process.kill(helper, 'SIGKILL');
+    await killGroup(apply);
+    await sleep(1500);
+    assert(!isEnded(), 'somebody else did it');
+    assert((await runAsUnit(command, path)) === 0, 'the unit failed');
+    assertAsBefore();
+    assert(isEnded(), 'it is still unconfirmed');
+    assert((await runAsUnit(command, path)) === 0, 'the unit failed when it was started again');
+    assertAsBefore();
+    const stopped = readFileSync(`${folder}/systemctl.args`, 'utf8');
+    assert(stopped !== '', 'no timer was stopped');
+  } finally {
+    rmSync('/run/systemd', { recursive: true });
+  }
+});
+
+function findProcess(words: string): number | undefined {
+  const pids = readdirSync('/proc').map(Number).filter(Boolean);
+  return pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(words));
+}
+
+/** As systemd starts a transient service: no terminal, no environment but what was asked for. Gives its exit status. */
+function runAsUnit([tool = '', ...args]: readonly string[], path: string): Promise<number | null> {
+  return new Promise((done) => {
+    spawn(tool, args, { cwd: '/', stdio: 'ignore', env: { PATH: path } }).on('close', done);
+  });
+}
+
+suite.finish();
