@@ -13,15 +13,15 @@ export interface Belongings {
   readonly sets: readonly string[];
   /** chainKey. */
   readonly chains: readonly string[];
-  /** Rules in the kernel's own chains: jumpKey. */
+  /** Rules in chains that are not ours: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
   readonly jumps: readonly string[];
   /** Links, with all addresses on them. */
   readonly links: readonly string[];
   /** Addresses on a link that is another program's: addressKey. */
   readonly addresses: readonly string[];
   /**
-   * Families in which a kubelet was there already when kpc-apply made chains that a kubelet makes too: it made them
-   * because this one did not have them. Where a kubelet came later, it has taken them for its own.
+   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
+   * none. Where a kubelet came later, it has taken them for its own.
    */
   readonly besideKubelet: readonly string[];
 }

@@ -8,6 +8,7 @@ import {
   isKubeProxyJump,
   isLocalnetRule,
   mayKubeletMake,
+  sharedChain,
   traceKubelet,
   type KubeletTrace,
 } from '../kube-proxy/chains.ts';
@@ -20,7 +21,7 @@ export interface RuleShare {
   readonly wanted: KernelState['iptables'];
   readonly chains: NamedShare;
   readonly jumps: NamedShare;
-  readonly besideKubelet: readonly Family[];
+  readonly besideKubelet: readonly string[];
   readonly conflicts: readonly Conflict[];
   /** kube-proxy's chains that nobody wants, and that are not kpc-apply's. */
   readonly leftovers: readonly Leftover[];
@@ -56,10 +57,9 @@ export function shareRules(
   const adjusted: { [F in Family]?: Tables } = { ...wanted };
   for (const family of families) {
     const there = present[family] ?? {};
-    const asked = wanted[family];
-    const tables = asked && draft.addToShared(family, there, asked);
-    if (tables) adjusted[family] = tables;
-    draft.addFamily(family, there, tables ?? {});
+    const tables = draft.addToShared(family, there, wanted[family] ?? {});
+    adjusted[family] = tables;
+    draft.addFamily(family, there, tables);
   }
   return draft.finish(adjusted);
 }
@@ -82,31 +82,43 @@ class RuleDraft {
   private readonly candidates = new Map<string, Candidate>();
   /** Rules that stay, with where they stand. */
   private readonly staying: { readonly family: Family; readonly table: TableName; readonly rule: Rule }[] = [];
-  private readonly madeBesideKubelet = new Set<Family>();
+  private readonly madeBesideKubelet: Set<string>;
 
   constructor(claims: RuleClaims) {
     this.claims = claims;
     this.owned = { chains: new Set(claims.owned.chains), jumps: new Set(claims.owned.jumps) };
     this.besideKubelet = new Set(claims.owned.besideKubelet);
-    for (const family of families) if (this.besideKubelet.has(family)) this.madeBesideKubelet.add(family);
+    this.madeBesideKubelet = new Set(claims.owned.besideKubelet);
   }
 
   /**
-   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule where it is missing (EnsureRule). What
-   * else stands there stays: up to 1.26, kubelet has a second rule in it.
+   * KUBE-FIREWALL is kubelet's as well as kube-proxy's, and each adds its rule where it is missing (EnsureRule). In one
+   * that is not ours, ours is no more than a rule that was missing: what else stands there stays. Up to 1.26, kubelet has
+   * a second rule in it.
    */
   addToShared(family: Family, present: Tables, wanted: Tables): Tables {
     const table = 'filter';
+    const there = present[table]?.get(sharedChain);
     const trace = traceKubelet(present);
-    const chains = [...(wanted.filter?.values() ?? [])].map((chain): Chain => {
-      const there = present.filter?.get(chain.name);
-      if (!there || classifyChain(table, chain.name) !== 'shared') return chain;
-      const isMine = this.claims.adopt || this.owned.chains.has(chainKey(family, table, chain.name));
-      if (isMine && !this.isKubelets(family, table, there, trace)) return chain;
-      const missing = chain.rules.filter((rule) => !there.rules.some((other) => equalRules([rule], [other])));
-      return { ...chain, rules: [...there.rules, ...missing] };
-    });
-    return wanted.filter ? { ...wanted, filter: new Map(chains.map((chain) => [chain.name, chain])) } : wanted;
+    const isMine = this.claims.adopt || this.owned.chains.has(chainKey(family, table, sharedChain));
+    if (!there || (isMine && !this.isKubelets(family, table, there, trace))) return wanted;
+    const asked = wanted[table]?.get(sharedChain);
+    const keyOf = (rule: Rule) => jumpKey(family, table, sharedChain, rule);
+    const known = new Set(there.rules.map(keyOf));
+    const askedKeys = new Set(asked?.rules.map(keyOf));
+    const isShared = mayKubeletMake(trace, table, sharedChain);
+    const isOurs = (key: string) => this.owned.jumps.has(key) && (!isShared || this.besideKubelet.has(key));
+    const staying = there.rules.filter((rule) => askedKeys.has(keyOf(rule)) || !isOurs(keyOf(rule)));
+    const missing = (asked?.rules ?? []).filter((rule) => !known.has(keyOf(rule)));
+    for (const key of askedKeys) {
+      if (!known.has(key)) this.noteKubelet(key, table, sharedChain, trace);
+      if (known.has(key) && !isOurs(key)) continue;
+      this.jumps.touched.push(key);
+      this.jumps.belongings.push(key);
+    }
+    if (!asked && staying.length === there.rules.length) return wanted;
+    const merged = { ...there, rules: [...staying, ...missing] };
+    return { ...wanted, [table]: new Map([...(wanted[table] ?? []), [sharedChain, merged]]) };
   }
 
   addFamily(family: Family, present: Tables, wanted: Tables): void {
@@ -136,10 +148,10 @@ class RuleDraft {
     const key = chainKey(family, table, chain.name);
     const kind = classifyChain(table, chain.name);
     this.chains.ours.push(key);
-    if (!twin) this.noteKubelet(family, table, chain.name, trace);
+    if (!twin) this.noteKubelet(key, table, chain.name, trace);
     if (!twin || this.owned.chains.has(key) || (this.claims.adopt && kind !== undefined)) {
       this.chains.touched.push(key);
-      if (!twin || !this.isKubelets(family, table, twin, trace)) this.chains.belongings.push(key);
+      this.chains.belongings.push(key);
     } else if (equalRules(twin.rules, chain.rules)) return;
     else if (kind === 'shared') this.chains.touched.push(key);
     else this.conflicts.push({ kind: 'chain', name: key, adoptable: kind !== undefined });
@@ -185,7 +197,7 @@ class RuleDraft {
       if (classifyChain(table, target) === undefined || !targetChain) return false;
       if (this.owned.jumps.has(key)) {
         const isShared = targetChain.rules.length > 0 && mayKubeletMake(trace, table, target);
-        return !isShared || this.besideKubelet.has(family);
+        return !isShared || this.besideKubelet.has(key);
       }
       if (!this.claims.adopt || !isKubeProxyJump(rule, table, chain)) return false;
       return !this.isKubelets(family, table, targetChain, trace);
@@ -197,7 +209,7 @@ class RuleDraft {
       const key = jumpKey(family, table, chain, rule);
       wanted.add(key);
       const twin = keys.get(key);
-      if (!twin) this.noteKubelet(family, table, jumpChain(rule) ?? '', trace);
+      if (!twin) this.noteKubelet(key, table, jumpChain(rule) ?? '', trace);
       if (!twin || isOurs(twin, key)) {
         for (const list of [this.jumps.ours, this.jumps.touched, this.jumps.belongings]) list.push(key);
       }
@@ -212,8 +224,8 @@ class RuleDraft {
   }
 
   /** Notes that kpc-apply makes, or made, this although there is a kubelet, which has none. */
-  private noteKubelet(family: Family, table: TableName, name: string, trace: KubeletTrace): void {
-    if (mayKubeletMake(trace, table, name)) this.madeBesideKubelet.add(family);
+  private noteKubelet(key: string, table: TableName, name: string, trace: KubeletTrace): void {
+    if (mayKubeletMake(trace, table, name)) this.madeBesideKubelet.add(key);
   }
 
   private stay(family: Family, table: TableName, rules: readonly Rule[]): void {
@@ -228,7 +240,7 @@ class RuleDraft {
     if (chain.rules.length === 0) return false;
     if (classifyChain(table, chain.name) === 'shared' && !chain.rules.every(isLocalnetRule)) return true;
     if (!mayKubeletMake(trace, table, chain.name)) return false;
-    return !(this.besideKubelet.has(family) && this.owned.chains.has(chainKey(family, table, chain.name)));
+    return !this.besideKubelet.has(chainKey(family, table, chain.name));
   }
 
   finish(wanted: KernelState['iptables']): RuleShare {

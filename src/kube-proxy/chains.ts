@@ -19,7 +19,9 @@ export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
 const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
-const sharedChain = 'KUBE-FIREWALL';
+
+/** In table filter: see localnetRule. */
+export const sharedChain = 'KUBE-FIREWALL';
 
 /** The fixed chains of both modes (iptables/proxier.go, and iptablesChains in ipvs/proxier.go). */
 const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
