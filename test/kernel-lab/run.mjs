@@ -20,13 +20,15 @@ const suites = {
   'equality-iptables': ['equality.ts', 'iptables'],
   hitless: ['hitless.ts'],
   watch: ['watch.ts'],
+  neighbours: ['neighbours.ts', 'legacy'],
   packets: ['packets.ts'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],
+  'neighbours-nft': ['neighbours.ts', 'nft'],
 };
 
 /** Suites for this machine's own kernel. */
-const inOwnKernel = new Set(['nft']);
+const inOwnKernel = new Set(['nft', 'neighbours-nft']);
 
 /** Takes many minutes where it measures kube-proxy too, so it runs only when it is asked for. */
 const slow = { speed: ['speed.ts'] };
