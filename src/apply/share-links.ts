@@ -65,7 +65,7 @@ export function shareLinks(
     const going = link.addresses
       .map((address) => addressKey(link.name, address))
       .filter((key) => ownedAddresses.has(key) && !known.has(key));
-    for (const list of [addresses.ours, addresses.touched]) list.push(...going);
+    for (const key of going) for (const list of [addresses.ours, addresses.touched]) list.push(key);
     // The link itself stays.
     if (!isWanted && going.length > 0) beside.push({ ...link, addresses: [] });
     if (!isWanted && link.name === serviceLink) leftovers.push({ name: link.name, isInEffect: false });

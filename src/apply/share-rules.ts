@@ -125,12 +125,13 @@ class RuleDraft {
     const trace = traceKubelet(present);
     for (const table of tableNames) {
       const [there, asked] = [present[table] ?? noChains, wanted[table] ?? noChains];
+      const entries = listEntries(table, there);
       for (const chain of asked.values()) {
         if (!isBuiltInChain(table, chain.name)) this.addWanted(family, table, chain, there.get(chain.name), trace);
       }
       for (const chain of there.values()) {
         if (isBuiltInChain(table, chain.name) || asked.has(chain.name)) continue;
-        this.addUnwanted(family, table, chain, there, trace);
+        this.addUnwanted(family, table, chain, entries, trace);
       }
       for (const name of new Set([...asked.keys(), ...there.keys()])) {
         if (isBuiltInChain(table, name)) this.addJumps(family, table, name, there, asked, trace);
@@ -161,7 +162,7 @@ class RuleDraft {
     family: Family,
     table: TableName,
     chain: Chain,
-    there: ReadonlyMap<string, Chain>,
+    entries: ReadonlySet<string>,
     trace: KubeletTrace,
   ): void {
     const key = chainKey(family, table, chain.name);
@@ -173,11 +174,7 @@ class RuleDraft {
     }
     this.stay(family, table, chain.rules);
     if (!isKubeProxys) return;
-    const isInEffect =
-      chain.rules.length > 0 &&
-      [...there.values()].some(
-        ({ name, rules }) => isBuiltInChain(table, name) && rules.some((rule) => jumpChain(rule) === chain.name),
-      );
+    const isInEffect = chain.rules.length > 0 && entries.has(chain.name);
     this.leftovers.push({ name: key, isInEffect });
   }
 
@@ -268,6 +265,15 @@ class RuleDraft {
       staying: this.staying.map(({ rule }) => rule),
     };
   }
+}
+
+/** The chains that the kernel's own jump to. */
+function listEntries(table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
+  const entries = new Set<string>();
+  for (const { name, rules } of chains.values()) {
+    if (isBuiltInChain(table, name)) for (const rule of rules) entries.add(jumpChain(rule) ?? '');
+  }
+  return entries;
 }
 
 const noChains: ReadonlyMap<string, Chain> = new Map();

@@ -234,17 +234,12 @@ export function readBundleFiles(folder: string): Neighbour {
 
 /** The same on a host in memory. */
 export async function moveInto(host: Host, ...others: readonly Neighbour[]): Promise<void> {
-  const commands: Promise<unknown>[] = [];
-  for (const other of others) {
-    moveIn(other, (tool, args, stdin) => {
-      commands.push(
-        host.run({ tool, args, stdin }).then((result) => {
-          if (result.kind !== 'ended' || result.status !== 0 || result.stderr !== '') {
-            throw new Error(`${tool}: ${JSON.stringify(result)}`);
-          }
-        }),
-      );
-    });
+  const inputs: { readonly tool: string; readonly args: readonly string[]; readonly stdin: string }[] = [];
+  for (const other of others) moveIn(other, (tool, args, stdin) => void inputs.push({ tool, args, stdin }));
+  for (const input of inputs) {
+    const result = await host.run(input);
+    if (result.kind !== 'ended' || result.status !== 0 || result.stderr !== '') {
+      throw new Error(`${input.tool}: ${JSON.stringify(result)}`);
+    }
   }
-  await Promise.all(commands);
 }

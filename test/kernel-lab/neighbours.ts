@@ -120,6 +120,13 @@ function ableTo({ ipvsadm, ip, ...rest }: Neighbour): Neighbour {
   return { ...rest, ...(ipvsadm === undefined ? {} : { ipvsadm }), ...(ip === undefined ? {} : { ip }) };
 }
 
+/** What a kube-proxy would have left: a bundle, but for the chain and the jumps that it finds there, since a kubelet made them. */
+function leaveAsKubeProxy(bundle: string): void {
+  const { iptables = '', ...rest } = readBundleFiles(bundle);
+  const lines = iptables.split('\n').filter((line) => !/KUBE-FIREWALL\b/.test(line));
+  enter(ableTo({ ...rest, iptables: lines.join('\n') }));
+}
+
 const modes = variant === 'nft' ? (['iptables'] as const) : (['ipvs', 'iptables'] as const);
 const { oldKubelet, ...current } = neighbours;
 
@@ -169,7 +176,7 @@ async function checkBeside(title: string, others: readonly Neighbour[], before: 
       `${title}: ${mode}: the rules of a kube-proxy are refused, and taken over with --adopt`,
       async () => {
         loseRecord();
-        enter(ableTo(readBundleFiles(first)));
+        leaveAsKubeProxy(first);
         const left = save();
         const refused = await expectApply(['apply', second], 3);
         assert(/not made by kpc-apply: .*KUBE-.*--adopt/s.test(refused.err), refused.err);
@@ -182,7 +189,7 @@ async function checkBeside(title: string, others: readonly Neighbour[], before: 
         await expectApply(['cleanup'], 0);
         assertSameParts(save(), before);
         loseRecord();
-        enter(ableTo(readBundleFiles(first)));
+        leaveAsKubeProxy(first);
         await expectApply(['cleanup', '--adopt'], 0);
         assertSameParts(save(), before);
       },
@@ -235,7 +242,7 @@ async function checkRunning(before: Parts): Promise<void> {
   await suite.check('a kube-proxy that runs: cleanup and rollback refuse, and change nothing', async () => {
     const bundle = `${bundles}/before-${modes[0]}`;
     loseRecord();
-    enter(ableTo(readBundleFiles(bundle)));
+    leaveAsKubeProxy(bundle);
     const left = save();
     const kubeProxy = await startKubeProxy();
     try {
