@@ -40,6 +40,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
+    refusesLeftovers: true,
   };
 }
 
@@ -85,7 +86,9 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  const prepare = choices.force ? undefined : () => assertReady(host, bundle);
+  const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
+    if (!choices.force && !isIdle) await assertReady(host, bundle);
+  };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
   if (outcome.kind === 'changed') await forgetStaleFlows(session, bundle);
   return outcome;

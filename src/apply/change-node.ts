@@ -9,7 +9,8 @@ import type { Host } from './host.ts';
 import { readBootId } from './process-identity.ts';
 import { readModuleIndex } from './modules.ts';
 import { parseReading, readNode, type NodeReading } from './node-reading.ts';
-import { joinBelongings, ownershipOf, type Belongings, type Claims } from './ownership.ts';
+import { isEmptyBelongings, joinBelongings, ownershipOf, type Belongings } from './belongings.ts';
+import { describeConflict, type Claims, type Conflict } from './ownership.ts';
 import { isEmptyPlan, makePlan, type NodeState, type Plan, type Target } from './plan.ts';
 import {
   readRecord,
@@ -46,8 +47,13 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
-  /** Throws a Failure where the node is not fit to be changed. */
-  readonly prepare?: (() => Promise<void>) | undefined;
+  /**
+   * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
+   * way.
+   */
+  readonly prepare?: ((plan: Plan, isIdle: boolean) => Promise<void>) | undefined;
+  /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
+  readonly refusesLeftovers?: boolean | undefined;
   /** What will be ours, where that is not simply what the target has. */
   readonly belongings?: Belongings | undefined;
 }
@@ -106,7 +112,18 @@ async function look(
   const node: NodeState = { state: parseReading(reading), settings: reading.settings, modules, connections };
   const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
   const drain = { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known: draining };
-  return { reading, plan: makePlan(node, target, claims, drain) };
+  const plan = makePlan(node, target, claims, drain);
+  // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
+  const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
+  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan };
+}
+
+/** A plan in which rules of a kube-proxy that packets still meet are in the way. */
+function refuseLeftovers(plan: Plan): Plan {
+  const { conflicts, leftovers } = plan.share;
+  const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
+  const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
+  return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 
 /**
@@ -122,9 +139,11 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const { record, unfinished, owned, draining } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
   const { reading, plan } = await look(host, request, owned, draining);
+  const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
+  // A kube-proxy that runs comes first: --adopt would not help against it.
+  await request.prepare?.(plan, isIdle);
   assertNoConflicts(plan);
-  if (isEmptyPlan(plan) && !unfinished) return { kind: 'unchanged', plan };
-  await request.prepare?.();
+  if (isIdle) return { kind: 'unchanged', plan };
 
   const snapshot: Snapshot = unfinished
     ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.touched) }
@@ -167,7 +186,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
 function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
   if (conflicts.length === 0) return;
-  const names = conflicts.map(({ kind, name }) => `${kind === 'set' ? 'set' : 'virtual server'} ${name}`);
+  const names = conflicts.map(describeConflict);
   const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
   throw new Failure(
     'conflict',

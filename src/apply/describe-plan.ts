@@ -9,6 +9,7 @@ import { virtualServerKey, type VirtualServerChange } from '../kernel/ipvs-delta
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import type { LinkChange } from '../kernel/link-delta.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { isServiceChainName } from '../kube-proxy/chains.ts';
 import { describeServer } from './ownership.ts';
 import type { Plan } from './plan.ts';
 import type { DrainingServer } from './record.ts';
@@ -167,7 +168,7 @@ function describeChainChange(change: ChainChange, where: string): PlannedChange 
 
 /** A Service's own chain says whose it is in its rules' comments: "default/web:http -> 10.1.1.10:80". */
 function findServiceOfChain(name: string, rules: readonly Rule[]): string | undefined {
-  if (!/^KUBE-(SVC|SVL|SEP|EXT|FW)-/.test(name)) return undefined;
+  if (!isServiceChainName(name)) return undefined;
   const comments = rules.flatMap((rule) => rule.args).filter(isComment);
   return comments
     .map(({ text }) => /(?:^|\s)([a-z0-9.-]+\/[a-z0-9.:-]+)/.exec(text)?.[1])

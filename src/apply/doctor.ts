@@ -1,9 +1,11 @@
 import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
+import { classifyChain } from '../kube-proxy/chains.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
+import { findKubeProxy } from './running-kube-proxy.ts';
 import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
 
 /** One thing that doctor looked at. An error is something that an apply would fail for. */
@@ -215,7 +217,7 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
   const variant = version.stdout.includes('nf_tables') ? 'nft' : 'legacy';
   const other = variant === 'nft' ? 'legacy' : 'nft';
   const saved = await host.run({ tool: `iptables-${other}-save`, args: ['-t', 'nat'] });
-  const strays = saved.kind === 'ended' ? (saved.stdout.match(/^:KUBE-/gm)?.length ?? 0) : 0;
+  const strays = saved.kind === 'ended' ? countChains(saved.stdout) : 0;
   const subject = 'iptables';
   if (strays === 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
   return [
@@ -226,6 +228,11 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
       advice: `remove them with iptables-${other}, or make it the default (update-alternatives --config iptables)`,
     },
   ];
+}
+
+/** kube-proxy's chains in what iptables-save printed of the table nat; kubelet has some of its own in either variant. */
+function countChains(saved: string): number {
+  return [...saved.matchAll(/^:(\S+)/gm)].filter(([, name = '']) => classifyChain('nat', name) !== undefined).length;
 }
 
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
@@ -240,29 +247,6 @@ async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
       advice: 'stop it first, and take over what it leaves with apply --adopt',
     },
   ];
-}
-
-/** The id of a kube-proxy's process. Looks at one process after the other: they may be more than files may be open. */
-async function findKubeProxy(host: Host): Promise<string | undefined> {
-  const own = await host.readLink('/proc/self/ns/net');
-  for (const pid of await host.list('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    const name = await host.readFile(`/proc/${pid}/comm`);
-    if (name?.trim() !== 'kube-proxy' || !(await isRoots(host, pid))) continue;
-    const network = await host.readLink(`/proc/${pid}/ns/net`);
-    // One in the network of a container (a node of a test cluster, say) is no matter of this one.
-    if (network === undefined || network === own) return pid;
-  }
-  return undefined;
-}
-
-/**
- * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
- * setuid program too: so the real user counts as well as the effective one.
- */
-async function isRoots(host: Host, pid: string): Promise<boolean> {
-  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
-  return /^Uid:\s+0\s+0\s/m.test(status);
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */

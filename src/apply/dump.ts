@@ -1,13 +1,17 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
-import { restrictState } from '../kernel/restrict.ts';
+import type { TableName } from '../kernel/iptables.ts';
+import { jumpChain, restrictState } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
+import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { parseReading, readNode, type NodeReading } from './node-reading.ts';
-import { ownershipOf, serviceLink, takeShare } from './ownership.ts';
+import { ownershipOf } from './belongings.ts';
+import { takeShare } from './ownership.ts';
 import { readBootId } from './process-identity.ts';
 import { readRecord } from './record.ts';
 
@@ -31,7 +35,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const reading = await readNode(host, { families: [], timeouts: true, settings: names.map(sysctlPath) });
   const present = parseReading(reading);
   const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
-  const ours = restrictState(present, ownershipOf(share.ours));
+  const ours = restrictState(present, {
+    ...ownershipOf(share.ours),
+    // Nothing is taken away here, so what a kubelet made in kube-proxy's name counts too.
+    chain: isDumped,
+    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
+  });
   const mode = ours.links.length > 0 || ours.virtualServers.length > 0 ? 'ipvs' : 'iptables';
   const { loaded } = await readModuleIndex(host, []);
   const state: KernelState = {
@@ -50,6 +59,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     assigned: [],
     dumped: true,
   };
+}
+
+/** A canary is there to be missed when tables are flushed, and says nothing of Services. */
+function isDumped(chain: string, table: TableName): boolean {
+  const kind = classifyChain(table, chain);
+  return kind !== undefined && kind !== 'canary';
 }
 
 function pickSysctls(reading: NodeReading, names: readonly string[]): ReadonlyMap<string, string> {

@@ -5,7 +5,8 @@ import type { Connections } from './connections.ts';
 import { planDrain, type DrainPolicy } from './drain.ts';
 import { findModule, type ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
-import { ownershipOf, takeShare, type Claims, type Share } from './ownership.ts';
+import { ownershipOf } from './belongings.ts';
+import { takeShare, type Claims, type Share } from './ownership.ts';
 import type { DrainingServer } from './record.ts';
 
 /** What a node is to be like. */
@@ -54,7 +55,7 @@ export function makePlan(
   const share = takeShare(node.state, target.state, claims);
   const owns = ownershipOf(share.ours);
   const present = restrictState(node.state, owns);
-  const wanted = restrictState(target.state, owns);
+  const wanted = restrictState(share.wanted, owns);
   const drained = planDrain(present.virtualServers, wanted.virtualServers, node.connections, drain.known, drain);
   const state: KernelState = {
     ...wanted,

@@ -3,7 +3,7 @@ import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
-import type { Belongings } from './ownership.ts';
+import { belongingsShape, completeBelongings, noBelongings, type Belongings } from './belongings.ts';
 
 /** Where the state folder is unless somebody says otherwise. */
 export const defaultStateFolder = '/var/lib/kpc';
@@ -64,17 +64,9 @@ export function stateFolder(path: string): StateFolder {
   };
 }
 
-const nothing: Belongings = { virtualServers: [], sets: [], chains: [] };
-
 function emptyRecord(bootId: string): OwnershipRecord {
-  return { bootId, owned: nothing, draining: [] };
+  return { bootId, owned: noBelongings, draining: [] };
 }
-
-const belongingsShape = objectOf<Belongings>({
-  virtualServers: listOf(text),
-  sets: listOf(text),
-  chains: listOf(text),
-});
 
 export const recordShape = objectOf<OwnershipRecord>({
   bootId: text,
@@ -105,14 +97,19 @@ const previousAdvice = 'remove it: the state before the last apply is lost, so a
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
   const record = await readJson<OwnershipRecord>(host, folder.record, recordShape, adoptAdvice);
-  return record?.bootId === bootId ? record : emptyRecord(bootId);
+  return record?.bootId === bootId ? completeRecord(record) : emptyRecord(bootId);
 }
 
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
   const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
   const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
-  return snapshot?.record.bootId === bootId ? snapshot : undefined;
+  if (snapshot?.record.bootId !== bootId) return undefined;
+  return { ...snapshot, record: completeRecord(snapshot.record), touched: completeBelongings(snapshot.touched) };
+}
+
+function completeRecord(record: OwnershipRecord): OwnershipRecord {
+  return { ...record, owned: completeBelongings(record.owned) };
 }
 
 /** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */

@@ -1,12 +1,17 @@
 import type { Command } from 'commander';
 import { changeNode } from '../apply/change-node.ts';
+import type { Plan } from '../apply/plan.ts';
 import { requestNothing } from '../apply/clean-up.ts';
 import { withLock } from '../apply/lock.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
-import { addClaimOptions, addStateOption, type ClaimOptions } from './apply-options.ts';
+import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './apply-options.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { onInterrupt } from './interrupt.ts';
+
+interface CleanupOptions extends NodeOptions, ClaimOptions {
+  readonly force: boolean;
+}
 
 export function addCleanupCommand(
   program: Command,
@@ -16,20 +21,35 @@ export function addCleanupCommand(
   const command = program
     .command('cleanup')
     .description('Take away what kpc-apply made; with --adopt, all that a kube-proxy made.');
-  addStateOption(addClaimOptions(command)).action(async (options: NodeOptions & ClaimOptions) =>
+  addStateOption(addForceOption(addClaimOptions(command))).action(async (options: CleanupOptions) =>
     done(await runCleanup(options, environment)),
   );
 }
 
-async function runCleanup(options: NodeOptions & ClaimOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { host, terminal } = environment;
+  const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
   const { signal, release } = onInterrupt();
   try {
     const session = openSession(environment, options, signal);
-    const outcome = await withLock(environment.host, options.stateDir, 'cleanup', () =>
-      changeNode(session, requestNothing(options.adopt, options.ipvsExcludeCidrs)),
+    const outcome = await withLock(host, options.stateDir, 'cleanup', () =>
+      changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
     );
-    return await reportOutcome(outcome, environment.terminal);
+    const status = await reportOutcome(outcome, terminal);
+    if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {
+      const note = describeLeftovers(outcome.plan.share.leftovers);
+      if (note !== '') await terminal.err(note);
+    }
+    return status;
   } finally {
     release();
   }
+}
+
+/** What has kube-proxy's names and stays; '' where there is nothing. */
+function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
+  if (leftovers.length === 0) return '';
+  const shown = leftovers.slice(0, 3).map(({ name }) => name);
+  if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
+  return `not made by kpc-apply, so it stays: ${shown.join(', ')}; if a kube-proxy left it, --adopt takes it away too\n`;
 }

@@ -29,6 +29,11 @@ export function addClaimOptions(command: Command): Command {
     );
 }
 
+/** For commands that take things away. */
+export function addForceOption(command: Command): Command {
+  return command.option('--force', 'go on although a kube-proxy is running', false);
+}
+
 /** An option with a duration, whose default help shows as people write it. */
 export function periodOption(flags: string, description: string, usual: string): Option {
   return new Option(flags, description).argParser(parseDuration).default(parseDuration(usual), usual);

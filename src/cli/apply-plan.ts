@@ -3,6 +3,7 @@ import { printableLines } from '../base/printable.ts';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
 import { describeDraining, describePlan } from '../apply/describe-plan.ts';
+import { describeConflict } from '../apply/ownership.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { openSession, type ApplyEnvironment } from './apply-environment.ts';
@@ -64,9 +65,9 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
   const { conflicts, foreign } = plan.share;
   const notes = [
     ...conflicts.map(
-      ({ kind, name, adoptable }) =>
-        `! ${kind === 'set' ? 'set' : 'virtual server'} ${name} is there, and not kpc-apply's` +
-        `${adoptable ? ': --adopt takes it over' : ''}\n`,
+      (conflict) =>
+        `! ${describeConflict(conflict)} is there, and not kpc-apply's` +
+        `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),

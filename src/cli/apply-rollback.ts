@@ -5,13 +5,14 @@ import { rollBack } from '../apply/roll-back.ts';
 import { standBy } from '../apply/way-back.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
-import { addStateOption, drainOption } from './apply-options.ts';
+import { addForceOption, addStateOption, drainOption } from './apply-options.ts';
 import { onInterrupt } from './interrupt.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
   readonly drainTimeout?: number;
   readonly unconfirmed?: string;
+  readonly force: boolean;
 }
 
 export function addRollbackCommand(
@@ -29,7 +30,7 @@ export function addRollbackCommand(
         'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
       ).hideHelp(),
     );
-  addStateOption(command).action(async (options: RollbackOptions) => {
+  addStateOption(addForceOption(command)).action(async (options: RollbackOptions) => {
     const { signal, release } = onInterrupt();
     try {
       const session = openSession(environment, options, signal);
@@ -49,7 +50,9 @@ async function runRollback(
   options: RollbackOptions,
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const result = await withLock(host, options.stateDir, 'rollback', () => rollBack(session, options.drainTimeout));
+  const result = await withLock(host, options.stateDir, 'rollback', () =>
+    rollBack(session, { drainTimeout: options.drainTimeout, force: options.force }),
+  );
   switch (result.kind) {
     case 'unfinished-put-back':
       await terminal.err('done: the node is as it was before the apply that did not come to its end\n');

@@ -33,5 +33,5 @@ async function runVerify(
       ? formatPlanJson(plan, bundle)
       : formatPlanText(plan, bundle, 'the node is as the bundle says'),
   );
-  return isEmptyPlan(plan) ? exitStatus.ok : exitStatus.differs;
+  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }

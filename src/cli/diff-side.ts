@@ -14,7 +14,7 @@ import { recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
-import { ipvsLink } from '../ipvs/compile-ipvs.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -226,7 +226,7 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
     case 'dump':
       if (!other.dump.coverage.links) return undefined;
       return other.dump.state.links
-        .filter(({ name }) => name !== ipvsLink)
+        .filter(({ name }) => name !== serviceLink)
         .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
     case 'unreadable':
     case 'manifests':

@@ -14,7 +14,7 @@ import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
-import { ipvsLink } from '../ipvs/compile-ipvs.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
 import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
 import { ipFamilyChoices, prepare } from './compile-inputs.ts';
 import type { Terminal } from './terminal.ts';
@@ -176,7 +176,7 @@ export function readHostAddresses(file: string): HostAddresses {
   const [first] = unread;
   if (first) return wrong(first.reason);
   const addresses = links
-    .filter((link) => link.name !== ipvsLink)
+    .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses.flatMap(({ address }) => parseAddress(address) ?? []));
   return { addresses, diagnostics: [] };
 }

@@ -1,9 +1,10 @@
 import { compareText } from '../cluster/compare-text.ts';
-import { boundAddresses, nodePortKeys } from '../diff/belonging.ts';
 import type { Owners } from '../diff/owners.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { boundAddresses } from '../kube-proxy/link.ts';
+import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 

@@ -1,5 +1,3 @@
-import { setIds, setName } from '../ipvs/sets.ts';
-import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
@@ -9,8 +7,12 @@ import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Ownership } from '../kernel/restrict.ts';
-import { jumpChain, restrictState } from '../kernel/restrict.ts';
+import { jumpChain, ownsJump, restrictState } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
+import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Coverage, Side } from './side.ts';
 import { intersectCoverage } from './side.ts';
 
@@ -67,19 +69,6 @@ export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
   return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
 }
 
-const kubeProxySets: ReadonlySet<string> = new Set(
-  families.flatMap((family) => setIds.map((id) => setName(id, family))),
-);
-
-/** Chains that a kubelet makes, or that stand there to be missed when somebody flushes a table. */
-const kubeletChains: ReadonlySet<string> = new Set([
-  'KUBE-FIREWALL',
-  'KUBE-KUBELET-CANARY',
-  'KUBE-PROXY-CANARY',
-  'KUBE-IPTABLES-HINT',
-  'KUBE-MARK-DROP',
-]);
-
 /**
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
  * next to a dump it counts only where the other side has rules in it.
@@ -87,12 +76,28 @@ const kubeletChains: ReadonlySet<string> = new Set([
 function ownershipOf(from: Side, to: Side): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const isOwnServer = ownServers(from, to);
+  const isOwnChain = (name: string, table: TableName): boolean => {
+    const kind = classifyChain(table, name);
+    switch (kind) {
+      case 'service':
+      case 'fixed':
+        return true;
+      case 'shared':
+        return kubeletFirewall;
+      // It says nothing of Services, and no compiler makes it.
+      case 'canary':
+      case undefined:
+        return false;
+      default:
+        return kind satisfies never;
+    }
+  };
   return {
-    chain: (name) =>
-      name.startsWith('KUBE-') && (!kubeletChains.has(name) || (name === 'KUBE-FIREWALL' && kubeletFirewall)),
-    set: (name) => kubeProxySets.has(name),
+    chain: isOwnChain,
+    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
+    set: isKubeProxySet,
     virtualServer: isOwnServer,
-    link: (name) => name === ipvsLink,
+    link: (name) => name === serviceLink,
     // A link that is up gives itself such an address.
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
@@ -107,19 +112,12 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   );
 }
 
-/**
- * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, those on addresses that it bound
- * to kube-ipvs0, and those on its node ports; what --ipvs-exclude-cidrs names is not.
- */
+/** Those that a side was compiled to, and those of a dump that are kube-proxy's, but for what --ipvs-exclude-cidrs names. */
 function ownServers(from: Side, to: Side): (server: VirtualServer) => boolean {
   const sides = [from, to];
-  const compiled = new Set(
-    sides
-      .filter((side) => side.kind !== 'dump')
-      .flatMap((side) => side.state.virtualServers.map((server) => virtualServerKey(server))),
-  );
-  const bound = new Set(sides.flatMap((side) => boundAddresses(side.state)));
-  const nodePorts = new Set(sides.flatMap((side) => [...nodePortKeys(side.state)]));
+  const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
+  const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
+  const recognize = sides.map((side) => recognizeVirtualServers(side.state, ofServices));
   const excluded = sides
     .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
     .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
@@ -127,27 +125,8 @@ function ownServers(from: Side, to: Side): (server: VirtualServer) => boolean {
     if (compiled.has(virtualServerKey(server))) return true;
     const address = parseAddress(server.address);
     if (address && excluded.some((network) => contains(network, address))) return false;
-    return bound.has(server.address) || nodePorts.has(`${server.protocol} ${server.port}`);
+    return recognize.some((isKubeProxys) => isKubeProxys(server));
   };
-}
-
-/** The addresses on kube-ipvs0. */
-export function boundAddresses(state: KernelState): readonly string[] {
-  return state.links
-    .filter((link) => link.name === ipvsLink)
-    .flatMap((link) => link.addresses.map(({ address }) => address));
-}
-
-/** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
-export function nodePortKeys(state: KernelState): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const set of state.sets) {
-    const protocol = /^KUBE-(?:6-)?NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set.name)?.[1];
-    if (protocol === undefined) continue;
-    // "30080", or "192.168.0.1,sctp:30080".
-    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
-  }
-  return keys;
 }
 
 /** What restrictState leaves out. */
@@ -173,10 +152,7 @@ function foreignTables(tables: Tables, family: Family, owns: Ownership): Tables 
   for (const table of tableNames) {
     const chains = [...(tables[table]?.values() ?? [])].flatMap((chain) => {
       if (!isBuiltInChain(table, chain.name)) return owns.chain(chain.name, table, family) ? [] : [chain];
-      const rules = chain.rules.filter((rule) => {
-        const target = jumpChain(rule);
-        return target === undefined || !owns.chain(target, table, family);
-      });
+      const rules = chain.rules.filter((rule) => !ownsJump(owns, rule, chain.name, table, family));
       return rules.length > 0 ? [{ ...chain, rules }] : [];
     });
     if (chains.length > 0) result[table] = new Map(chains.map((chain) => [chain.name, chain]));

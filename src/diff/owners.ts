@@ -8,7 +8,8 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkAddress } from '../kernel/link.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses, setFamily } from './belonging.ts';
+import { boundAddresses } from '../kube-proxy/link.ts';
+import { setFamily } from './belonging.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,

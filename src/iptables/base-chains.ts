@@ -6,6 +6,7 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
+import { localnetRule } from '../kube-proxy/chains.ts';
 import { baseChains } from './chain-names.ts';
 import { comment, drop, jumpTo, toNode } from './rule-args.ts';
 
@@ -78,23 +79,9 @@ export function forwardRules(settings: Pick<ProxySettings, 'masqueradeBit' | 'co
 const loopbackIPv4 = '127.0.0.0/8';
 const loopbackIPv6 = '::1/128';
 
-/**
- * filter KUBE-FIREWALL. route_localnet, which node ports on 127.0.0.1 need, would let neighbours reach what listens
- * there; this keeps them out.
- */
+/** filter KUBE-FIREWALL. */
 export function kubeletFirewallRules(localhostNodePorts: boolean): readonly Rule[] {
-  if (!localhostNodePorts) return [];
-  return [
-    {
-      args: [
-        comment('block incoming localnet connections'),
-        { kind: 'destination', cidr: loopbackIPv4 },
-        { kind: 'source', cidr: loopbackIPv4, negated: true },
-        { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED', 'DNAT'], negated: true },
-        drop,
-      ],
-    },
-  ];
+  return localhostNodePorts ? [localnetRule] : [];
 }
 
 /**

@@ -17,11 +17,10 @@ import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
 import { makeTables } from './rules.ts';
 import type { Member, SetMembers } from './sets.ts';
-import { compareMembers, makeSets, noMembers, setIds } from './sets.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
+import { setIds } from '../kube-proxy/sets.ts';
+import { compareMembers, makeSets, noMembers } from './sets.ts';
 import { mergeVirtualServers } from './virtual-servers.ts';
-
-/** The dummy link that holds the virtual addresses, so that the kernel takes packets to them as its own. */
-export const ipvsLink = 'kube-ipvs0';
 
 const defaultScheduler = 'rr';
 
@@ -44,7 +43,7 @@ export function compileIpvs(
     iptables: Object.fromEntries(states.map((state) => [state.family, state.tables])),
     sets,
     virtualServers,
-    links: [{ name: ipvsLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
+    links: [{ name: serviceLink, kind: 'dummy', addresses: states.flatMap((state) => state.addresses) }],
     sysctls: ipvsSysctls(settings),
     ipvsTimeouts: ipvsTimeouts(settings),
     modules: neededModules(

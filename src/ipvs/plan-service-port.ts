@@ -5,7 +5,8 @@ import type { Address } from '../kernel/address.ts';
 import { contains } from '../kernel/address.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import type { Origin, Place } from '../kernel/origin.ts';
-import type { AddressPort, Member, SetId } from './sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
+import type { AddressPort, Member } from './sets.ts';
 import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
 
 /** What a node is to the Service ports of one family. */

@@ -2,8 +2,9 @@ import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
 import type { LocalTraffic } from '../cluster/local-traffic.ts';
 import type { MasqueradeRules } from '../cluster/masquerade-rules.ts';
-import type { AddressPort, SetId } from './sets.ts';
-import { setDefinitions, setName } from './sets.ts';
+import { setName, type SetId } from '../kube-proxy/sets.ts';
+import type { AddressPort } from './sets.ts';
+import { setDefinitions } from './sets.ts';
 
 /** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */
 export interface RuleInput {

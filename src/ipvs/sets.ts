@@ -4,92 +4,74 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import { protocols } from '../kernel/family.ts';
 import type { IpSet, SetEntry, SetType } from '../kernel/ipset.ts';
 import type { Origin } from '../kernel/origin.ts';
+import { setIds, setName, type SetId } from '../kube-proxy/sets.ts';
 
 /** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 export const setDefinitions = {
   loopBack: {
-    name: 'KUBE-LOOP-BACK',
     type: 'hash:ip,port,ip',
     comment: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
   },
   clusterIP: {
-    name: 'KUBE-CLUSTER-IP',
     type: 'hash:ip,port',
     comment: 'Kubernetes service cluster ip + port for masquerade purpose',
   },
   externalIP: {
-    name: 'KUBE-EXTERNAL-IP',
     type: 'hash:ip,port',
     comment: 'Kubernetes service external ip + port for masquerade and filter purpose',
   },
   externalIPLocal: {
-    name: 'KUBE-EXTERNAL-IP-LOCAL',
     type: 'hash:ip,port',
     comment: 'Kubernetes service external ip + port with externalTrafficPolicy=local',
   },
-  loadBalancer: { name: 'KUBE-LOAD-BALANCER', type: 'hash:ip,port', comment: 'Kubernetes service lb portal' },
+  loadBalancer: { type: 'hash:ip,port', comment: 'Kubernetes service lb portal' },
   loadBalancerFirewall: {
-    name: 'KUBE-LOAD-BALANCER-FW',
     type: 'hash:ip,port',
     comment: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
   },
   loadBalancerLocal: {
-    name: 'KUBE-LOAD-BALANCER-LOCAL',
     type: 'hash:ip,port',
     comment: 'Kubernetes service load balancer ip + port with externalTrafficPolicy=local',
   },
   sourceIP: {
-    name: 'KUBE-LOAD-BALANCER-SOURCE-IP',
     type: 'hash:ip,port,ip',
     comment: 'Kubernetes service load balancer ip + port + source IP for packet filter purpose',
   },
   sourceCIDR: {
-    name: 'KUBE-LOAD-BALANCER-SOURCE-CIDR',
     type: 'hash:ip,port,net',
     comment: 'Kubernetes service load balancer ip + port + source cidr for packet filter purpose',
   },
   nodePortTCP: {
-    name: 'KUBE-NODE-PORT-TCP',
     type: 'bitmap:port',
     comment: 'Kubernetes nodeport TCP port for masquerade purpose',
   },
   nodePortLocalTCP: {
-    name: 'KUBE-NODE-PORT-LOCAL-TCP',
     type: 'bitmap:port',
     comment: 'Kubernetes nodeport TCP port with externalTrafficPolicy=local',
   },
   nodePortUDP: {
-    name: 'KUBE-NODE-PORT-UDP',
     type: 'bitmap:port',
     comment: 'Kubernetes nodeport UDP port for masquerade purpose',
   },
   nodePortLocalUDP: {
-    name: 'KUBE-NODE-PORT-LOCAL-UDP',
     type: 'bitmap:port',
     comment: 'Kubernetes nodeport UDP port with externalTrafficPolicy=local',
   },
   // The kernel's bitmap:port knows no SCTP, hence the hashes.
   nodePortSCTP: {
-    name: 'KUBE-NODE-PORT-SCTP-HASH',
     type: 'hash:ip,port',
     comment: "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
   },
   nodePortLocalSCTP: {
-    name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH',
     type: 'hash:ip,port',
     comment: "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
   },
   healthCheckNodePort: {
-    name: 'KUBE-HEALTH-CHECK-NODE-PORT',
     type: 'bitmap:port',
     comment: 'Kubernetes health check node port',
   },
-  ipvsAddresses: { name: 'KUBE-IPVS-IPS', type: 'hash:ip', comment: 'Addresses on the ipvs interface' },
-} as const satisfies Record<string, { name: string; type: SetType; comment: string }>;
-
-export type SetId = keyof typeof setDefinitions;
-
-export const setIds = Object.keys(setDefinitions) as readonly SetId[];
+  ipvsAddresses: { type: 'hash:ip', comment: 'Addresses on the ipvs interface' },
+} as const satisfies { readonly [Id in SetId]: { readonly type: SetType; readonly comment: string } };
 
 /** A member of a set before it is written out, with what it is sorted by. */
 export interface Member {
@@ -112,15 +94,6 @@ export type SetMembers = { readonly [Id in SetId]: Member[] };
 
 export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
-}
-
-/** ipset's names have at most 31 characters. kube-proxy cuts off what is longer, and the names must be kube-proxy's. */
-const longestName = 31;
-
-/** The set's name in a family: kube-proxy puts "KUBE-6-" for "KUBE-" in front for IPv6. */
-export function setName(id: SetId, family: Family): string {
-  const { name } = setDefinitions[id];
-  return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
 }
 
 /** What the kernel makes a hash set with unless told otherwise: kube-proxy's sets overflow past this many entries. */

@@ -71,7 +71,8 @@ function diffTable(
   return [...writes, ...jumps, ...deletes];
 }
 
-function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
+/** Whether two lists of rules mean the same, in the same order. */
+export function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
   return a === b || (a.length === b.length && a.every((rule, i) => sameRule(rule, b[i])));
 }
 

@@ -8,6 +8,8 @@ import type { KernelState } from './state.ts';
 export interface Ownership {
   /** Of chains that are not the kernel's own. */
   chain(name: string, table: TableName, family: Family): boolean;
+  /** Of the rules in the kernel's own chains: `chain` is the one it stands in. Else those that jump to an owned chain. */
+  jump?(rule: Rule, chain: string, table: TableName, family: Family): boolean;
   set(name: string): boolean;
   virtualServer(server: VirtualServer): boolean;
   /** A link that is not owned is left out with all its addresses. */
@@ -17,7 +19,7 @@ export interface Ownership {
 }
 
 /**
- * The part of a state that is owned. Of the kernel's own chains that is the rules which jump to an owned chain. Restrict
+ * The part of a state that is owned. Of the kernel's own chains that is the owned jumps. Restrict
  * both sides before diffing them, and what belongs to other people is neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
@@ -50,16 +52,20 @@ function restrictTables(tables: Tables, family: Family, owns: Ownership): Tables
     const kept = new Map<string, Chain>();
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        const rules = chain.rules.filter((rule) => {
-          const target = jumpChain(rule);
-          return target !== undefined && owns.chain(target, table, family);
-        });
+        const rules = chain.rules.filter((rule) => ownsJump(owns, rule, chain.name, table, family));
         if (rules.length > 0) kept.set(chain.name, { ...chain, rules });
       } else if (owns.chain(chain.name, table, family)) kept.set(chain.name, chain);
     }
     restricted[table] = kept;
   }
   return restricted;
+}
+
+/** Whether a rule in one of the kernel's own chains is owned. */
+export function ownsJump(owns: Ownership, rule: Rule, chain: string, table: TableName, family: Family): boolean {
+  if (owns.jump) return owns.jump(rule, chain, table, family);
+  const target = jumpChain(rule);
+  return target !== undefined && owns.chain(target, table, family);
 }
 
 /** The chain that a rule jumps or goes to; undefined where its target is none. */

@@ -31,6 +31,7 @@ interface Kernel {
 const builtIn: Readonly<Record<string, readonly string[]>> = {
   nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'],
   filter: ['INPUT', 'FORWARD', 'OUTPUT'],
+  mangle: ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'],
 };
 
 const bootId = '7f0c4b1e-0000-4000-8000-000000000001';
@@ -221,14 +222,22 @@ function restoreTables(kernel: Kernel, tool: string, input: string): CommandResu
     else if (!rules) return wrong(`iptables-restore: line ${i + 1} failed`);
     else if (word === '-A') rules.push(rest.join(' '));
     else if (word === '-I') rules.splice(Number(rest[0]) - 1, 0, rest.slice(1).join(' '));
-    else if (word === '-X') draft.delete(chain);
-    else if (word === '-D') {
+    else if (word === '-X') {
+      const isEmpty =
+        rules.length === 0 && ![...draft.values()].some((own) => own.some((rule) => jumpsTo(rule, chain)));
+      if (!isEmpty) return wrong(`iptables-restore: line ${i + 1} failed: chain ${chain} is in use`);
+      draft.delete(chain);
+    } else if (word === '-D') {
       const at = rules.indexOf(rest.join(' '));
       if (at < 0) return wrong(`iptables-restore: line ${i + 1} failed`);
       rules.splice(at, 1);
     } else return wrong(`iptables-restore: line ${i + 1} failed`);
   }
   return ok();
+}
+
+function jumpsTo(rule: string, chain: string): boolean {
+  return rule.endsWith(`-j ${chain}`) || rule.endsWith(`-g ${chain}`);
 }
 
 function saveSets(kernel: Kernel): string {
@@ -268,7 +277,7 @@ function restoreSets(kernel: Kernel, input: string): CommandResult {
 function isUsed(kernel: Kernel, set: string): boolean {
   return [...kernel.tables.values()].some((tables) =>
     [...tables.values()].some((chains) =>
-      [...chains.values()].some((rules) => rules.some((rule) => rule.includes(`--match-set ${set} `))),
+      [...chains.values()].some((rules) => rules.some((rule) => rule.includes(`-set ${set} `))),
     ),
   );
 }

@@ -26,14 +26,16 @@ const suites = {
   hitless: ['hitless.ts'],
   watch: ['watch.ts'],
   confirm: ['confirm.ts'],
+  neighbours: ['neighbours.ts', 'legacy'],
   packets: ['packets.ts'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],
+  'neighbours-nft': ['neighbours.ts', 'nft'],
   'wide-host': ['wide-host.ts'],
 };
 
 /** Suites for this machine's own kernel. */
-const inOwnKernel = new Set(['nft']);
+const inOwnKernel = new Set(['nft', 'neighbours-nft']);
 
 /** Suites of the lab itself, which boot kernels of their own. */
 const besideKernels = new Set(['wide-host']);

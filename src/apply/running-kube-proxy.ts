@@ -1,0 +1,36 @@
+import { Failure } from './failure.ts';
+import type { Host } from './host.ts';
+
+/** The id of a kube-proxy's process. Looks at one process after the other: they may be more than files may be open. */
+export async function findKubeProxy(host: Host): Promise<string | undefined> {
+  const own = await host.readLink('/proc/self/ns/net');
+  for (const pid of await host.list('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const name = await host.readFile(`/proc/${pid}/comm`);
+    if (name?.trim() !== 'kube-proxy' || !(await isRoots(host, pid))) continue;
+    const network = await host.readLink(`/proc/${pid}/ns/net`);
+    // One in the network of a container (a node of a test cluster, say) is no matter of this one.
+    if (network === undefined || network === own) return pid;
+  }
+  return undefined;
+}
+
+/**
+ * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
+ * setuid program too: so the real user counts as well as the effective one.
+ */
+async function isRoots(host: Host, pid: string): Promise<boolean> {
+  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
+  return /^Uid:\s+0\s+0\s/m.test(status);
+}
+
+/** Throws a Failure where a kube-proxy runs on this node: what it made must not be taken from under it. */
+export async function assertNoKubeProxy(host: Host): Promise<void> {
+  const pid = await findKubeProxy(host);
+  if (pid === undefined) return;
+  throw new Failure(
+    'not-ready',
+    `a kube-proxy is running (process ${pid}): its rules have the names of kpc-apply's, and would go with them`,
+    'stop it first, or leave the node to it; --force goes on all the same',
+  );
+}

@@ -1,0 +1,194 @@
+import { isBuiltInChain, type Rule, type RuleArg, type TableName, type Tables } from '../kernel/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+
+/**
+ * What an iptables chain is to kube-proxy, by its name and table:
+ *
+ * - service: of one Service port or endpoint, KUBE-SVC-, KUBE-SEP- and so on with a hash; iptables mode, table nat only
+ * - fixed: one that every node has, in IPVS or iptables mode
+ * - canary: empty, there to be missed when another program flushes the tables; says nothing of Services
+ * - shared: KUBE-FIREWALL, which kubelet makes too
+ */
+export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
+
+/**
+ * The names of servicePortPolicyClusterChain and the functions beside it (iptables/proxier.go): a prefix and the first
+ * 16 characters of a SHA-256 in base32. KUBE-XLB- is what releases up to 1.23 had for KUBE-EXT-.
+ */
+const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
+
+const canaryChain = 'KUBE-PROXY-CANARY';
+
+/** In table filter: see localnetRule. */
+export const sharedChain = 'KUBE-FIREWALL';
+
+/** The fixed chains of both modes (iptables/proxier.go, and iptablesChains in ipvs/proxier.go). */
+const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
+  nat: new Set([
+    'KUBE-SERVICES',
+    'KUBE-POSTROUTING',
+    'KUBE-MARK-MASQ',
+    'KUBE-NODEPORTS',
+    'KUBE-NODE-PORT',
+    'KUBE-LOAD-BALANCER',
+    // Of IPVS mode up to 1.26.
+    'KUBE-FIRE-WALL',
+  ]),
+  filter: new Set([
+    'KUBE-SERVICES',
+    'KUBE-EXTERNAL-SERVICES',
+    'KUBE-FORWARD',
+    'KUBE-NODEPORTS',
+    'KUBE-NODE-PORT',
+    'KUBE-PROXY-FIREWALL',
+    'KUBE-SOURCE-RANGES-FIREWALL',
+    'KUBE-IPVS-FILTER',
+    'KUBE-IPVS-OUT-FILTER',
+  ]),
+};
+
+const canaryTables: ReadonlySet<TableName> = new Set(['mangle', 'nat', 'filter']);
+
+/** Whether a name is one that kube-proxy gives to the chain of a Service port or endpoint. */
+export function isServiceChainName(name: string): boolean {
+  return serviceChain.test(name);
+}
+
+/**
+ * Undefined for a chain that no kube-proxy makes. Other programs' names begin with KUBE- too: KUBE-ROUTER-FORWARD,
+ * KUBE-NWPLCY-… and KUBE-POD-FW-… of kube-router, KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP of kubelet.
+ */
+export function classifyChain(table: TableName, name: string): ChainKind | undefined {
+  if (fixedChains[table]?.has(name)) return 'fixed';
+  if (table === 'nat' && isServiceChainName(name)) return 'service';
+  if (name === canaryChain && canaryTables.has(table)) return 'canary';
+  return table === 'filter' && name === sharedChain ? 'shared' : undefined;
+}
+
+/** Built-in chain → chain it jumps to → the comments that kube-proxy writes beside the jump; '' for none. */
+type Jumps = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+
+const portals = ['kubernetes service portals'];
+const externalPortals = ['kubernetes externally-visible service portals'];
+const forwarding = ['kubernetes forwarding rules'];
+const proxyFirewall = ['kubernetes load balancer firewall', 'kube-proxy firewall rules'];
+const noComment = [''];
+
+/** iptablesJumpChains and iptablesKubeletJumpChains of iptables/proxier.go, and iptablesJumpChain of ipvs/proxier.go. */
+const jumps: { readonly [T in TableName]?: Jumps } = {
+  nat: {
+    PREROUTING: { 'KUBE-SERVICES': portals },
+    OUTPUT: { 'KUBE-SERVICES': portals },
+    POSTROUTING: { 'KUBE-POSTROUTING': ['kubernetes postrouting rules'] },
+  },
+  filter: {
+    INPUT: {
+      'KUBE-SERVICES': portals,
+      'KUBE-EXTERNAL-SERVICES': externalPortals,
+      'KUBE-NODEPORTS': ['kubernetes health check service ports'],
+      'KUBE-NODE-PORT': ['kubernetes health check rules'],
+      'KUBE-PROXY-FIREWALL': proxyFirewall,
+      'KUBE-IPVS-FILTER': ['kubernetes ipvs access filter'],
+      'KUBE-FIREWALL': noComment,
+    },
+    FORWARD: {
+      'KUBE-SERVICES': portals,
+      'KUBE-EXTERNAL-SERVICES': externalPortals,
+      'KUBE-FORWARD': forwarding,
+      'KUBE-PROXY-FIREWALL': proxyFirewall,
+    },
+    OUTPUT: {
+      'KUBE-SERVICES': portals,
+      'KUBE-PROXY-FIREWALL': proxyFirewall,
+      'KUBE-IPVS-OUT-FILTER': ['kubernetes ipvs access filter'],
+      'KUBE-FIREWALL': noComment,
+    },
+  },
+};
+
+/**
+ * Whether a rule in one of the kernel's own chains is a jump as kube-proxy writes it. Releases differ in whether it is
+ * for new connections only. Another program's jump to the same chain matches something else, or says something else.
+ */
+export function isKubeProxyJump(rule: Rule, table: TableName, chain: string): boolean {
+  const target = jumpChain(rule);
+  const comments = target === undefined ? undefined : jumps[table]?.[chain]?.[target];
+  if (!comments || !isBuiltInChain(table, chain)) return false;
+  let text = '';
+  for (const arg of rule.args) {
+    if (arg.kind === 'comment') text = arg.text;
+    else if (!isBare(arg)) return false;
+  }
+  return comments.includes(text);
+}
+
+/** What may stand in such a jump besides its comment. */
+function isBare(arg: RuleArg): boolean {
+  switch (arg.kind) {
+    case 'jump':
+      return !arg.goto;
+    case 'module':
+      return arg.name === 'comment' || arg.name === 'conntrack';
+    case 'conntrack-state':
+      return !arg.negated && arg.states.length === 1 && arg.states[0] === 'NEW';
+    default:
+      return false;
+  }
+}
+
+const loopback = '127.0.0.0/8';
+
+/**
+ * The rule of KUBE-FIREWALL. route_localnet, which node ports on 127.0.0.1 need, would let neighbours reach what listens
+ * there; this keeps them out. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
+ */
+export const localnetRule: Rule = {
+  args: [
+    { kind: 'comment', text: 'block incoming localnet connections' },
+    { kind: 'destination', cidr: loopback },
+    { kind: 'source', cidr: loopback, negated: true },
+    { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED', 'DNAT'], negated: true },
+    { kind: 'jump', target: { kind: 'drop' } },
+  ],
+};
+
+const localnetMeaning = ruleMeaning(localnetRule);
+
+/** Whether a rule of KUBE-FIREWALL is the one that kube-proxy writes there. */
+export function isLocalnetRule(rule: Rule): boolean {
+  return ruleMeaning(rule) === localnetMeaning;
+}
+
+/**
+ * What tells of a kubelet on a node, in the tables of one family.
+ *
+ * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in
+ *   mangle. With it goes KUBE-FIREWALL: in IPv4, and up to 1.26 in IPv6 too, never empty.
+ * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and
+ *   KUBE-POSTROUTING beside it. kube-proxies of that time made an empty KUBE-MARK-DROP too, so an empty one tells nothing.
+ */
+export type KubeletTrace = 'none' | 'current' | 'old';
+
+export function traceKubelet(tables: Tables): KubeletTrace {
+  if ((tables.nat?.get('KUBE-MARK-DROP')?.rules.length ?? 0) > 0) return 'old';
+  const { mangle, nat, filter } = tables;
+  const hasCanary = [mangle, nat, filter].some((chains) => chains?.has('KUBE-KUBELET-CANARY'));
+  return hasCanary || mangle?.has('KUBE-IPTABLES-HINT') ? 'current' : 'none';
+}
+
+const chainsOfOldKubelets: ReadonlySet<string> = new Set(['KUBE-MARK-MASQ', 'KUBE-POSTROUTING']);
+
+/** Whether a kubelet that left this trace makes a chain of this name too. */
+export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
+  switch (trace) {
+    case 'none':
+      return false;
+    case 'current':
+      return table === 'filter' && name === sharedChain;
+    case 'old':
+      return (table === 'filter' && name === sharedChain) || (table === 'nat' && chainsOfOldKubelets.has(name));
+    default:
+      return trace satisfies never;
+  }
+}

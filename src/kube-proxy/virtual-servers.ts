@@ -1,0 +1,88 @@
+import { isLoopback, parseAddress } from '../kernel/address.ts';
+import { realServerKey } from '../kernel/ipvs-delta.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { boundAddresses, serviceLink } from './link.ts';
+import { isKubeProxySet } from './sets.ts';
+
+/** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
+export function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const set of state.sets) {
+    const protocol = protocolOfNodePorts(set.name);
+    if (protocol === undefined) continue;
+    // "30080", or "192.168.0.1,sctp:30080".
+    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+  }
+  return keys;
+}
+
+function protocolOfNodePorts(set: string): string | undefined {
+  return isKubeProxySet(set) ? /-NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set)?.[1] : undefined;
+}
+
+/**
+ * Virtual servers carry no name, and kube-proxy takes every one of a node for its own. Which it made is told by what
+ * else it leaves. A Service's address is bound to kube-ipvs0, or where it is the node's own, listed with its port in a
+ * set. A node port is a number in a set, which another program's virtual server may have too: kube-proxy's forwards, as
+ * kube-proxy does, to what a Service forwards to, or to nothing, and then stands on an address of the node. `known` are virtual servers of
+ * Services besides those of the state.
+ */
+export function recognizeVirtualServers(
+  state: KernelState,
+  known: readonly VirtualServer[] = [],
+): (server: VirtualServer) => boolean {
+  const bound = new Set(boundAddresses(state));
+  const listed = listSockets(state);
+  const isOfService = (server: VirtualServer) => bound.has(server.address) || listed.has(socketOf(server));
+  const nodePorts = new Set(state.sets.flatMap(listNodePorts));
+  const own = ownAddresses(state);
+  const schedulers = new Set<string>();
+  const endpoints = new Set<string>();
+  for (const server of [...known, ...state.virtualServers.filter(isOfService)]) {
+    schedulers.add(server.scheduler);
+    for (const real of server.realServers) endpoints.add(`${server.protocol} ${realServerKey(real)}`);
+  }
+  return (server) => {
+    if (isOfService(server)) return true;
+    const { family, protocol, address, port, realServers } = server;
+    if (!nodePorts.has(`${family} ${protocol} ${port}`) || !schedulers.has(server.scheduler)) return false;
+    // Without real servers nothing tells but that it is the node's.
+    if (realServers.length === 0) return own.size === 0 || own.has(address);
+    const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
+    return isMasquerading && realServers.some((real) => endpoints.has(`${protocol} ${realServerKey(real)}`));
+  };
+}
+
+/** "10.96.0.1,tcp:80", as sets have it. */
+function socketOf({ address, protocol, port }: VirtualServer): string {
+  return `${address},${protocol.toLowerCase()}:${port}`;
+}
+
+/** The sockets of Services in the sets that list them. */
+function listSockets({ sets }: KernelState): ReadonlySet<string> {
+  const lists = sets.filter(
+    ({ name, type }) =>
+      type === 'hash:ip,port' && isKubeProxySet(name) && /-(CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER)/.test(name),
+  );
+  return new Set(lists.flatMap(({ entries }) => entries.map(({ value }) => value)));
+}
+
+/** "ipv4 TCP 30080". */
+function listNodePorts({ name, entries }: KernelState['sets'][number]): readonly string[] {
+  const protocol = protocolOfNodePorts(name);
+  if (protocol === undefined) return [];
+  const family = name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
+  return entries.map(({ value }) => `${family} ${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+}
+
+/** The addresses of the node itself, on which kube-proxy listens for node ports. None where the state tells no links. */
+function ownAddresses({ links }: KernelState): ReadonlySet<string> {
+  const addresses = links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
+  return new Set(
+    addresses.flatMap(({ address }) => {
+      const parsed = parseAddress(address);
+      return parsed && !isLoopback(parsed) ? [address] : [];
+    }),
+  );
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { separate } from '../../src/diff/belonging.ts';
+import { coverAll, type Side } from '../../src/diff/side.ts';
+import { equalStates } from '../../src/kernel/delta.ts';
+import { parseIpsetSave } from '../../src/kernel/ipset.ts';
+import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
+import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
+import { neighbours, readBundleFiles } from '../apply/neighbours.ts';
+
+// A kubelet's KUBE-FIREWALL is the same as kube-proxy's, and not beside it.
+const { oldKubelet: _, kubelet: __, ...others } = neighbours;
+
+/** The tables of `text` after those of `first`: each in one piece, as iptables-save prints them. */
+function joinTables(first: string, text: string): string {
+  const tables = new Map<string, { readonly chains: string[]; readonly rules: string[] }>();
+  let table = '';
+  for (const line of `${first}\n${text}`.split('\n')) {
+    if (line.startsWith('*')) table = line;
+    const parts = tables.get(table) ?? { chains: [], rules: [] };
+    tables.set(table, parts);
+    if (line.startsWith(':') && !parts.chains.includes(line)) parts.chains.push(line);
+    if (line.startsWith('-') && !parts.rules.includes(line)) parts.rules.push(line.replace(/^-I (\S+) \d+/, '-A $1'));
+  }
+  return [...tables].map(([name, { chains, rules }]) => [name, ...chains, ...rules, 'COMMIT', ''].join('\n')).join('');
+}
+
+test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on a node for theirs', async (mode) => {
+  const folder = `fixtures/dual-stack/expected-${mode}`;
+  const { state, manifest } = await loadBundle(folder);
+  const files = readBundleFiles(folder);
+  const all = (part: 'iptables' | 'ipset' | 'ipvsadm') => Object.values(others).flatMap((other) => other[part] ?? []);
+  let tables = files.iptables ?? '';
+  for (const text of all('iptables')) tables = joinTables(tables, text);
+  const dumped: KernelState = {
+    ...state,
+    iptables: { ...state.iptables, ipv4: parseIptablesSave(tables).tables },
+    sets: parseIpsetSave([files.ipset ?? '', ...all('ipset')].join('\n')).sets,
+    virtualServers: parseIpvsadm([files.ipvsadm ?? '', ...all('ipvsadm')].join('\n')).virtualServers,
+  };
+  const coverage = coverAll(manifest.families);
+  const from: Side = { kind: 'bundle', name: 'bundle', state, labels: undefined, coverage, services: undefined };
+  const to: Side = { kind: 'dump', name: 'dump', state: dumped, labels: undefined, coverage, services: undefined };
+  const { own, foreign } = separate(from, to);
+  expect(equalStates(own.from, own.to)).toBe(true);
+  expect(foreign.to.sets.map(({ name }) => name)).toContain('kube-router-local-pods');
+  expect([...(foreign.to.iptables.ipv4?.filter?.keys() ?? [])]).toContain('KUBE-ROUTER-FORWARD');
+  expect(foreign.to.virtualServers.map(({ address }) => address)).toEqual(expect.arrayContaining(['100.64.9.1']));
+});
