@@ -3,7 +3,7 @@ import { families } from '../kernel/family.ts';
 import type { KernelDelta } from '../kernel/delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { formatCreate } from '../kernel/ipset.ts';
 import type { SetChange } from '../kernel/ipset-delta.ts';
 import type { IpvsTimeouts, RealServer, VirtualServer } from '../kernel/ipvs.ts';
@@ -319,8 +319,8 @@ function chainChange(
   const owner = (to && owners.to.ofChain(to)) ?? (from && owners.from.ofChain(from));
   const place = { family, table, chain };
   const change: ChangeKind = !from ? 'added' : !to ? 'removed' : 'changed';
-  const fromRules = from?.rules ?? [];
-  const toRules = to?.rules ?? [];
+  const fromRules = actingRules(from?.rules ?? []);
+  const toRules = actingRules(to?.rules ?? []);
   if (owner === undefined) {
     const rules = ruleChanges(place, fromRules, toRules, change, owners);
     if (change === 'changed' || rules.some((each) => each.owner === undefined)) return rules;

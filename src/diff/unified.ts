@@ -2,7 +2,7 @@ import { compareText } from '../cluster/compare-text.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { formatDeclaration, formatTables, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { formatSets } from '../kernel/ipset.ts';
 import { formatVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
@@ -59,7 +59,7 @@ function formatMeanings(tables: Tables): string {
 }
 
 function chainLines(table: TableName, chain: Chain): readonly string[] {
-  const rules = chain.rules.map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
+  const rules = actingRules(chain.rules).map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
   return isBuiltInChain(table, chain.name) ? rules : [formatDeclaration(chain.name), ...rules];
 }
 
