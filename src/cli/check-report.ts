@@ -52,7 +52,9 @@ export async function reportCheck(
     name: 'input',
     state,
     labels: undefined,
-    coverage: coverAll(families),
+    coverage: coverAll(),
+    families,
+    unread: [],
     services: { cluster, node, settings },
   };
   const diff = diffSides(reading.side, to, { foreign: false });

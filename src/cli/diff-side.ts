@@ -110,7 +110,9 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     state,
     // Its files hold no origins. Comments tell the Services in iptables mode; in IPVS mode compiling them again does.
     labels: manifest.mode === 'ipvs' ? compileState(cluster, node, settings, families, undefined) : undefined,
-    coverage: coverAll(families),
+    coverage: coverAll(),
+    families,
+    unread: [],
     services: { cluster, node, settings },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
@@ -124,8 +126,17 @@ async function readBundleSide(path: string): Promise<StoredSide> {
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
   // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const coverage = { ...coverAll(bothFamilies), sysctls: false, modules: false };
-  const side: Side = { kind: 'dump', name: path, state, labels: undefined, coverage, services: undefined };
+  const coverage = { ...coverAll(), modules: false };
+  const side: Side = {
+    kind: 'dump',
+    name: path,
+    state,
+    labels: undefined,
+    coverage,
+    families: bothFamilies,
+    unread: [],
+    services: undefined,
+  };
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
@@ -160,6 +171,8 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
       state: dump.state,
       labels: undefined,
       coverage: dump.coverage,
+      families: bothFamilies,
+      unread: [...new Set(dump.faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.file] : [])))],
       services: undefined,
     },
     diagnostics,
@@ -211,7 +224,9 @@ function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled:
       name,
       state,
       labels: undefined,
-      coverage: coverAll(families),
+      coverage: coverAll(),
+      families,
+      unread: [],
       services: { cluster, node, settings },
     },
     diagnostics,

@@ -1,16 +1,17 @@
 import { setIds, setName } from '../ipvs/sets.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
-import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Ownership } from '../kernel/restrict.ts';
 import { jumpChain, restrictState } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { ServerBelonging } from './server-belonging.ts';
+import { classifyServers } from './server-belonging.ts';
 import type { Coverage, Side } from './side.ts';
 import { intersectCoverage } from './side.ts';
 
@@ -25,6 +26,8 @@ export interface Separation {
   /** Only what both sides can tell. */
   readonly own: StatePair;
   readonly foreign: StatePair;
+  /** Virtual servers that may be either. */
+  readonly untold: StatePair;
   /** All that is kube-proxy's on each side, whether the other can tell it or not. */
   readonly whole: StatePair;
 }
@@ -36,10 +39,12 @@ export function separate(from: Side, to: Side): Separation {
     from: coverState(from.state, coverage, to.kind === 'dump' ? undefined : to.state),
     to: coverState(to.state, coverage, from.kind === 'dump' ? undefined : from.state),
   };
-  const owns = ownershipOf(from, to);
+  const belongingOf = classifyServers(from, to);
+  const owns = ownershipOf(from, to, belongingOf);
   return {
     own: { from: restrictState(pair.from, owns), to: restrictState(pair.to, owns) },
-    foreign: { from: foreignState(pair.from, owns), to: foreignState(pair.to, owns) },
+    foreign: { from: foreignState(pair.from, owns, belongingOf), to: foreignState(pair.to, owns, belongingOf) },
+    untold: { from: untoldState(pair.from, belongingOf), to: untoldState(pair.to, belongingOf) },
     whole: { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
 }
@@ -84,14 +89,13 @@ const kubeletChains: ReadonlySet<string> = new Set([
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
  * next to a dump it counts only where the other side has rules in it.
  */
-function ownershipOf(from: Side, to: Side): Ownership {
+function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
-  const isOwnServer = ownServers(from, to);
   return {
     chain: (name) =>
       name.startsWith('KUBE-') && (!kubeletChains.has(name) || (name === 'KUBE-FIREWALL' && kubeletFirewall)),
     set: (name) => kubeProxySets.has(name),
-    virtualServer: isOwnServer,
+    virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === ipvsLink,
     // A link that is up gives itself such an address.
     address: (address) => address.scope !== 'link',
@@ -107,51 +111,15 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   );
 }
 
-/**
- * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, those on addresses that it bound
- * to kube-ipvs0, and those on its node ports; what --ipvs-exclude-cidrs names is not.
- */
-function ownServers(from: Side, to: Side): (server: VirtualServer) => boolean {
-  const sides = [from, to];
-  const compiled = new Set(
-    sides
-      .filter((side) => side.kind !== 'dump')
-      .flatMap((side) => side.state.virtualServers.map((server) => virtualServerKey(server))),
-  );
-  const bound = new Set(sides.flatMap((side) => boundAddresses(side.state)));
-  const nodePorts = new Set(sides.flatMap((side) => [...nodePortKeys(side.state)]));
-  const excluded = sides
-    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
-    .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
-  return (server) => {
-    if (compiled.has(virtualServerKey(server))) return true;
-    const address = parseAddress(server.address);
-    if (address && excluded.some((network) => contains(network, address))) return false;
-    return bound.has(server.address) || nodePorts.has(`${server.protocol} ${server.port}`);
-  };
+type BelongingOf = (server: VirtualServer) => ServerBelonging;
+
+/** Virtual servers of which a dump does not tell whose they are. */
+function untoldState({ virtualServers }: KernelState, belongingOf: BelongingOf): KernelState {
+  return { ...emptyState, virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold') };
 }
 
-/** The addresses on kube-ipvs0. */
-export function boundAddresses(state: KernelState): readonly string[] {
-  return state.links
-    .filter((link) => link.name === ipvsLink)
-    .flatMap((link) => link.addresses.map(({ address }) => address));
-}
-
-/** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
-export function nodePortKeys(state: KernelState): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const set of state.sets) {
-    const protocol = /^KUBE-(?:6-)?NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set.name)?.[1];
-    if (protocol === undefined) continue;
-    // "30080", or "192.168.0.1,sctp:30080".
-    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
-  }
-  return keys;
-}
-
-/** What restrictState leaves out. */
-function foreignState(state: KernelState, owns: Ownership): KernelState {
+/** What restrictState leaves out, and is not in doubt. */
+function foreignState(state: KernelState, owns: Ownership, belongingOf: BelongingOf): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
   for (const family of families) {
     const tables = state.iptables[family];
@@ -160,7 +128,7 @@ function foreignState(state: KernelState, owns: Ownership): KernelState {
   return {
     iptables,
     sets: state.sets.filter((set) => !owns.set(set.name)),
-    virtualServers: state.virtualServers.filter((server) => !owns.virtualServer(server)),
+    virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
     links: state.links.filter((link) => !owns.link(link.name)),
     sysctls: new Map(),
     ipvsTimeouts: undefined,

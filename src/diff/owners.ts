@@ -8,7 +8,8 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkAddress } from '../kernel/link.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses, setFamily } from './belonging.ts';
+import { setFamily } from './belonging.ts';
+import { boundAddresses, nodePortKeys } from './server-belonging.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,
@@ -157,10 +158,12 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
 
 function indexServersOf(state: KernelState, labels: ServerLabels): void {
   const bound = new Set(boundAddresses(state));
+  const listed = nodePortKeys(state);
   for (const server of state.virtualServers) {
     const { family, protocol, address, port } = server;
     const key = virtualServerKey(server);
-    const isNodePort = bound.size > 0 && !bound.has(address);
+    // Without the addresses, kube-proxy's sets tell its node ports.
+    const isNodePort = bound.size > 0 ? !bound.has(address) : listed.has(`${protocol} ${port}`);
     const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
     remember(labels.servers, key, name);
     const label = labels.servers.get(key);

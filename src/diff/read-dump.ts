@@ -13,6 +13,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
+import { boundAddresses } from './server-belonging.ts';
 import type { Coverage } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
@@ -177,10 +178,22 @@ function addNew<T>(known: Map<string, T>, items: readonly T[], keyOf: (item: T) 
   for (const item of items) if (!known.has(keyOf(item))) known.set(keyOf(item), item);
 }
 
-/** The mode of the kube-proxy that left a state; undefined where it shows nothing of one. */
+/**
+ * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. Any part of the state may be
+ * missing, so each is asked for what only one of the modes leaves there.
+ */
 export function recognizeMode(state: KernelState): 'ipvs' | 'iptables' | undefined {
   if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
-  const chains = new Set(families.flatMap((family) => [...(state.iptables[family]?.nat?.keys() ?? [])]));
-  if (chains.has('KUBE-LOAD-BALANCER')) return 'ipvs';
-  return chains.has('KUBE-SERVICES') ? 'iptables' : undefined;
+  const chains = new Set(
+    families.flatMap((family) => {
+      const { nat, filter } = state.iptables[family] ?? {};
+      return [...(nat?.keys() ?? []), ...(filter?.keys() ?? [])];
+    }),
+  );
+  if (chains.has('KUBE-LOAD-BALANCER') || chains.has('KUBE-IPVS-FILTER')) return 'ipvs';
+  if (chains.has('KUBE-EXTERNAL-SERVICES') || [...chains].some((name) => /^KUBE-(SVC|SVL|EXT)-/.test(name))) {
+    return 'iptables';
+  }
+  if (boundAddresses(state).length > 0) return 'ipvs';
+  return chains.has('KUBE-SERVICES') && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }

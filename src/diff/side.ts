@@ -1,6 +1,7 @@
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
@@ -12,6 +13,10 @@ export interface Side {
   /** A state whose items tell by their origins what the items of `state` are there for; undefined where none does. */
   readonly labels: KernelState | undefined;
   readonly coverage: Coverage;
+  /** The families that it was compiled for; both for a dump. */
+  readonly families: readonly Family[];
+  /** Files of a dump of which something could not be read, by name: what that is, nobody knows. */
+  readonly unread: readonly string[];
   /** Undefined for a dump: nobody said which Services it came from. */
   readonly services: SideServices | undefined;
 }
@@ -36,8 +41,8 @@ export interface Coverage {
   readonly modules: boolean;
 }
 
-/** What is compiled tells everything of the families it was compiled for. */
-export function coverAll(families: readonly Family[]): Coverage {
+/** What is compiled tells everything: of a family that it was not compiled for, that kube-proxy programs nothing there. */
+export function coverAll(): Coverage {
   return {
     iptables: families,
     families,

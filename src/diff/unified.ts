@@ -9,6 +9,7 @@ import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
+import { alignSides } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
 
@@ -23,7 +24,8 @@ export interface FilePair {
  * The comparable part of both sides in the files that a bundle has, those that differ. Next to a dump, rules are written
  * by their meaning and chains by name, since iptables-save neither writes rules as kube-proxy does nor keeps the order.
  */
-export function filePairs(from: Side, to: Side): readonly FilePair[] {
+export function filePairs(one: Side, other: Side): readonly FilePair[] {
+  const { from, to } = alignSides(one, other);
   const { own } = separate(from, to);
   const byMeaning = from.kind === 'dump' || to.kind === 'dump';
   const before = writeFiles(own.from, byMeaning);
