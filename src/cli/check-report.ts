@@ -54,7 +54,7 @@ export async function reportCheck(
     labels: undefined,
     coverage: coverAll(),
     families,
-    unread: [],
+    doubts: [],
     services: { cluster, node, settings },
   };
   const diff = diffSides(reading.side, to, { foreign: false });

@@ -112,7 +112,7 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     labels: manifest.mode === 'ipvs' ? compileState(cluster, node, settings, families, undefined) : undefined,
     coverage: coverAll(),
     families,
-    unread: [],
+    doubts: [],
     services: { cluster, node, settings },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
@@ -134,14 +134,14 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
     labels: undefined,
     coverage,
     families: bothFamilies,
-    unread: [],
+    doubts: [],
     services: undefined,
   };
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
-    dump: { state, coverage, files: [], faults: [] },
+    dump: { state, coverage, files: [], faults: [], doubts: [] },
     reading: { side, diagnostics: [], files: noFiles, notes },
   };
 }
@@ -172,7 +172,7 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
       labels: undefined,
       coverage: dump.coverage,
       families: bothFamilies,
-      unread: [...new Set(dump.faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.file] : [])))],
+      doubts: dump.doubts,
       services: undefined,
     },
     diagnostics,
@@ -226,7 +226,7 @@ function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled:
       labels: undefined,
       coverage: coverAll(),
       families,
-      unread: [],
+      doubts: [],
       services: { cluster, node, settings },
     },
     diagnostics,

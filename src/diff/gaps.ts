@@ -3,22 +3,22 @@ import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { StatePair } from './belonging.ts';
 import { setFamily } from './belonging.ts';
-import type { Coverage, Side } from './side.ts';
+import type { Coverage, Doubt, Side } from './side.ts';
 
 /** A part of the kernel that was not compared, since one of two sides cannot tell it. */
 export interface Gap {
   readonly part: GapPart;
   /** Undefined where it is not for the family that a side cannot tell it. */
   readonly family: Family | undefined;
-  /** The file of a dump that has lines nobody could read; undefined where it is another part. */
-  readonly file?: string | undefined;
+  /** The file of a dump that may have held more; undefined where it is another part. */
+  readonly doubt?: Doubt | undefined;
   /** Whether a difference may hide there, so that nobody may say that there is none. */
   readonly matters: boolean;
   /** Whether the side that can tell has anything of kube-proxy's there. */
   readonly held: boolean;
 }
 
-type GapPart = 'rules' | FamilyPart | SettingPart | 'base' | 'lines';
+type GapPart = 'rules' | FamilyPart | SettingPart | 'base' | 'rest';
 
 /** What a state holds for each family, besides rules. */
 type FamilyPart = 'sets' | 'virtualServers' | 'links';
@@ -55,8 +55,8 @@ export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly
         return { part, family: undefined, matters: true, held };
       }),
     ...settingGaps(from, to, untoldSysctls),
-    ...[from, to].flatMap(({ unread }) =>
-      unread.map((file): Gap => ({ part: 'lines', family: undefined, file, matters: true, held: false })),
+    ...[from, to].flatMap(({ doubts }) =>
+      doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
     ),
   ];
 }

@@ -15,10 +15,17 @@ export interface Side {
   readonly coverage: Coverage;
   /** The families that it was compiled for; both for a dump. */
   readonly families: readonly Family[];
-  /** Files of a dump of which something could not be read, by name: what that is, nobody knows. */
-  readonly unread: readonly string[];
+  /** Files of a dump that may have held more than was read. */
+  readonly doubts: readonly Doubt[];
   /** Undefined for a dump: nobody said which Services it came from. */
   readonly services: SideServices | undefined;
+}
+
+/** Why a file of a dump may have held more than was read of it. */
+export interface Doubt {
+  readonly file: string;
+  /** Lines that nobody could read; nothing at all, as of a tool that failed; or an end in the middle of a line. */
+  readonly kind: 'unread' | 'empty' | 'cut-line';
 }
 
 export interface SideServices {

@@ -1,6 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange } from './kernel-change.ts';
+import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
 /** A reason in the words of Kubernetes, on one line. */
@@ -181,12 +182,21 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(
-    ({ part, family, file }) =>
-      (family === undefined ? '' : `${familyNames[family]} `) +
-      partNames[part] +
-      (file === undefined ? '' : ` ${file}`),
-  );
+  return gaps.map(({ part, family, doubt }) => {
+    if (doubt) return describeDoubt(doubt);
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+  });
+}
+
+function describeDoubt({ file, kind }: Doubt): string {
+  switch (kind) {
+    case 'unread':
+      return `what could not be read of ${file}`;
+    case 'empty':
+      return `what is not in ${file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${file}, whose last line has no end`;
+  }
 }
 
 const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
@@ -200,5 +210,5 @@ const partNames: { readonly [P in Gap['part']]: string } = {
   ipvsTimeouts: 'IPVS timeouts',
   modules: 'kernel modules',
   base: 'rules and sets that belong to no Service',
-  lines: 'what could not be read of',
+  rest: 'the rest',
 };
