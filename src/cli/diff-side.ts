@@ -44,7 +44,13 @@ export interface SideOptions extends InputOptions {
 /** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
-  | { readonly kind: 'dump'; readonly reading: SideReading; readonly dump: Dump }
+  | {
+      readonly kind: 'dump';
+      readonly reading: SideReading;
+      readonly dump: Dump;
+      /** The node's own addresses; undefined where the dump does not tell them. */
+      readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+    }
   | { readonly kind: 'unreadable'; readonly reading: SideReading }
   | { readonly kind: 'manifests'; readonly name: string };
 
@@ -54,7 +60,10 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   try {
     if (existsSync(join(path, 'manifest.json'))) return await readBundleSide(path);
     const found = readDumpFiles(path);
-    if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
+    if (found) {
+      const { dump } = found;
+      return { kind: 'dump', dump, reading: readDumpSide(path, found), hostAddresses: hostAddressesOfDump(dump) };
+    }
     const node = findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
     const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
@@ -121,8 +130,8 @@ async function readBundleSide(path: string): Promise<StoredSide> {
 }
 
 /**
- * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its sysctls are those that kube-proxy may set,
- * whether it did or not, and its modules those that happen to be loaded: neither is to be compared.
+ * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its modules are those that happen to be loaded,
+ * which are not to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
   // Of a family that has no rules there is none in its files, which is to say that the node has none.
@@ -142,6 +151,7 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
   return {
     kind: 'dump',
     dump: { state, coverage, files: [], faults: [], doubts: [] },
+    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
     reading: { side, diagnostics: [], files: noFiles, notes },
   };
 }
@@ -201,8 +211,14 @@ export async function compileSide(
   const prepared = { ...loaded.prepared, settings: wanted };
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, prepared.nodes.get(nodeName));
-  const ipFamily = options.ipFamily === 'auto' && stored?.families.length === 2 ? 'dual' : options.ipFamily;
+  const isDual = stored?.families.length === 2 || (other.kind === 'dump' && hasBothFamilies(other.dump.state));
+  const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   return readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }));
+}
+
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
+function hasBothFamilies({ iptables }: KernelState): boolean {
+  return bothFamilies.every((family) => iptables[family]?.nat?.has('KUBE-POSTROUTING') === true);
 }
 
 /** Compiles what -f names. */
@@ -248,14 +264,18 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
       return isCurrent ? known.flatMap((text) => parseAddress(text) ?? []) : undefined;
     }
     case 'dump':
-      if (!other.dump.coverage.links) return undefined;
-      return other.dump.state.links
-        .filter(({ name }) => name !== ipvsLink)
-        .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+      return other.hostAddresses;
     case 'unreadable':
     case 'manifests':
       return undefined;
   }
+}
+
+function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
+  if (!coverage.links) return undefined;
+  return state.links
+    .filter(({ name }) => name !== ipvsLink)
+    .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

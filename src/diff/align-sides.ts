@@ -110,7 +110,8 @@ export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
   });
 }
 
-function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
+/** The settings that kpc-apply goes by on the node, by name: nothing in a state shows them. */
+export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
     ...(mode === 'ipvs' ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
