@@ -18,8 +18,9 @@ import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
-import type { DumpReading, FileReading } from './diff-dump.ts';
-import { readAnyFile, readDumpFiles } from './diff-dump.ts';
+import { findNode } from './check-folder.ts';
+import type { DumpReading } from './diff-dump.ts';
+import { readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -78,23 +79,9 @@ function unreadable(code: string, text: string): StoredSide {
   return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
 
-/** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */
+/** The first folder inside a folder that holds a bundle. */
 function findBundleInside(path: string): string | undefined {
-  if (!statSync(path).isDirectory()) return undefined;
-  return readdirSync(path)
-    .toSorted()
-    .find((name) => isBundleManifest(readAnyFile(join(path, name, 'manifest.json'))));
-}
-
-/** Manifests of Kubernetes may be called so too, and have no version of a format. */
-function isBundleManifest(file: FileReading): boolean {
-  if (file.kind !== 'text') return false;
-  try {
-    const value: unknown = JSON.parse(file.text);
-    return typeof value === 'object' && value !== null && 'formatVersion' in value;
-  } catch {
-    return false;
-  }
+  return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
 }
 
 async function readBundleSide(path: string): Promise<StoredSide> {
