@@ -1,7 +1,8 @@
 import { Chalk } from 'chalk';
 import type { Command } from 'commander';
 import { needsOf } from '../apply/apply-bundle.ts';
-import { examineNode, generalNeeds, type Finding } from '../apply/doctor.ts';
+import { examineNode, generalNeeds } from '../apply/doctor.ts';
+import type { Finding } from '../apply/finding.ts';
 import { loadBundle, type ApplyEnvironment } from './apply-environment.ts';
 import { outputOption } from './apply-options.ts';
 import { formatJson } from './format-json.ts';
