@@ -3,6 +3,7 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
+import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
 import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
 
@@ -46,17 +47,6 @@ export async function examineBeforeApply(host: Host, needs: Needs): Promise<read
   return groups.flat().filter((finding) => finding.severity === 'error');
 }
 
-/** Bits of a process's capabilities. */
-const capNetAdmin = 1n << 12n;
-const capSysModule = 1n << 16n;
-
-/** Undefined where /proc does not tell. */
-async function hasCapability(host: Host, capability: bigint): Promise<boolean | undefined> {
-  const status = (await host.readFile('/proc/self/status')) ?? '';
-  const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
-  return capabilities === undefined ? undefined : (BigInt(`0x${capabilities}`) & capability) !== 0n;
-}
-
 async function examineRights(host: Host): Promise<readonly Finding[]> {
   const subject = 'rights';
   const has = await hasCapability(host, capNetAdmin);
@@ -66,8 +56,7 @@ async function examineRights(host: Host): Promise<readonly Finding[]> {
     return [{ severity: 'error', subject, text, advice: 'run it where /proc is mounted' }];
   }
   const text = 'may not change the network: CAP_NET_ADMIN is missing';
-  const advice = (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
-  return [{ severity: 'error', subject, text, advice }];
+  return [{ severity: 'error', subject, text, advice: await adviseRights(host) }];
 }
 
 async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
@@ -230,27 +219,35 @@ function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subje
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
 async function examineVariants(host: Host): Promise<readonly Finding[]> {
   const version = await host.run({ tool: 'iptables', args: ['--version'] });
-  if (version.kind === 'missing') return [];
+  if (version.kind === 'missing' || version.status !== 0) return [];
   const variant = version.stdout.includes('nf_tables') ? 'nft' : 'legacy';
   const other = variant === 'nft' ? 'legacy' : 'nft';
-  const saved = await host.run({ tool: `iptables-${other}-save`, args: ['-t', 'nat'] });
-  const strays = saved.kind === 'ended' ? (saved.stdout.match(/^:KUBE-/gm)?.length ?? 0) : 0;
   const subject = 'iptables';
-  if (strays === 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
-  return [
-    {
-      severity: 'warning',
-      subject,
-      text: `iptables is the ${variant} variant, but the ${other} one holds ${strays} KUBE- chains too, which still match`,
-      advice: `remove them with iptables-${other}, or make it the default (update-alternatives --config iptables)`,
-    },
-  ];
+  // Without a table's name: to ask for one by name would make it.
+  const saved = await Promise.all(
+    ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
+  );
+  const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
+  const strays = texts.reduce((sum, text) => sum + (text.match(/^:KUBE-/gm)?.length ?? 0), 0);
+  if (strays > 0) {
+    return [
+      {
+        severity: 'warning',
+        subject,
+        text: `iptables is the ${variant} variant, but the ${other} one holds ${strays} KUBE- chains too, which still match`,
+        advice: `remove them with iptables-${other} and ip6tables-${other}, or make it the default (update-alternatives --config iptables)`,
+      },
+    ];
+  }
+  if (texts.length > 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
+  const text = `iptables is the ${variant} variant; whether the ${other} one has rules too cannot be told without iptables-${other}-save`;
+  return [{ severity: 'note', subject, text }];
 }
 
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const subject = 'kube-proxy';
   const pid = await findKubeProxy(host);
-  if (pid === undefined) return [{ severity: 'ok', subject, text: 'no kube-proxy is running in this network' }];
+  if (pid === undefined) return [await describeNoKubeProxy(host)];
   return [
     {
       severity: 'error',
@@ -259,6 +256,19 @@ async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
       advice: 'stop it first, and take over what it leaves with apply --adopt',
     },
   ];
+}
+
+/** What Linux calls the namespace of processes that holds all others. */
+const wholeNode = 'pid:[4026531836]';
+
+async function describeNoKubeProxy(host: Host): Promise<Finding> {
+  const subject = 'kube-proxy';
+  const processes = await host.readLink('/proc/self/ns/pid');
+  if (processes === undefined || processes === wholeNode) {
+    return { severity: 'ok', subject, text: 'no kube-proxy is running in this network' };
+  }
+  const text = 'no kube-proxy is running in this container; the processes of the node do not show here';
+  return { severity: 'note', subject, text, advice: 'make sure that none runs on the node in this network' };
 }
 
 /** The id of a kube-proxy's process. Looks at one process after the other: they may be more than files may be open. */
@@ -275,20 +285,11 @@ async function findKubeProxy(host: Host): Promise<string | undefined> {
   return undefined;
 }
 
-/**
- * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
- * setuid program too: so the real user counts as well as the effective one.
- */
-async function isRoots(host: Host, pid: string): Promise<boolean> {
-  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
-  return /^Uid:\s+0\s+0\s/m.test(status);
-}
-
 /** A bundle is compiled for one node: node ports listen on its addresses. */
 async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const expected = needs.manifest?.node.hostAddresses ?? [];
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (expected.length === 0 || result.kind === 'missing') return [];
+  if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
   const { links } = parseIpAddrJson(result.stdout);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
   const missing = expected.filter((address) => !present.has(address));

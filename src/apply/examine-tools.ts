@@ -1,16 +1,18 @@
 import type { Finding, Needs } from './finding.ts';
 import { formatCommand, type Command, type Host } from './host.ts';
 import { findModule, isInKernel, type ModuleIndex } from './modules.ts';
+import { adviseRights } from './rights.ts';
 import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
 
 /** Whether the tools are there, work, and are new enough. */
 export async function examineTools(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   const asked = tools.filter((tool) => tool.neededBy !== 'ipvs' || needs.mode === 'ipvs');
   const states = await inspectTools(host, asked, needs.leastVersions);
-  return states.flatMap((state) => describeTool(state, modules) ?? []);
+  const rights = await adviseRights(host);
+  return states.flatMap((state) => describeTool(state, modules, rights) ?? []);
 }
 
-function describeTool(state: ToolState, modules: ModuleIndex): Finding | undefined {
+function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
   const subject = 'tools';
   const { tool } = state;
   const severity = tool.neededBy === 'nobody' ? 'warning' : 'error';
@@ -27,7 +29,7 @@ function describeTool(state: ToolState, modules: ModuleIndex): Finding | undefin
         severity,
         subject,
         text: `${tool.name} does not work: ${state.reason}${explainPurpose(tool)}`,
-        advice: adviseOnBroken(tool, state.reason, modules),
+        advice: adviseOnBroken(tool, state.reason, modules, rights),
       };
     case 'too-old':
       return {
@@ -44,7 +46,7 @@ function describeTool(state: ToolState, modules: ModuleIndex): Finding | undefin
 }
 
 /** What to do about a tool that is there and fails, by what it says. */
-function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex): string {
+function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights: string): string {
   // ipvsadm asks the kernel for IPVS before it does anything, be it to tell its version.
   if (tool.neededBy === 'ipvs' && /ip_vs|ipvs/i.test(reason)) {
     switch (findModule(modules, 'ip_vs')) {
@@ -61,7 +63,7 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex): strin
     }
   }
   const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
-  if (refusal.test(reason)) return 'run it as root, or give the container the capability NET_ADMIN';
+  if (refusal.test(reason)) return rights;
   if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.package}`;
   return `see what "${call}" says`;
 }
@@ -102,7 +104,7 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
       subject,
       text: `"${formatCommand(command)}" fails: ${reason || 'it does not say why'}`,
       advice: refusal.test(reason)
-        ? 'run it as root, or give the container the capability NET_ADMIN'
+        ? await adviseRights(host)
         : `see what it says by hand; where the kernel lacks what it asks for, boot one that has it${variantAdvice(command, reason)}`,
     },
   ];
