@@ -39,10 +39,15 @@ function withSettings(side: Side, sysctls: KernelState['sysctls'], ipvsTimeouts:
 const kubeProxySysctl =
   /^net\.(ipv4\.(ip_forward|vs\.\w+|conf\.all\.(route_localnet|arp_ignore|arp_announce))|netfilter\.nf_conntrack_\w+)$/;
 
+/** What is to be compared of a side's sysctls, and how many more the other side should tell and does not. */
 function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
-  if (other.kind !== 'dump') return { told: side.state.sysctls, untold: 0 };
-  const asked = [...side.state.sysctls].filter(([name]) => side.kind !== 'dump' || kubeProxySysctl.test(name));
-  const told = new Map(asked.filter(([name]) => other.state.sysctls.has(name)));
+  const own = [...side.state.sysctls];
+  const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
+  if (other.kind !== 'dump') {
+    return { told: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, untold: 0 };
+  }
+  const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctl.test(name));
+  const told = new Map(asked.filter(isShared));
   return { told, untold: asked.length - told.size };
 }
 

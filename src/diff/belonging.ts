@@ -36,8 +36,8 @@ export interface Separation {
 export function separate(from: Side, to: Side): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = {
-    from: coverState(from.state, coverage, to.kind === 'dump' ? undefined : to.state),
-    to: coverState(to.state, coverage, from.kind === 'dump' ? undefined : from.state),
+    from: coverState(from.state, coverage),
+    to: coverState(to.state, coverage),
   };
   const belongingOf = classifyServers(from, to);
   const owns = ownershipOf(from, to, belongingOf);
@@ -49,8 +49,7 @@ export function separate(from: Side, to: Side): Separation {
   };
 }
 
-/** `asked` is what the other side wants: of the sysctls of a whole node only those are compared. */
-function coverState(state: KernelState, coverage: Coverage, asked: KernelState | undefined): KernelState {
+function coverState(state: KernelState, coverage: Coverage): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
   for (const family of coverage.iptables) iptables[family] = state.iptables[family] ?? {};
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
@@ -59,9 +58,7 @@ function coverState(state: KernelState, coverage: Coverage, asked: KernelState |
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
-    sysctls: coverage.sysctls
-      ? new Map([...state.sysctls].filter(([name]) => !asked || asked.sysctls.has(name)))
-      : new Map(),
+    sysctls: coverage.sysctls ? state.sysctls : new Map(),
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
     modules: coverage.modules ? state.modules : [],
   };
