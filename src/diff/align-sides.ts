@@ -35,9 +35,23 @@ function withSettings(side: Side, sysctls: KernelState['sysctls'], ipvsTimeouts:
   return { ...side, state: { ...side.state, sysctls, ipvsTimeouts } };
 }
 
-/** The sysctls that kube-proxy sets. */
-const kubeProxySysctl =
-  /^net\.(ipv4\.(ip_forward|vs\.\w+|conf\.all\.(route_localnet|arp_ignore|arp_announce))|netfilter\.nf_conntrack_\w+)$/;
+/** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
+const kubeProxySysctls: ReadonlySet<string> = new Set([
+  'net.ipv4.ip_forward',
+  'net.ipv4.conf.all.arp_announce',
+  'net.ipv4.conf.all.arp_ignore',
+  'net.ipv4.conf.all.route_localnet',
+  'net.ipv4.vs.conn_reuse_mode',
+  'net.ipv4.vs.conntrack',
+  'net.ipv4.vs.expire_nodest_conn',
+  'net.ipv4.vs.expire_quiescent_template',
+  'net.netfilter.nf_conntrack_max',
+  'net.netfilter.nf_conntrack_tcp_be_liberal',
+  'net.netfilter.nf_conntrack_tcp_timeout_close_wait',
+  'net.netfilter.nf_conntrack_tcp_timeout_established',
+  'net.netfilter.nf_conntrack_udp_timeout',
+  'net.netfilter.nf_conntrack_udp_timeout_stream',
+]);
 
 /** What is to be compared of a side's sysctls, and how many more the other side should tell and does not. */
 function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
@@ -46,7 +60,7 @@ function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sy
   if (other.kind !== 'dump') {
     return { told: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, untold: 0 };
   }
-  const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctl.test(name));
+  const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
   const told = new Map(asked.filter(isShared));
   return { told, untold: asked.length - told.size };
 }

@@ -28,7 +28,7 @@ const noIpvs = {
 /** A node without IPVS: whether its kernel loads modules, and which it could load, is up to the caller. */
 function withoutIpvs(modules: { readonly listed: boolean; readonly dep: string | undefined }) {
   const node = createFakeNode();
-  for (const path of [...node.files.keys()]) {
+  for (const path of node.files.keys()) {
     if (/^\/proc\/(net\/ip_vs|sys\/net\/ipv4\/vs)|^\/lib\/modules|^\/proc\/modules/.test(path)) node.files.delete(path);
   }
   if (modules.listed) node.files.set('/proc/modules', 'nf_conntrack 1 0 - Live\n');
@@ -70,7 +70,7 @@ describe('doctor on a node without IPVS', () => {
     const dep = 'kernel/net/ip_vs.ko:\nkernel/net/ip_vs_rr.ko: kernel/net/ip_vs.ko\n';
     const node = createFakeNode();
     node.files.set('/proc/modules', '');
-    for (const path of [...node.files.keys()]) {
+    for (const path of node.files.keys()) {
       if (/^\/proc\/(net\/ip_vs|sys\/net\/ipv4\/vs)/.test(path)) node.files.delete(path);
     }
     node.files.set('/lib/modules/6.1.0/modules.dep', dep);
