@@ -73,9 +73,10 @@ describe.concurrent('a family that comes or goes between two compiled sides', ()
 
   test.for(['ipvs', 'iptables'])('%s: a Service that becomes dual-stack', async (mode) => {
     const flags = ['--proxy-mode', mode];
+    const golden = await bundle(single, ...flags);
     for (const sides of [
       [single, dual, ...flags],
-      [await bundle(single, ...flags), await bundle(dual, ...flags)],
+      [golden, await bundle(dual, ...flags)],
     ]) {
       const run = await runKpc(['diff', ...sides, '--limit', '0']);
       expect(run.status).toBe(1);
@@ -84,8 +85,7 @@ describe.concurrent('a family that comes or goes between two compiled sides', ()
       expect(run.stdout).toMatch(ofService[mode] ?? /^$/);
       expect(all(run)).not.toMatch(/nothing changes|not compared/);
     }
-    for (const output of ['text', 'json', 'github', 'junit']) {
-      const golden = await bundle(single, ...flags);
+    for (const output of ['text', 'github']) {
       const check = await runKpc(['compile', '-f', dual, ...flags, '--check', golden, '--output', output]);
       expect(check.status).toBe(1);
       expect(all(check)).not.toMatch(/nothing changes|not compared:/);
