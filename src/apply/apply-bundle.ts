@@ -6,7 +6,8 @@ import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
 import { cleanStaleFlows } from './conntrack.ts';
-import { examineBeforeApply, type Needs } from './doctor.ts';
+import { examineBeforeApply } from './doctor.ts';
+import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, type Setting } from './node-decisions.ts';
@@ -72,7 +73,7 @@ export function needsOf({ manifest, state }: StoredBundle): Needs {
   return {
     mode: manifest.mode,
     modules: state.modules,
-    sysctls: [...state.sysctls.keys()],
+    sysctls: [...state.sysctls].map(([name, value]) => ({ name, value })),
     schedulers: [...new Set(state.virtualServers.map((server) => server.scheduler))].sort(),
     leastVersions: manifest.tools,
     manifest,

@@ -1,39 +1,20 @@
 import { describeError } from '../bundle/errors.ts';
-import type { Manifest } from '../bundle/manifest.ts';
+import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
+import { examineReading, examineTools } from './examine-tools.ts';
+import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
-import { findModule, readModuleIndex, type ModuleIndex } from './modules.ts';
+import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
+import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
 import { findKubeProxy } from './running-kube-proxy.ts';
-import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
-
-/** One thing that doctor looked at. An error is something that an apply would fail for. */
-export interface Finding {
-  readonly severity: 'ok' | 'note' | 'warning' | 'error';
-  /** What was looked at: "modules", "tools" … */
-  readonly subject: string;
-  readonly text: string;
-  /** What to do about it; undefined where nothing is to be done. */
-  readonly advice?: string | undefined;
-}
-
-/** What a node is to be fit for. Without a bundle: for any, in IPVS mode. */
-export interface Needs {
-  readonly mode: 'ipvs' | 'iptables';
-  readonly modules: readonly string[];
-  readonly sysctls: readonly string[];
-  readonly schedulers: readonly string[];
-  /** Tool family → version. */
-  readonly leastVersions: Readonly<Record<string, string>>;
-  readonly manifest: Manifest | undefined;
-}
 
 /** What any bundle in IPVS mode may need. */
 export const generalNeeds: Needs = {
   mode: 'ipvs',
   modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
-  sysctls: ['net.ipv4.ip_forward', 'net.ipv4.vs.conntrack'],
+  sysctls: ['net.ipv4.ip_forward', 'net.ipv4.vs.conntrack'].map((name) => ({ name, value: undefined })),
   schedulers: ['rr'],
   leastVersions: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
   manifest: undefined,
@@ -44,8 +25,9 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
   const modules = await readModuleIndex(host, [...needs.modules, ...needs.schedulers.map(schedulerModule)]);
   const groups = await Promise.all([
     examineRights(host),
-    examineTools(host, needs),
-    examineModules(modules, needs),
+    examineTools(host, modules, needs),
+    examineReading(host, modules, needs),
+    examineModules(host, modules, needs),
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     examineVariants(host),
@@ -61,104 +43,76 @@ export async function examineBeforeApply(host: Host, needs: Needs): Promise<read
   const modules = await readModuleIndex(host, needs.modules);
   const groups = await Promise.all([
     examineRights(host),
-    examineTools(host, needs),
-    examineModules(modules, needs),
+    examineTools(host, modules, needs),
+    examineModules(host, modules, needs),
     examineKubeProxy(host),
   ]);
   return groups.flat().filter((finding) => finding.severity === 'error');
 }
 
-const capNetAdmin = 1n << 12n;
-
 async function examineRights(host: Host): Promise<readonly Finding[]> {
-  const status = (await host.readFile('/proc/self/status')) ?? '';
-  const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
-  if (capabilities !== undefined && (BigInt(`0x${capabilities}`) & capNetAdmin) !== 0n) {
-    return [{ severity: 'ok', subject: 'rights', text: 'may change the network (CAP_NET_ADMIN)' }];
+  const subject = 'rights';
+  const has = await hasCapability(host, capNetAdmin);
+  if (has) return [{ severity: 'ok', subject, text: 'may change the network (CAP_NET_ADMIN)' }];
+  if (has === undefined) {
+    const text = 'cannot tell whether it may change the network: /proc/self/status says nothing of capabilities';
+    return [{ severity: 'error', subject, text, advice: 'run it where /proc is mounted' }];
   }
-  return [
-    {
-      severity: 'error',
-      subject: 'rights',
-      text: 'may not change the network: CAP_NET_ADMIN is missing',
-      advice: 'run it as root',
-    },
-  ];
+  const text = 'may not change the network: CAP_NET_ADMIN is missing';
+  return [{ severity: 'error', subject, text, advice: await adviseRights(host) }];
 }
 
-async function examineTools(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => tool.neededBy !== 'ipvs' || needs.mode === 'ipvs');
-  const states = await inspectTools(host, asked, needs.leastVersions);
-  return states.flatMap((state) => describeTool(state) ?? []);
+async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  // Who may not change the network either has been told so.
+  const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
+  return needs.modules.map((module) => describeModule(index, module, mayLoad));
 }
 
-function describeTool(state: ToolState): Finding | undefined {
-  const subject = 'tools';
-  const { tool } = state;
-  const severity = tool.neededBy === 'nobody' ? 'warning' : 'error';
-  switch (state.kind) {
-    case 'missing':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} is missing${explainPurpose(tool)}`,
-        advice: `install the package ${tool.package}`,
-      };
-    case 'broken':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} does not work: ${state.reason}${explainPurpose(tool)}`,
-        advice: `see what "${tool.name} ${(tool.versionArgs ?? []).join(' ')}" says; reinstall the package ${tool.package}`,
-      };
-    case 'too-old':
-      return {
-        severity,
-        subject,
-        text: `${tool.name} is ${state.version}, and ${state.least} is the least that will do`,
-        advice: `upgrade the package ${tool.package}`,
-      };
-    case 'fine':
-      return state.version === '' ? undefined : { severity: 'ok', subject, text: `${tool.name}: ${state.details}` };
-    default:
-      return state satisfies never;
-  }
-}
-
-function explainPurpose(tool: Tool): string {
-  return tool.purpose === undefined ? '' : ` (without it, ${tool.purpose})`;
-}
-
-function examineModules(index: ModuleIndex, needs: Needs): readonly Finding[] {
-  return needs.modules.map((module) => describeModule(index, module));
-}
-
-function describeModule(index: ModuleIndex, module: string): Finding {
+function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): Finding {
   const subject = 'modules';
   const place = findModule(index, module);
   switch (place) {
     case 'loaded':
       return { severity: 'ok', subject, text: `${module} is loaded` };
+    case 'present':
+      return { severity: 'ok', subject, text: `${module} is in the kernel` };
     case 'built-in':
       return { severity: 'ok', subject, text: `${module} is built into the kernel` };
     case 'loadable':
-      return { severity: 'ok', subject, text: `${module} can be loaded` };
-    case 'unknown':
+      if (mayLoad) return { severity: 'ok', subject, text: `${module} can be loaded` };
       return {
-        severity: 'note',
+        severity: 'warning',
         subject,
-        text: `${module} is not loaded, and this kernel has no list of its modules: it may be built in`,
+        text: `${module} is not loaded, and may not be loaded from here: CAP_SYS_MODULE is missing`,
+        advice: `load it on the host: modprobe ${module}`,
       };
+    case 'unknown':
+      return describeUnknown(index, module);
     case 'missing':
       return {
         severity: 'error',
         subject,
         text: `${module} is missing: this kernel neither has it nor can load it`,
-        advice: 'install the modules package of this kernel, or boot a kernel that has it',
+        advice: index.loadsModules
+          ? 'install the modules package of this kernel, or boot a kernel that has it'
+          : 'boot a kernel that has it: this one loads no modules',
       };
     default:
       return place satisfies never;
   }
+}
+
+function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding {
+  if (!loadsModules) {
+    const text = `${module} does not show, and this kernel loads no modules: it may be built in`;
+    return { severity: 'note', subject: 'modules', text };
+  }
+  return {
+    severity: 'note',
+    subject: 'modules',
+    text: `${module} is not loaded, and the list of this kernel's modules is not here: it may be built in`,
+    advice: `if it is not: load it on the host (modprobe ${module}); after an upgrade of the kernel, reboot`,
+  };
 }
 
 function schedulerModule(scheduler: string): string {
@@ -167,17 +121,33 @@ function schedulerModule(scheduler: string): string {
 
 function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
   if (needs.mode !== 'ipvs') return [];
-  return needs.schedulers.map((scheduler): Finding => {
-    const place = findModule(index, schedulerModule(scheduler));
-    const subject = 'schedulers';
-    if (place !== 'missing') return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is there` };
-    return {
-      severity: 'error',
-      subject,
-      text: `IPVS scheduler ${scheduler} is missing`,
-      advice: `install the kernel's module ${schedulerModule(scheduler)}, or compile with another --ipvs-scheduler`,
-    };
-  });
+  return needs.schedulers.map((scheduler) => describeScheduler(index, scheduler));
+}
+
+function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
+  const subject = 'schedulers';
+  const module = schedulerModule(scheduler);
+  const place = findModule(index, module);
+  switch (place) {
+    case 'loaded':
+    case 'present':
+    case 'built-in':
+      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is there` };
+    case 'loadable':
+      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
+    case 'unknown':
+      return { severity: 'note', subject, text: `IPVS scheduler ${scheduler}: only trying tells whether it is there` };
+    case 'missing': {
+      const text = `IPVS scheduler ${scheduler} is missing`;
+      const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
+      const advice = hasIpvs
+        ? `install the kernel's module ${module}, or compile with another --ipvs-scheduler`
+        : 'boot a kernel that has IPVS: no scheduler works without it';
+      return { severity: 'error', subject, text, advice };
+    }
+    default:
+      return place satisfies never;
+  }
 }
 
 async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
@@ -192,14 +162,16 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 
 async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   const decided = needs.manifest === undefined ? [] : decideOnNode(needs.manifest.settings, await readNodeFacts(host));
-  const named = needs.sysctls.map((name) => ({ name, path: sysctlPath(name) }));
+  const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
   return Promise.all(
-    [...named, ...decided].map(async ({ name, path }): Promise<Finding> => {
+    // What the node decides is left alone where it cannot be set.
+    [...named, ...decided.map((each) => ({ ...each, isAsked: false }))].map(async (setting): Promise<Finding> => {
+      const { name, path } = setting;
       const value = await host.readFile(path);
       const subject = 'sysctls';
-      if (value !== undefined) return { severity: 'ok', subject, text: `${name} is ${value.trim()}` };
-      const waits = /\.vs\./.test(name) && findModule(index, 'ip_vs') !== 'loaded';
-      if (waits) return { severity: 'ok', subject, text: `${name} comes with ip_vs, which is not loaded yet` };
+      if (value !== undefined) return { subject, ...(await describeValue(host, setting, value.trim())) };
+      const comesWith = /\.vs\./.test(name) ? describeWaiting(name, findModule(index, 'ip_vs')) : undefined;
+      if (comesWith) return { ...comesWith, subject };
       return {
         severity: 'warning',
         subject,
@@ -210,35 +182,87 @@ async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promis
   );
 }
 
+/** A setting that is there, and may have to become another. */
+async function describeValue(
+  host: Host,
+  setting: {
+    readonly name: string;
+    readonly path: string;
+    readonly value: string | undefined;
+    readonly isAsked: boolean;
+  },
+  present: string,
+): Promise<Omit<Finding, 'subject'>> {
+  const { name, path, value, isAsked } = setting;
+  if (value === undefined || value === present) return { severity: 'ok', text: `${name} is ${present}` };
+  if (await host.isWritable(path)) return { severity: 'ok', text: `${name} is ${present}, and can be set to ${value}` };
+  return {
+    severity: isAsked ? 'error' : 'note',
+    text: `${name} is ${present}, and cannot be set to ${value} from here`,
+    advice: (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root',
+  };
+}
+
+/** A setting of IPVS is there once ip_vs is. Undefined where that is so. */
+function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subject'> | undefined {
+  switch (place) {
+    case 'loadable':
+      return { severity: 'ok', text: `${name} comes with ip_vs, which is not loaded yet` };
+    case 'unknown':
+      return { severity: 'note', text: `${name} comes with ip_vs, which does not show` };
+    case 'missing':
+      return { severity: 'note', text: `${name} comes with ip_vs, which is missing` };
+    case 'loaded':
+    case 'present':
+    case 'built-in':
+      return undefined;
+  }
+}
+
 /** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
 async function examineVariants(host: Host): Promise<readonly Finding[]> {
   const version = await host.run({ tool: 'iptables', args: ['--version'] });
-  if (version.kind === 'missing') return [];
+  if (version.kind === 'missing' || version.status !== 0) return [];
   const variant = version.stdout.includes('nf_tables') ? 'nft' : 'legacy';
   const other = variant === 'nft' ? 'legacy' : 'nft';
-  const saved = await host.run({ tool: `iptables-${other}-save`, args: ['-t', 'nat'] });
-  const strays = saved.kind === 'ended' ? countChains(saved.stdout) : 0;
   const subject = 'iptables';
-  if (strays === 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
-  return [
-    {
-      severity: 'warning',
-      subject,
-      text: `iptables is the ${variant} variant, but the ${other} one holds ${strays} KUBE- chains too, which still match`,
-      advice: `remove them with iptables-${other}, or make it the default (update-alternatives --config iptables)`,
-    },
-  ];
+  // Without a table's name: to ask for one by name would make it.
+  const saved = await Promise.all(
+    ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
+  );
+  const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
+  const strays = texts.reduce((sum, text) => sum + countChains(text), 0);
+  if (strays > 0) {
+    return [
+      {
+        severity: 'warning',
+        subject,
+        text: `iptables is the ${variant} variant, but the ${other} one holds ${strays} KUBE- chains too, which still match`,
+        advice: `remove them with iptables-${other} and ip6tables-${other}, or make it the default (update-alternatives --config iptables)`,
+      },
+    ];
+  }
+  if (texts.length > 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
+  const text = `iptables is the ${variant} variant; whether the ${other} one has rules too cannot be told without iptables-${other}-save`;
+  return [{ severity: 'note', subject, text }];
 }
 
-/** kube-proxy's chains in what iptables-save printed of the table nat; kubelet has some of its own in either variant. */
+/** kube-proxy's chains in what iptables-save printed; kubelet has some of its own in either variant. */
 function countChains(saved: string): number {
-  return [...saved.matchAll(/^:(\S+)/gm)].filter(([, name = '']) => classifyChain('nat', name) !== undefined).length;
+  let count = 0;
+  let table: string | undefined;
+  for (const [, heading, chain] of saved.matchAll(/^(?:\*(\S+)|:(\S+))/gm)) {
+    if (heading !== undefined) table = heading;
+    const found = tableNames.find((name) => name === table);
+    if (chain !== undefined && found && classifyChain(found, chain) !== undefined) count++;
+  }
+  return count;
 }
 
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const subject = 'kube-proxy';
   const pid = await findKubeProxy(host);
-  if (pid === undefined) return [{ severity: 'ok', subject, text: 'no kube-proxy is running in this network' }];
+  if (pid === undefined) return [await describeNoKubeProxy(host)];
   return [
     {
       severity: 'error',
@@ -249,11 +273,24 @@ async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   ];
 }
 
+/** What Linux calls the namespace of processes that holds all others. */
+const wholeNode = 'pid:[4026531836]';
+
+async function describeNoKubeProxy(host: Host): Promise<Finding> {
+  const subject = 'kube-proxy';
+  const processes = await host.readLink('/proc/self/ns/pid');
+  if (processes === undefined || processes === wholeNode) {
+    return { severity: 'ok', subject, text: 'no kube-proxy is running in this network' };
+  }
+  const text = 'no kube-proxy is running in this container; the processes of the node do not show here';
+  return { severity: 'note', subject, text, advice: 'make sure that none runs on the node in this network' };
+}
+
 /** A bundle is compiled for one node: node ports listen on its addresses. */
 async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const expected = needs.manifest?.node.hostAddresses ?? [];
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (expected.length === 0 || result.kind === 'missing') return [];
+  if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
   const { links } = parseIpAddrJson(result.stdout);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
   const missing = expected.filter((address) => !present.has(address));

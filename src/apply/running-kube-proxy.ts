@@ -1,5 +1,6 @@
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import { isRoots } from './rights.ts';
 
 /** The id of a kube-proxy's process. Looks at one process after the other: they may be more than files may be open. */
 export async function findKubeProxy(host: Host): Promise<string | undefined> {
@@ -13,15 +14,6 @@ export async function findKubeProxy(host: Host): Promise<string | undefined> {
     if (network === undefined || network === own) return pid;
   }
   return undefined;
-}
-
-/**
- * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
- * setuid program too: so the real user counts as well as the effective one.
- */
-async function isRoots(host: Host, pid: string): Promise<boolean> {
-  const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
-  return /^Uid:\s+0\s+0\s/m.test(status);
 }
 
 /** Throws a Failure where a kube-proxy runs on this node: what it made must not be taken from under it. */

@@ -67,7 +67,10 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
   if (result.kind === 'missing') return { kind: 'missing', tool };
   const details = (result.stdout || result.stderr).split('\n')[0]?.trim() ?? '';
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
-  if (result.status !== 0 || !version) return { kind: 'broken', tool, reason: details || 'it says nothing' };
+  if (result.status !== 0 || !version) {
+    const [complaint = ''] = result.stderr.trim().split('\n');
+    return { kind: 'broken', tool, reason: complaint || details || 'it says nothing' };
+  }
   const wanted = least === undefined ? undefined : parseVersion(least);
   if (least !== undefined && wanted && compareVersions(version, wanted) < 0) {
     return { kind: 'too-old', tool, version: version.join('.'), least };

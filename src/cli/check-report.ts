@@ -4,7 +4,7 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { reportDiff } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { diffSides } from '../diff/diff-sides.ts';
+import { diffSides, isSame } from '../diff/diff-sides.ts';
 import { formatText, toJson } from '../diff/format-diff.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
@@ -53,7 +53,9 @@ export async function reportCheck(
     name: 'input',
     state,
     labels: undefined,
-    coverage: coverAll(families),
+    coverage: coverAll(),
+    families,
+    doubts: [],
     services: { cluster, node, settings },
   };
   const diff = diffSides(reading.side, to, { foreign: false });
@@ -63,6 +65,8 @@ export async function reportCheck(
 /** What changed in words, for people who have the lines that differ before them already. */
 export function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
+  // Another version of kpc, say, or the name of the node.
+  if (isSame(comparison.diff)) return 'The same Services, and the same in the kernel: only the files differ.\n';
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 

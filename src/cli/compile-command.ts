@@ -5,7 +5,9 @@ import { replaceFolder } from '../bundle/folder.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Manifest } from '../bundle/manifest.ts';
 import { checkBundle } from './check-bundle.ts';
+import type { Expected } from './check-folder.ts';
 import type { OutputFormat } from './check-format.ts';
 import { outputFormats } from './check-format.ts';
 import type { Prepared } from './compile-inputs.ts';
@@ -69,7 +71,10 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);
   const nodeName = chooseNodeName(options.node?.[0], loaded.prepared);
-  const checked = addDiagnostics(loaded, checkRequest(options));
+  const checked = addDiagnostics(loaded, [
+    ...checkRequest(options),
+    ...(await checkTarget(options, { kind: 'bundle' })),
+  ]);
   return compileOne(
     isHostFolder(hosts) ? addHostAddresses(checked, hosts, nodeName) : checked,
     nodeName,
@@ -86,7 +91,8 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, prepared);
-  const diagnostics = [...fleet.diagnostics, ...loaded.diagnostics];
+  const target = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
+  const diagnostics = [...target, ...fleet.diagnostics, ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(({ severity }) => severity === 'error')) {
     await reportFailure(options, diagnostics, terminal);
@@ -99,6 +105,14 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
 /** What is wrong with what is asked of one node. */
 function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
   return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [pruneWhat] : [])];
+}
+
+/** What is wrong with the folder that --check names. */
+async function checkTarget({ check: folder }: CompileOptions, expected: Expected): Promise<readonly Diagnostic[]> {
+  if (folder === undefined) return [];
+  const { checkFolder } = await import('./check-folder.ts');
+  const problem = checkFolder(folder, expected);
+  return problem ? [problem] : [];
 }
 
 function addDiagnostics(loaded: LoadedInputs, more: readonly Diagnostic[]): LoadedInputs {
@@ -173,9 +187,19 @@ async function output(
   if (folder !== undefined) return status;
   await terminal.out(formatAll(bundle.files));
   await terminal.err(
-    `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ipvsadm.\n`,
+    `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
+}
+
+/** The name after --print of the file that tells most of a bundle. */
+function mainFile({ mode, families }: Manifest): PrintName {
+  switch (mode) {
+    case 'ipvs':
+      return 'ipvsadm';
+    case 'iptables':
+      return families.includes('ipv4') ? 'iptables' : 'ip6tables';
+  }
 }
 
 async function write(folder: string, { manifest, files }: Bundle, terminal: Terminal): Promise<ExitStatus> {

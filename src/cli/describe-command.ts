@@ -7,6 +7,7 @@ import type { View } from '../describe/view.ts';
 import { oneLine } from '../diff/one-line.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
+import type { Coverage } from '../diff/side.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
@@ -91,12 +92,12 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   if (!side?.services) return undefined;
   const { findOwners } = await import('../diff/owners.ts');
   const { compileState } = await import('./compile-inputs.ts');
-  const { services, state, labels, coverage } = side;
+  const { services, state, labels, families } = side;
   return {
     state,
     services,
     owners: findOwners(labels ? [labels, state] : [state]),
-    compile: (cluster) => compileState(cluster, services.node, services.settings, coverage.families, undefined),
+    compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
   };
 }
 
@@ -169,6 +170,7 @@ async function describeDump(
   const { readStoredSide } = await import('./diff-side.ts');
   const { decompile } = await import('../describe/decompile.ts');
   const { findOwners } = await import('../diff/owners.ts');
+  const { classifyServers } = await import('../diff/server-belonging.ts');
   const stored = await readStoredSide(path);
   if (stored.kind === 'bundle' || stored.kind === 'manifests') {
     await terminal.err(
@@ -180,12 +182,42 @@ async function describeDump(
   await reportDiagnostics(stored.reading.diagnostics, stored.reading.files, terminal);
   if (stored.kind === 'unreadable') return exitStatus.badInput;
   const owners = findOwners([stored.dump.state]);
-  const decompiled = decompile(stored.dump.state, owners);
+  const { side } = stored.reading;
+  if (!side) return exitStatus.badInput;
+  const belongingOf = classifyServers(side, side);
+  const decompiled = decompile(stored.dump.state, owners, belongingOf);
   if (decompiled.mode === 'ipvs') {
     await terminal.err("kpc: note: in IPVS mode a node's state holds no names: Services go by their addresses\n");
   }
+  const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
+  if (doubtful > 0) {
+    await terminal.err(
+      `kpc: note: ${doubtful} of the virtual servers may be another program's: ipset save and ip -j addr would tell\n`,
+    );
+  }
+  const lacking = missingFiles(decompiled.mode, side.coverage);
+  if (lacking.length > 0) {
+    await terminal.err(`kpc: note: the dump does not hold all of ${lacking.join(', ')}: there may be more Services\n`);
+  }
   const { resolveName } = await import('../describe/decompiled-words.ts');
   return printDecompiled(decompiled, what && resolveName(what.trim(), owners), options, terminal);
+}
+
+/** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
+function missingFiles(mode: Decompiled['mode'], { iptables, sets, virtualServers }: Coverage): readonly string[] {
+  const ofRules = [
+    ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
+    ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
+  ];
+  const ofServers = [...(sets ? [] : ['ipset save']), ...(virtualServers ? [] : ['ipvsadm -Sn'])];
+  switch (mode) {
+    case 'iptables':
+      return ofRules;
+    case 'ipvs':
+      return ofServers;
+    case undefined:
+      return [...ofRules, ...ofServers];
+  }
 }
 
 async function printDecompiled(

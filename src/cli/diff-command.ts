@@ -27,9 +27,11 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
   const command = program
     .command('diff')
     .description(
-      'Show what differs between two sides, Service by Service: exit status 1 where anything does.\n' +
+      'Show what differs between two sides, Service by Service: exit status 1 where anything does, or where a dump has ' +
+        "virtual servers of which it does not tell whether they are kube-proxy's. What one side cannot tell is named " +
+        'and not compared, which is no difference; where that is everything, the exit status is 2.\n' +
         'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with what iptables-save, ' +
-        'ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print, as kpc-apply dump writes it) or manifests ' +
+        'ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a print, or what kpc-apply dump wrote) or manifests ' +
         '(a file, a folder, or - for stdin). What the flags leave open of how manifests are compiled is taken from a ' +
         'bundle or dump on the other side.',
     )

@@ -19,8 +19,9 @@ import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
-import type { DumpReading, FileReading } from './diff-dump.ts';
-import { readAnyFile, readDumpFiles } from './diff-dump.ts';
+import { findNode } from './check-folder.ts';
+import type { DumpReading } from './diff-dump.ts';
+import { readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -45,7 +46,13 @@ export interface SideOptions extends InputOptions {
 /** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
 export type StoredSide =
   | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
-  | { readonly kind: 'dump'; readonly reading: SideReading; readonly dump: Dump }
+  | {
+      readonly kind: 'dump';
+      readonly reading: SideReading;
+      readonly dump: Dump;
+      /** The node's own addresses; undefined where the dump does not tell them. */
+      readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+    }
   | { readonly kind: 'unreadable'; readonly reading: SideReading }
   | { readonly kind: 'manifests'; readonly name: string };
 
@@ -55,7 +62,10 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   try {
     if (holdsManifest(path)) return await readBundleSide(path);
     const found = readDumpFiles(path);
-    if (found) return { kind: 'dump', dump: found.dump, reading: readDumpSide(path, found) };
+    if (found) {
+      const { dump } = found;
+      return { kind: 'dump', dump, reading: readDumpSide(path, found), hostAddresses: hostAddressesOfDump(dump) };
+    }
     const node = findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
     const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
@@ -76,23 +86,9 @@ function unreadable(code: string, text: string): StoredSide {
   return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
 
-/** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */
+/** The first folder inside a folder that holds a bundle. */
 function findBundleInside(path: string): string | undefined {
-  if (!statSync(path).isDirectory()) return undefined;
-  return readdirSync(path)
-    .toSorted()
-    .find((name) => isBundleManifest(readAnyFile(join(path, name, 'manifest.json'))));
-}
-
-/** Manifests of Kubernetes may be called so too, and have no version of a format. */
-function isBundleManifest(file: FileReading): boolean {
-  if (file.kind !== 'text') return false;
-  try {
-    const value: unknown = JSON.parse(file.text);
-    return typeof value === 'object' && value !== null && 'formatVersion' in value;
-  } catch {
-    return false;
-  }
+  return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
 }
 
 async function readBundleSide(path: string): Promise<StoredSide> {
@@ -117,7 +113,9 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     state,
     // Its files hold no origins. Comments tell the Services in iptables mode; in IPVS mode compiling them again does.
     labels: manifest.mode === 'ipvs' ? compileState(cluster, node, settings, families, undefined) : undefined,
-    coverage: coverAll(families),
+    coverage: coverAll(),
+    families,
+    doubts: [],
     services: { cluster, node, settings },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
@@ -126,18 +124,28 @@ async function readBundleSide(path: string): Promise<StoredSide> {
 }
 
 /**
- * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its sysctls are those that kube-proxy may set,
- * whether it did or not, and its modules those that happen to be loaded: neither is to be compared.
+ * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its modules are those that happen to be loaded,
+ * which are not to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
   // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const coverage = { ...coverAll(bothFamilies), sysctls: false, modules: false };
-  const side: Side = { kind: 'dump', name: path, state, labels: undefined, coverage, services: undefined };
+  const coverage = { ...coverAll(), modules: false };
+  const side: Side = {
+    kind: 'dump',
+    name: path,
+    state,
+    labels: undefined,
+    coverage,
+    families: bothFamilies,
+    doubts: [],
+    services: undefined,
+  };
   const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
   const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
   return {
     kind: 'dump',
-    dump: { state, coverage, files: [], faults: [] },
+    dump: { state, coverage, files: [], faults: [], doubts: [] },
+    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
     reading: { side, diagnostics: [], files: noFiles, notes },
   };
 }
@@ -151,6 +159,8 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
       state: dump.state,
       labels: undefined,
       coverage: dump.coverage,
+      families: bothFamilies,
+      doubts: dump.doubts,
       services: undefined,
     },
     diagnostics,
@@ -179,8 +189,14 @@ export async function compileSide(
   const prepared = { ...loaded.prepared, settings: wanted };
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, prepared.nodes.get(nodeName));
-  const ipFamily = options.ipFamily === 'auto' && stored?.families.length === 2 ? 'dual' : options.ipFamily;
+  const isDual = stored?.families.length === 2 || (other.kind === 'dump' && hasBothFamilies(other.dump.state));
+  const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   return readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }));
+}
+
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
+function hasBothFamilies({ iptables }: KernelState): boolean {
+  return bothFamilies.every((family) => iptables[family]?.nat?.has('KUBE-POSTROUTING') === true);
 }
 
 /** Compiles what -f names. */
@@ -202,7 +218,9 @@ function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled:
       name,
       state,
       labels: undefined,
-      coverage: coverAll(families),
+      coverage: coverAll(),
+      families,
+      doubts: [],
       services: { cluster, node, settings },
     },
     diagnostics,
@@ -224,14 +242,18 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
       return isCurrent ? known.flatMap((text) => parseAddress(text) ?? []) : undefined;
     }
     case 'dump':
-      if (!other.dump.coverage.links) return undefined;
-      return other.dump.state.links
-        .filter(({ name }) => name !== serviceLink)
-        .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+      return other.hostAddresses;
     case 'unreadable':
     case 'manifests':
       return undefined;
   }
+}
+
+function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
+  if (!coverage.links) return undefined;
+  return state.links
+    .filter(({ name }) => name !== serviceLink)
+    .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

@@ -1,5 +1,8 @@
 import type { Owners } from '../diff/owners.ts';
+import { setFamily } from '../diff/belonging.ts';
 import { joinHostPort } from '../kernel/address.ts';
+import type { Protocol } from '../kernel/family.ts';
+import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
@@ -27,12 +30,59 @@ export function decompileIpvs(
   const ports = new Map<string, DecompiledPort>();
   for (const server of state.virtualServers) {
     const isNodePort = !bound.has(server.address) && nodePorts.has(`${server.protocol} ${server.port}`);
-    const port = isNodePort ? decompileNodePort(server, facts, owners) : decompileServer(server, facts, owners);
+    const label = owners.ofServer(server);
+    const port = isNodePort ? decompileNodePort(server, facts, label) : decompileServer(server, facts, label);
+    const key = `${port.family} ${port.name}`;
+    if (!ports.has(key)) ports.set(key, port);
+  }
+  for (const port of decompileSets(state, facts)) {
     const key = `${port.family} ${port.name}`;
     if (!ports.has(key)) ports.set(key, port);
   }
   return [...ports.values()];
 }
+
+/**
+ * What only sets tell of: the virtual servers are gone, or are not in the dump. What a virtual server stands for is told
+ * by it alone.
+ */
+function decompileSets(state: KernelState, facts: SetFacts): readonly DecompiledPort[] {
+  const known = new Set(state.virtualServers.map((server) => virtualServerKey(server)));
+  const knownPorts = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+  return state.sets.flatMap((set) => {
+    const family = setFamily(set);
+    const name = set.name.replace(/^KUBE-(6-)?/, '');
+    const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
+    if (ofPorts === undefined && !addressSets.has(name)) return [];
+    return set.entries.flatMap(({ value }) => {
+      const [, address, written, number] = /^(?:([^,]+),(\w+):)?(\d+)$/.exec(value) ?? [];
+      const protocol = protocolOf(written ?? ofPorts);
+      const port = Number(number);
+      if (protocol === undefined) return [];
+      if (ofPorts !== undefined) {
+        if (knownPorts.has(`${family} ${protocol} ${port}`)) return [];
+        return [decompileNodePort({ ...nothing, family, protocol, address: address ?? '', port }, facts, undefined)];
+      }
+      if (address === undefined || known.has(virtualServerKey({ protocol, address, port }))) return [];
+      return [decompileServer({ ...nothing, family, protocol, address, port }, facts, undefined)];
+    });
+  });
+}
+
+/** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
+const addressSets: ReadonlySet<string> = new Set(['CLUSTER-IP', 'EXTERNAL-IP', 'EXTERNAL-IP-LOCAL', 'LOAD-BALANCER']);
+
+function protocolOf(text: string | undefined): Protocol | undefined {
+  const name = text?.toUpperCase();
+  return name === 'TCP' || name === 'UDP' || name === 'SCTP' ? name : undefined;
+}
+
+/** A virtual server of which nothing is told but where it listens. */
+const nothing = { scheduler: undefined, persistentSeconds: undefined, realServers: undefined } as const;
+
+/** What is told of a virtual server. */
+type Told = Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'> &
+  (VirtualServer | Record<keyof typeof nothing, undefined>);
 
 function readSets(state: KernelState): SetFacts {
   const entries = new Set<string>();
@@ -51,13 +101,13 @@ function readSets(state: KernelState): SetFacts {
   return { has: (set, entry) => entries.has(`${set} ${entry}`), ranges };
 }
 
-function decompileServer(server: VirtualServer, facts: SetFacts, owners: Owners): DecompiledPort {
+function decompileServer(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { address, port, protocol } = server;
   const entry = `${address},${protocol.toLowerCase()}:${port}`;
   const isLocal = facts.has('EXTERNAL-IP-LOCAL', entry) || facts.has('LOAD-BALANCER-LOCAL', entry);
   const kind = kindOf(entry, facts);
   return {
-    name: owners.ofServer(server) ?? `${joinHostPort(address, port)}/${protocol}`,
+    name: label ?? `${joinHostPort(address, port)}/${protocol}`,
     ...shared(server),
     port,
     addresses: [{ kind, address }],
@@ -73,14 +123,14 @@ function kindOf(entry: string, facts: SetFacts): DecompiledAddress['kind'] {
   return facts.has('EXTERNAL-IP', entry) || facts.has('EXTERNAL-IP-LOCAL', entry) ? 'external-ip' : 'unknown';
 }
 
-function decompileNodePort(server: VirtualServer, facts: SetFacts, owners: Owners): DecompiledPort {
+function decompileNodePort(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { port, protocol, address } = server;
   const isLocal =
     protocol === 'SCTP'
       ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', `${address},sctp:${port}`)
       : facts.has(`NODE-PORT-LOCAL-${protocol}`, String(port));
   return {
-    name: owners.ofServer(server) ?? `node port ${port}/${protocol}`,
+    name: label ?? `node port ${port}/${protocol}`,
     ...shared(server),
     port: undefined,
     addresses: [],
@@ -94,7 +144,7 @@ function policy(isLocal: boolean): TrafficPolicy {
   return isLocal ? 'Local' : 'Cluster';
 }
 
-function shared(server: VirtualServer) {
+function shared(server: Told) {
   return {
     family: server.family,
     protocol: server.protocol,
@@ -102,6 +152,6 @@ function shared(server: VirtualServer) {
     affinitySeconds: server.persistentSeconds,
     healthCheckNodePort: undefined,
     scheduler: server.scheduler,
-    endpoints: server.realServers.map(({ address, port }) => ({ endpoint: joinHostPort(address, port), takes: [] })),
+    endpoints: server.realServers?.map(({ address, port }) => ({ endpoint: joinHostPort(address, port), takes: [] })),
   } satisfies Partial<DecompiledPort>;
 }

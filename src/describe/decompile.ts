@@ -1,7 +1,9 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Owners } from '../diff/owners.ts';
+import type { ServerBelonging } from '../diff/server-belonging.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
@@ -25,7 +27,8 @@ export interface DecompiledPort {
   readonly healthCheckNodePort: number | undefined;
   /** IPVS mode only. */
   readonly scheduler: string | undefined;
-  readonly endpoints: readonly DecompiledEndpoint[];
+  /** Undefined where nothing tells them, as in sets alone. */
+  readonly endpoints: readonly DecompiledEndpoint[] | undefined;
 }
 
 export type TrafficPolicy = 'Cluster' | 'Local';
@@ -49,20 +52,23 @@ export interface Decompiled {
   readonly ports: readonly DecompiledPort[];
 }
 
-/** Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode. */
-export function decompile(state: KernelState, owners: Owners): Decompiled {
+/** Whose a virtual server is, as far as a state tells. */
+type BelongingOf = (server: VirtualServer) => ServerBelonging;
+
+/**
+ * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode.
+ * Both are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
+ */
+export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
   const mode = recognizeMode(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
-  switch (mode) {
-    case 'iptables':
-      return { mode, ports: sortPorts(decompileIptables(state)) };
-    case 'ipvs':
-      return {
-        mode,
-        ports: sortPorts(decompileIpvs(state, owners, new Set(boundAddresses(state)), nodePortKeys(state))),
-      };
-    case undefined:
-      return { mode, ports: [] };
-  }
+  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other');
+  const ofIpvs = decompileIpvs(
+    { ...state, virtualServers },
+    owners,
+    new Set(boundAddresses(state)),
+    nodePortKeys(state),
+  );
+  return { mode, ports: sortPorts([...decompileIptables(state), ...ofIpvs]) };
 }
 
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {

@@ -26,7 +26,7 @@ export function isAbout(port: DecompiledPort, what: string): boolean {
         address === what || withPort === what || `${withPort}/${port.protocol}`.toLowerCase() === what.toLowerCase()
       );
     }) ||
-    port.endpoints.some(({ endpoint }) => endpoint === what || endpoint.replace(/:\d+$/, '') === what)
+    (port.endpoints ?? []).some(({ endpoint }) => endpoint === what || endpoint.replace(/:\d+$/, '') === what)
   );
 }
 
@@ -52,7 +52,7 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     ...(port.sourceRanges.length === 0 ? [] : [`for ${port.sourceRanges.join(', ')} only`]),
     ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
   ];
-  const endpoints = port.endpoints.map(({ endpoint, takes }) =>
+  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes }) =>
     line(2, takes.length === 0 ? endpoint : `${endpoint}  for policy ${takes.join(' and ')}`),
   );
   return [
@@ -62,7 +62,12 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     ),
     ...(port.nodePort === undefined ? [] : [line(1, `node port ${port.nodePort}/${port.protocol}`)]),
     ...(policies.length > 0 ? [line(1, policies.join(', '))] : []),
-    line(1, endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`),
+    line(1, headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];
+}
+
+function headEndpoints({ endpoints }: DecompiledPort): string {
+  if (endpoints === undefined) return 'endpoints: only a virtual server would tell them';
+  return endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`;
 }

@@ -81,7 +81,7 @@ export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
       ...(port.port === undefined ? [] : [`${port.port}/${port.protocol}`]),
       ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
     ].join(', '),
-    endpoints: String(port.endpoints.length),
+    endpoints: port.endpoints === undefined ? '?' : String(port.endpoints.length),
   }));
 }
 

@@ -1,18 +1,18 @@
-import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Ownership } from '../kernel/restrict.ts';
 import { jumpChain, ownsJump, restrictState } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
-import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
+import type { ServerBelonging } from './server-belonging.ts';
+import { classifyServers } from './server-belonging.ts';
 import type { Coverage, Side } from './side.ts';
 import { intersectCoverage } from './side.ts';
 
@@ -27,6 +27,8 @@ export interface Separation {
   /** Only what both sides can tell. */
   readonly own: StatePair;
   readonly foreign: StatePair;
+  /** Virtual servers that may be either. */
+  readonly untold: StatePair;
   /** All that is kube-proxy's on each side, whether the other can tell it or not. */
   readonly whole: StatePair;
 }
@@ -35,19 +37,20 @@ export interface Separation {
 export function separate(from: Side, to: Side): Separation {
   const coverage = intersectCoverage(from.coverage, to.coverage);
   const pair = {
-    from: coverState(from.state, coverage, to.kind === 'dump' ? undefined : to.state),
-    to: coverState(to.state, coverage, from.kind === 'dump' ? undefined : from.state),
+    from: coverState(from.state, coverage),
+    to: coverState(to.state, coverage),
   };
-  const owns = ownershipOf(from, to);
+  const belongingOf = classifyServers(from, to);
+  const owns = ownershipOf(from, to, belongingOf);
   return {
     own: { from: restrictState(pair.from, owns), to: restrictState(pair.to, owns) },
-    foreign: { from: foreignState(pair.from, owns), to: foreignState(pair.to, owns) },
+    foreign: { from: foreignState(pair.from, owns, belongingOf), to: foreignState(pair.to, owns, belongingOf) },
+    untold: { from: untoldState(pair.from, belongingOf), to: untoldState(pair.to, belongingOf) },
     whole: { from: restrictState(from.state, owns), to: restrictState(to.state, owns) },
   };
 }
 
-/** `asked` is what the other side wants: of the sysctls of a whole node only those are compared. */
-function coverState(state: KernelState, coverage: Coverage, asked: KernelState | undefined): KernelState {
+function coverState(state: KernelState, coverage: Coverage): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
   for (const family of coverage.iptables) iptables[family] = state.iptables[family] ?? {};
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
@@ -56,9 +59,7 @@ function coverState(state: KernelState, coverage: Coverage, asked: KernelState |
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
-    sysctls: coverage.sysctls
-      ? new Map([...state.sysctls].filter(([name]) => !asked || asked.sysctls.has(name)))
-      : new Map(),
+    sysctls: coverage.sysctls ? state.sysctls : new Map(),
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
     modules: coverage.modules ? state.modules : [],
   };
@@ -73,9 +74,8 @@ export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
  * What is kube-proxy's on either side. A kubelet fills KUBE-FIREWALL on nodes whether kube-proxy asks for it or not:
  * next to a dump it counts only where the other side has rules in it.
  */
-function ownershipOf(from: Side, to: Side): Ownership {
+function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
-  const isOwnServer = ownServers(from, to);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
     switch (kind) {
@@ -96,7 +96,7 @@ function ownershipOf(from: Side, to: Side): Ownership {
     chain: isOwnChain,
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
     set: isKubeProxySet,
-    virtualServer: isOwnServer,
+    virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === serviceLink,
     // A link that is up gives itself such an address.
     address: (address) => address.scope !== 'link',
@@ -112,25 +112,15 @@ function wantsKubeletFirewall(sides: readonly Side[]): boolean {
   );
 }
 
-/** Those that a side was compiled to, and those of a dump that are kube-proxy's, but for what --ipvs-exclude-cidrs names. */
-function ownServers(from: Side, to: Side): (server: VirtualServer) => boolean {
-  const sides = [from, to];
-  const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
-  const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
-  const recognize = sides.map((side) => recognizeVirtualServers(side.state, ofServices));
-  const excluded = sides
-    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
-    .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
-  return (server) => {
-    if (compiled.has(virtualServerKey(server))) return true;
-    const address = parseAddress(server.address);
-    if (address && excluded.some((network) => contains(network, address))) return false;
-    return recognize.some((isKubeProxys) => isKubeProxys(server));
-  };
+type BelongingOf = (server: VirtualServer) => ServerBelonging;
+
+/** Virtual servers of which a dump does not tell whose they are. */
+function untoldState({ virtualServers }: KernelState, belongingOf: BelongingOf): KernelState {
+  return { ...emptyState, virtualServers: virtualServers.filter((server) => belongingOf(server) === 'untold') };
 }
 
-/** What restrictState leaves out. */
-function foreignState(state: KernelState, owns: Ownership): KernelState {
+/** What restrictState leaves out, and is not in doubt. */
+function foreignState(state: KernelState, owns: Ownership, belongingOf: BelongingOf): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
   for (const family of families) {
     const tables = state.iptables[family];
@@ -139,7 +129,7 @@ function foreignState(state: KernelState, owns: Ownership): KernelState {
   return {
     iptables,
     sets: state.sets.filter((set) => !owns.set(set.name)),
-    virtualServers: state.virtualServers.filter((server) => !owns.virtualServer(server)),
+    virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
     links: state.links.filter((link) => !owns.link(link.name)),
     sysctls: new Map(),
     ipvsTimeouts: undefined,

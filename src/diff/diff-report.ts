@@ -1,5 +1,6 @@
-import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
-import type { ChangeKind, KernelChange } from './kernel-changes.ts';
+import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import type { Extent } from './gaps.ts';
+import type { ChangeKind, KernelChange } from './kernel-change.ts';
 import { oneLine } from './one-line.ts';
 import { count, describeGaps, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
 
@@ -23,24 +24,30 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
   return [
-    ...shown.map((port) => reportServicePort(port, limits.lines)),
+    ...shown.map((port) => reportServicePort(port, diff.extent, limits.lines)),
     ...(hidden.length === 0
       ? []
       : [[line('more', `and ${hidden.length.toLocaleString('en')} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
     ...reportRest('What belongs to no Service', diff.base, limits.lines),
     ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
+    ...reportRest(
+      "What may be kube-proxy's or another program's: the dump does not tell",
+      diff.unaccounted,
+      limits.lines,
+    ),
     [line('summary', summarizeDiff(diff))],
   ];
 }
 
-function reportServicePort(port: ServicePortDiff, limit: number): ReportBlock {
+function reportServicePort(port: ServicePortDiff, extent: Extent, limit: number): ReportBlock {
+  const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
   const reasons = port.reasons.map((reason) => line('reason', describeReason(reason)));
   const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
   return [
     line('heading', `${port.label} ${port.change}`),
     ...cut(reasons, limit),
     ...cut(kernel, limit),
-    ...(kernel.length === 0 ? [line('more', 'nothing changes in the kernel')] : []),
+    ...(kernel.length === 0 ? [line('more', unchanged)] : []),
   ];
 }
 
@@ -52,21 +59,23 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 
 /** One line that says how much differs. */
 function summarizeDiff(diff: SideDiff): string {
-  const { servicePorts, base, foreign } = diff;
-  if (servicePorts.length + base.length + foreign.length === 0) return summarizeSame(diff);
+  if (isSame(diff)) return summarizeSame(diff);
+  const { servicePorts, base, foreign, unaccounted } = diff;
   const parts = [
     ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
     ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
     ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
+    ...(unaccounted.length > 0 ? [`${count(unaccounted.length, 'difference')} in what may be kube-proxy's`] : []),
   ];
-  return `${parts.join('; ')}.`;
+  const missed = describeGaps(diff.gaps.filter(({ matters }) => matters)).join(', ');
+  return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.`;
 }
 
 /** Who reads that nothing differs must not take it for all where one side could not tell what the other has. */
 function summarizeSame({ extent, gaps }: SideDiff): string {
   if (extent === 'all') return 'No difference.';
   const missed = describeGaps(gaps.filter(({ matters }) => matters)).join(', ');
-  return `No difference in what both sides can tell. Not compared: ${missed}.`;
+  return `No difference in what could be compared; not compared: ${missed}.`;
 }
 
 function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {

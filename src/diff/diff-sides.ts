@@ -1,8 +1,9 @@
 import { diffStates } from '../kernel/delta.ts';
 import type { Place } from '../kernel/origin.ts';
-import { separate } from './belonging.ts';
+import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
+import { separate, type StatePair } from './belonging.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from './kernel-changes.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 import { listKernelChanges } from './kernel-changes.ts';
 import { findOwners, renameOwners } from './owners.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
@@ -17,6 +18,8 @@ export interface SideDiff {
   readonly base: readonly KernelChange[];
   /** What is neither kube-proxy's nor a Service's; empty unless it was asked for. */
   readonly foreign: readonly KernelChange[];
+  /** What a dump does not tell to be kube-proxy's or not. */
+  readonly unaccounted: readonly KernelChange[];
   /** What was not compared, since one of the sides cannot tell it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
@@ -33,9 +36,9 @@ export interface ServicePortDiff {
 }
 
 /** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
-export function diffSides(from: Side, to: Side, options: { readonly foreign: boolean }): SideDiff {
-  const { own, foreign, whole } = separate(from, to);
-  const gaps = findGaps(from, to, whole);
+export function diffSides(one: Side, other: Side, options: { readonly foreign: boolean }): SideDiff {
+  const { from, to, untoldSysctls } = alignSides(one, other);
+  const { own, foreign, untold, whole } = separate(from, to);
   const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
   const newLabels = new Map(
     reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
@@ -44,14 +47,17 @@ export function diffSides(from: Side, to: Side, options: { readonly foreign: boo
     from: renameOwners(findOwners(statesOf(from, to)), newLabels),
     to: findOwners(statesOf(to, from)),
   };
-  const changes = listKernelChanges(diffStates(own.from, own.to), owners);
-  const { servicePorts, base } = groupChanges(changes, reasons, knowledgeOf(from, to));
+  const listPair = (pair: StatePair) =>
+    listKernelChanges(diffStates(pair.from, pair.to), owners).map(({ change }) => change);
+  const delta = { ...diffStates(own.from, own.to), ipvsTimeouts: diffAskedTimeouts(own) };
+  const kept = dropUnusedFamily(listKernelChanges(delta, owners), from, to);
+  const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps];
+  const { servicePorts, base } = groupChanges(kept.changes, reasons, knowledgeOf(from, to));
   return {
     servicePorts,
-    base,
-    foreign: options.foreign
-      ? listKernelChanges(diffStates(foreign.from, foreign.to), owners).map(({ change }) => change)
-      : [],
+    base: [...base, ...diffSettings(from, to)],
+    foreign: options.foreign ? listPair(foreign) : [],
+    unaccounted: listPair(untold),
     gaps,
     extent: extentOf(gaps, own),
   };
@@ -59,7 +65,7 @@ export function diffSides(from: Side, to: Side, options: { readonly foreign: boo
 
 /** Whether there is nothing to tell. */
 export function isSame(diff: SideDiff): boolean {
-  return diff.servicePorts.length === 0 && diff.base.length === 0 && diff.foreign.length === 0;
+  return [diff.servicePorts, diff.base, diff.foreign, diff.unaccounted].every((found) => found.length === 0);
 }
 
 /** The states that tell what the items of `side` are there for; its own say comes first. */

@@ -82,6 +82,7 @@ export function toJson(from: Side, to: Side, diff: SideDiff): unknown {
     servicePorts: diff.servicePorts.map(servicePortToJson),
     base: diff.base,
     foreign: diff.foreign,
+    unaccounted: diff.unaccounted,
   };
 }
 

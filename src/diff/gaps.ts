@@ -1,19 +1,24 @@
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { setFamily, type StatePair } from './belonging.ts';
-import type { Coverage, Side } from './side.ts';
+import type { StatePair } from './belonging.ts';
+import { setFamily } from './belonging.ts';
+import type { Coverage, Doubt, Side } from './side.ts';
 
-/** A part of the kernel that one of two sides can tell and the other cannot: it is not compared. */
+/** A part of the kernel that was not compared, since one of two sides cannot tell it. */
 export interface Gap {
   readonly part: GapPart;
   /** Undefined where it is not for the family that a side cannot tell it. */
   readonly family: Family | undefined;
-  /** Whether the side that can tell has anything of kube-proxy's there, so that its absence from a report may mislead. */
+  /** The file of a dump that may have held more; undefined where it is another part. */
+  readonly doubt?: Doubt | undefined;
+  /** Whether a difference may hide there, so that nobody may say that there is none. */
   readonly matters: boolean;
+  /** Whether the side that can tell has anything of kube-proxy's there. */
+  readonly held: boolean;
 }
 
-type GapPart = 'rules' | FamilyPart | SettingPart;
+type GapPart = 'rules' | FamilyPart | SettingPart | 'base' | 'rest';
 
 /** What a state holds for each family, besides rules. */
 type FamilyPart = 'sets' | 'virtualServers' | 'links';
@@ -21,33 +26,57 @@ const familyParts: readonly FamilyPart[] = ['sets', 'virtualServers', 'links'];
 
 /** Settings of a node, which a dump need not tell. */
 type SettingPart = 'sysctls' | 'ipvsTimeouts' | 'modules';
-const settingParts: readonly SettingPart[] = ['sysctls', 'ipvsTimeouts', 'modules'];
 
-/** What is not compared of two sides. `whole` is all of each side that is kube-proxy's, whether both can tell it or not. */
-export function findGaps(from: Side, to: Side, whole: StatePair): readonly Gap[] {
-  const sides = { from: from.coverage, to: to.coverage };
-  const gap = (part: GapPart, family: Family | undefined, holds: (state: KernelState) => boolean): Gap => {
-    return { part, family, matters: holds(whole.from) || holds(whole.to) };
-  };
-  const oneFamily = families.filter((family) => isGap(sides, (side) => side.families.includes(family)));
-  return [
-    ...families
-      .filter((family) => isGap(sides, (side) => side.iptables.includes(family)))
-      .map((family) => gap('rules', family, (state) => holdsRules(state, family))),
-    ...familyParts.flatMap((part) => {
-      if (isGap(sides, (side) => side[part])) return [gap(part, undefined, (state) => state[part].length > 0)];
-      if (!from.coverage[part]) return [];
-      return oneFamily.map((family) => gap(part, family, (state) => holdsPart[part](state, family)));
-    }),
-    ...settingParts
-      .filter((part) => isGap(sides, (side) => side[part]))
-      .map((part) => gap(part, undefined, () => false)),
-    // A family that neither side has anything of is not missed.
-  ].filter(({ family, matters }) => matters || family === undefined || !oneFamily.includes(family));
+/** Two sides, and what they hold. */
+interface Compared {
+  readonly from: Side;
+  readonly to: Side;
+  /** All of each side that is kube-proxy's, whether both can tell it or not. */
+  readonly whole: StatePair;
+  /** Whether a side has sysctls that the other does not tell. */
+  readonly untoldSysctls: boolean;
 }
 
-function isGap({ from, to }: { readonly from: Coverage; readonly to: Coverage }, tells: (side: Coverage) => boolean) {
-  return tells(from) !== tells(to);
+/** What is not compared of two sides. */
+export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly Gap[] {
+  const sides = [from.coverage, to.coverage];
+  const isGap = (tells: (side: Coverage) => boolean) => !sides.every(tells);
+  const holds = (test: (state: KernelState) => boolean) => test(whole.from) || test(whole.to);
+  return [
+    ...families
+      .filter((family) => isGap((side) => side.iptables.includes(family)))
+      .map((family): Gap => {
+        return { part: 'rules', family, matters: true, held: holds((state) => holdsRules(state, family)) };
+      }),
+    ...familyParts
+      .filter((part) => isGap((side) => side[part]))
+      .map((part): Gap => {
+        const held = holds((state) => families.some((family) => holdsPart[part](state, family)));
+        return { part, family: undefined, matters: true, held };
+      }),
+    ...settingGaps(from, to, untoldSysctls),
+    ...[from, to].flatMap(({ doubts }) =>
+      doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
+    ),
+  ];
+}
+
+/** A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only. */
+function settingGaps(from: Side, to: Side, untoldSysctls: boolean): readonly Gap[] {
+  const isTold = (part: SettingPart) => from.coverage[part] && to.coverage[part];
+  const gap = (part: SettingPart, matters: boolean, told = isTold(part)): readonly Gap[] =>
+    told ? [] : [{ part, family: undefined, matters, held: false }];
+  const compiled = [from, to].filter(({ kind }) => kind !== 'dump');
+  const asksTimeouts = compiled.some(({ state: { ipvsTimeouts } }) => ipvsTimeouts && sum(ipvsTimeouts) > 0);
+  return [
+    ...gap('sysctls', true, isTold('sysctls') && !untoldSysctls),
+    ...gap('ipvsTimeouts', asksTimeouts),
+    ...gap('modules', false),
+  ];
+}
+
+function sum({ tcp, tcpFin, udp }: NonNullable<KernelState['ipvsTimeouts']>): number {
+  return tcp + tcpFin + udp;
 }
 
 function holdsRules({ iptables }: KernelState, family: Family): boolean {
@@ -66,6 +95,7 @@ export type Extent = 'all' | 'part' | 'nothing';
 /** `compared` is what both sides can tell. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
   if (!gaps.some(({ matters }) => matters)) return 'all';
+  if (!gaps.some(({ held }) => held)) return 'part';
   return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
 }
 

@@ -1,86 +1,19 @@
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelDelta } from '../kernel/delta.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { formatCreate } from '../kernel/ipset.ts';
 import type { SetChange } from '../kernel/ipset-delta.ts';
-import type { IpvsTimeouts, RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import { formatRealServer, formatServiceOptions } from '../kernel/ipvs.ts';
 import type { VirtualServerChange } from '../kernel/ipvs-delta.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkChange } from '../kernel/link-delta.ts';
 import { joinHostPort } from '../kernel/address.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 import type { Owners } from './owners.ts';
-
-export type ChangeKind = 'added' | 'removed' | 'changed';
-
-/** One thing of the kernel that differs, in the kernel's words. */
-export type KernelChange =
-  | {
-      readonly kind: 'virtual-server';
-      readonly change: ChangeKind;
-      readonly protocol: Protocol;
-      readonly address: string;
-      readonly port: number;
-      /** Scheduler, persistence and flags, as ipvsadm writes them; what is there on a side only. */
-      readonly optionsFrom?: string;
-      readonly optionsTo?: string;
-      /** "ip:port" of real servers. */
-      readonly added: readonly string[];
-      readonly removed: readonly string[];
-      readonly edited: readonly { readonly server: string; readonly from: string; readonly to: string }[];
-    }
-  | { readonly kind: 'set-entry'; readonly change: 'added' | 'removed'; readonly set: string; readonly value: string }
-  | {
-      readonly kind: 'set';
-      readonly change: ChangeKind;
-      readonly set: string;
-      /** Entries that belong to no Service port. */
-      readonly entries: number;
-      /** The line that makes it, on each side. */
-      readonly from?: string;
-      readonly to?: string;
-    }
-  | {
-      readonly kind: 'chain';
-      readonly change: ChangeKind;
-      readonly family: Family;
-      readonly table: TableName;
-      readonly chain: string;
-      /** Whether Service ports share the chain: then all that is said here is of the rules of one of them. */
-      readonly shared: boolean;
-      readonly rulesFrom: number;
-      readonly rulesTo: number;
-      /** Rules in one text for all ways to write them. */
-      readonly added: readonly string[];
-      readonly removed: readonly string[];
-      /** Whether the same rules stand in another order. */
-      readonly reordered: boolean;
-    }
-  | { readonly kind: 'address'; readonly change: 'added' | 'removed'; readonly link: string; readonly address: string }
-  | { readonly kind: 'link'; readonly change: 'added' | 'removed'; readonly link: string; readonly addresses: number }
-  | {
-      readonly kind: 'sysctl';
-      readonly change: ChangeKind;
-      readonly name: string;
-      readonly from?: string | undefined;
-      readonly to?: string | undefined;
-    }
-  | {
-      readonly kind: 'ipvs-timeouts';
-      readonly change: 'changed';
-      readonly from: IpvsTimeouts;
-      readonly to: IpvsTimeouts;
-    }
-  | { readonly kind: 'module'; readonly change: 'added' | 'removed'; readonly name: string };
-
-/** A change, and the Service port that it is about; undefined for what every node has. */
-export interface OwnedChange {
-  readonly owner: string | undefined;
-  readonly change: KernelChange;
-}
 
 /** Who owns the items of each side. */
 export interface SideOwners {
@@ -319,8 +252,8 @@ function chainChange(
   const owner = (to && owners.to.ofChain(to)) ?? (from && owners.from.ofChain(from));
   const place = { family, table, chain };
   const change: ChangeKind = !from ? 'added' : !to ? 'removed' : 'changed';
-  const fromRules = from?.rules ?? [];
-  const toRules = to?.rules ?? [];
+  const fromRules = actingRules(from?.rules ?? []);
+  const toRules = actingRules(to?.rules ?? []);
   if (owner === undefined) {
     const rules = ruleChanges(place, fromRules, toRules, change, owners);
     if (change === 'changed' || rules.some((each) => each.owner === undefined)) return rules;

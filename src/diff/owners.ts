@@ -9,6 +9,7 @@ import type { LinkAddress } from '../kernel/link.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { setFamily } from './belonging.ts';
 
 /**
@@ -158,10 +159,12 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
 
 function indexServersOf(state: KernelState, labels: ServerLabels): void {
   const bound = new Set(boundAddresses(state));
+  const listed = nodePortKeys(state);
   for (const server of state.virtualServers) {
     const { family, protocol, address, port } = server;
     const key = virtualServerKey(server);
-    const isNodePort = bound.size > 0 && !bound.has(address);
+    // Without the addresses, kube-proxy's sets tell its node ports.
+    const isNodePort = bound.size > 0 ? !bound.has(address) : listed.has(`${protocol} ${port}`);
     const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
     remember(labels.servers, key, name);
     const label = labels.servers.get(key);

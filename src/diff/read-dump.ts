@@ -13,7 +13,8 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import type { Coverage } from './side.ts';
+import { boundAddresses } from '../kube-proxy/link.ts';
+import type { Coverage, Doubt } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind = 'iptables-save' | 'ip6tables-save' | 'ipset save' | 'ipvsadm -Sn' | 'ip -j addr' | 'sysctl';
@@ -25,6 +26,7 @@ export interface Dump {
   /** Each file that was read, and as what. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
   readonly faults: readonly DumpFault[];
+  readonly doubts: readonly Doubt[];
 }
 
 /** Why a file of a dump, or a part of it, takes no part. */
@@ -132,16 +134,23 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
         break;
       case 'ip -j addr': {
         const result = parseIpAddrJson(text);
-        if (result.links.length === 0 && result.unread.length > 0) {
+        // Every network has a loopback link.
+        if (result.links.length === 0) {
           faults.push({ kind: 'no-output', file: name, expected: kind });
           continue;
         }
         addNew(links, read(result).links, ({ name: link }) => link);
         break;
       }
-      case 'sysctl':
-        for (const [key, value] of read(parseSysctls(text)).sysctls) sysctls.set(key, value);
+      case 'sysctl': {
+        const result = read(parseSysctls(text));
+        if (result.sysctls.size === 0) {
+          faults.push({ kind: 'no-output', file: name, expected: kind });
+          continue;
+        }
+        for (const [key, value] of result.sysctls) sysctls.set(key, value);
         break;
+      }
       default:
         kind satisfies never;
     }
@@ -170,17 +179,39 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
     },
     files,
     faults,
+    doubts: [...new Set(faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.file] : [])))]
+      .map((file): Doubt => ({ file, kind: 'unread' }))
+      .concat(files.flatMap(({ name, kind }) => doubtOf(name, kind, texts.get(name) ?? ''))),
   };
+}
+
+/** What a file does not show by itself: a tool that fails prints nothing, and a list that is cut off has no end. */
+function doubtOf(file: string, kind: DumpFileKind, text: string): readonly Doubt[] {
+  if (text.trim() === '') return [{ file, kind: 'empty' }];
+  const isList = kind === 'ipset save' || kind === 'ipvsadm -Sn' || kind === 'sysctl';
+  return isList && !text.endsWith('\n') ? [{ file, kind: 'cut-line' }] : [];
 }
 
 function addNew<T>(known: Map<string, T>, items: readonly T[], keyOf: (item: T) => string): void {
   for (const item of items) if (!known.has(keyOf(item))) known.set(keyOf(item), item);
 }
 
-/** The mode of the kube-proxy that left a state; undefined where it shows nothing of one. */
+/**
+ * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. Any part of the state may be
+ * missing, so each is asked for what only one of the modes leaves there.
+ */
 export function recognizeMode(state: KernelState): 'ipvs' | 'iptables' | undefined {
   if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
-  const chains = new Set(families.flatMap((family) => [...(state.iptables[family]?.nat?.keys() ?? [])]));
-  if (chains.has('KUBE-LOAD-BALANCER')) return 'ipvs';
-  return chains.has('KUBE-SERVICES') ? 'iptables' : undefined;
+  const chains = new Set(
+    families.flatMap((family) => {
+      const { nat, filter } = state.iptables[family] ?? {};
+      return [...(nat?.keys() ?? []), ...(filter?.keys() ?? [])];
+    }),
+  );
+  if (chains.has('KUBE-LOAD-BALANCER') || chains.has('KUBE-IPVS-FILTER')) return 'ipvs';
+  if (chains.has('KUBE-EXTERNAL-SERVICES') || [...chains].some((name) => /^KUBE-(SVC|SVL|EXT)-/.test(name))) {
+    return 'iptables';
+  }
+  if (boundAddresses(state).length > 0) return 'ipvs';
+  return chains.has('KUBE-SERVICES') && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }

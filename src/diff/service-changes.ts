@@ -1,10 +1,10 @@
 import type { EndpointUse } from '../cluster/endpoint-choice.ts';
 import { compareText } from '../cluster/compare-text.ts';
-import { explainEndpoints, isUsed } from '../cluster/endpoint-choice.ts';
+import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { ChangeKind } from './kernel-changes.ts';
+import type { ChangeKind } from './kernel-change.ts';
 import type { SideServices } from './side.ts';
 
 /** One reason, in the words of Kubernetes, why a Service port differs. */
@@ -37,6 +37,7 @@ export type Skip = ServiceInfo['skipped'] | 'absent';
 export interface EndpointState {
   readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving';
   readonly node: string | undefined;
+  readonly zone?: string | undefined;
   /** Zones and nodes that are to use it, by its hints. */
   readonly hints: readonly string[];
   /** Whether the node sends it any traffic. */
@@ -172,10 +173,19 @@ function presenceOf(to: ServiceInfo | undefined): ServiceReason {
 function diffHeadless(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   const names = (service: ServiceInfo) =>
     service.headlessEndpoints.filter(({ ready }) => ready).map(({ address }) => address);
+  const ports = (service: ServiceInfo) =>
+    service.ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
+  const hosts = (service: ServiceInfo) =>
+    service.headlessEndpoints.flatMap(({ hostname, address, ready }) =>
+      hostname === undefined || !ready ? [] : [`${hostname} ${address}`],
+    );
   return [
     ...(from.skipped === to.skipped ? [] : [{ kind: 'programmed', from: from.skipped, to: to.skipped } as const]),
+    ...field('type', from.type, to.type),
+    ...list('ports', ports(from), ports(to)),
     ...field('externalName', from.externalName ?? '', to.externalName ?? ''),
     ...list('addresses in DNS', names(from), names(to)),
+    ...list('host names in DNS', hosts(from), hosts(to)),
   ];
 }
 
@@ -214,6 +224,7 @@ function diffPorts(
     }
     for (const reason of diffPort(old, port)) add(reason);
     for (const reason of diffEndpoints(old, port, fromSide, toSide)) add(reason);
+    for (const reason of diffHealthCheck(old, port, fromSide, toSide)) add(reason);
   }
   for (const port of from) {
     if (to.every(({ family }) => family !== port.family))
@@ -297,10 +308,29 @@ function diffEndpoints(
   return reasons;
 }
 
+/** kube-proxy answers on the health check node port by how many of the Service's ready endpoints are on the node. */
+function diffHealthCheck(
+  from: ServicePort,
+  to: ServicePort,
+  fromSide: SideServices,
+  toSide: SideServices,
+): readonly ServiceReason[] {
+  if (from.healthCheckNodePort === 0 || to.healthCheckNodePort === 0) return [];
+  const name = `ready endpoints on this node that health check node port ${to.healthCheckNodePort} answers for`;
+  return field(name, String(countLocal(from, fromSide)), String(countLocal(to, toSide)));
+}
+
+function countLocal({ namespace, service, family }: ServicePort, { cluster, node }: SideServices): number {
+  return cluster.healthChecks
+    .filter((check) => check.namespace === namespace && check.service === service && check.family === family)
+    .reduce((sum, check) => sum + check.readyEndpoints.filter(({ nodeName }) => isLocalNode(nodeName, node)).length, 0);
+}
+
 function describeUse({ endpoint, cluster, local }: EndpointUse): EndpointState {
   return {
     condition: conditionOf(endpoint),
     node: endpoint.nodeName,
+    zone: endpoint.zone,
     hints: [...endpoint.nodeHints, ...endpoint.zoneHints],
     used: isUsed(cluster) || isUsed(local),
   };

@@ -1,6 +1,7 @@
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
@@ -12,8 +13,19 @@ export interface Side {
   /** A state whose items tell by their origins what the items of `state` are there for; undefined where none does. */
   readonly labels: KernelState | undefined;
   readonly coverage: Coverage;
+  /** The families that it was compiled for; both for a dump. */
+  readonly families: readonly Family[];
+  /** Files of a dump that may have held more than was read. */
+  readonly doubts: readonly Doubt[];
   /** Undefined for a dump: nobody said which Services it came from. */
   readonly services: SideServices | undefined;
+}
+
+/** Why a file of a dump may have held more than was read of it. */
+export interface Doubt {
+  readonly file: string;
+  /** Lines that nobody could read; nothing at all, as of a tool that failed; or an end in the middle of a line. */
+  readonly kind: 'unread' | 'empty' | 'cut-line';
 }
 
 export interface SideServices {
@@ -36,8 +48,8 @@ export interface Coverage {
   readonly modules: boolean;
 }
 
-/** What is compiled tells everything of the families it was compiled for. */
-export function coverAll(families: readonly Family[]): Coverage {
+/** What is compiled tells everything: of a family that it was not compiled for, that kube-proxy programs nothing there. */
+export function coverAll(): Coverage {
   return {
     iptables: families,
     families,

@@ -1,14 +1,16 @@
 import { compareText } from '../cluster/compare-text.ts';
+import { writeServices } from '../bundle/services-file.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { formatDeclaration, formatTables, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
-import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { formatSets } from '../kernel/ipset.ts';
-import { formatVirtualServers } from '../kernel/ipvs.ts';
+import { formatVirtualServers, sortVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
+import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
 
@@ -23,14 +25,30 @@ export interface FilePair {
  * The comparable part of both sides in the files that a bundle has, those that differ. Next to a dump, rules are written
  * by their meaning and chains by name, since iptables-save neither writes rules as kube-proxy does nor keeps the order.
  */
-export function filePairs(from: Side, to: Side): readonly FilePair[] {
-  const { own } = separate(from, to);
+export function filePairs(one: Side, other: Side): readonly FilePair[] {
+  const { from, to } = alignSides(one, other);
+  const { own, untold } = separate(from, to);
   const byMeaning = from.kind === 'dump' || to.kind === 'dump';
-  const before = writeFiles(own.from, byMeaning);
-  const after = writeFiles(own.to, byMeaning);
+  const before = { ...writeFiles(joinServers(own.from, untold.from), byMeaning), ...writeInputs(from, to) };
+  const after = { ...writeFiles(joinServers(own.to, untold.to), byMeaning), ...writeInputs(to, from) };
   return Object.entries(before)
     .map(([name, text]) => ({ name, from: text, to: after[name as keyof typeof after] }))
     .filter((pair) => pair.from !== pair.to);
+}
+
+/** With the virtual servers that may be kube-proxy's. */
+function joinServers(own: KernelState, untold: KernelState): KernelState {
+  return untold.virtualServers.length === 0
+    ? own
+    : { ...own, virtualServers: sortVirtualServers([...own.virtualServers, ...untold.virtualServers]) };
+}
+
+/** What a side was compiled from, and what of it kpc-apply goes by, where the other side was compiled too. */
+function writeInputs({ services, state }: Side, other: Side) {
+  if (!services || !other.services) return { 'manifest.json': '', 'services.json': '' };
+  const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
+  const settings = [...nodeSettings(services.settings)].map(([name, value]) => `${name} ${value}\n`);
+  return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
 }
 
 function writeFiles(state: KernelState, byMeaning: boolean) {
@@ -59,7 +77,7 @@ function formatMeanings(tables: Tables): string {
 }
 
 function chainLines(table: TableName, chain: Chain): readonly string[] {
-  const rules = chain.rules.map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
+  const rules = actingRules(chain.rules).map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
   return isBuiltInChain(table, chain.name) ? rules : [formatDeclaration(chain.name), ...rules];
 }
 

@@ -1,6 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange } from './kernel-changes.ts';
+import type { ChangeKind, KernelChange } from './kernel-change.ts';
+import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
 /** A reason in the words of Kubernetes, on one line. */
@@ -68,6 +69,7 @@ function describeTurn(from: EndpointState, to: EndpointState): readonly string[]
   const parts: string[] = [];
   if (from.condition !== to.condition) parts.push(`${to.condition} (was ${from.condition})`);
   if (from.node !== to.node) parts.push(`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`);
+  if (from.zone !== to.zone) parts.push(`zone ${orNone(from.zone ?? '')} → ${orNone(to.zone ?? '')}`);
   if (from.hints.join() !== to.hints.join()) {
     parts.push(`hints ${orNone(from.hints.join(' '))} → ${orNone(to.hints.join(' '))}`);
   }
@@ -105,11 +107,14 @@ export function describeKernelChange(change: KernelChange): string {
         ['tcpfin', from.tcpFin, to.tcpFin],
         ['udp', from.udp, to.udp],
       ] as const;
-      const texts = names.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${a} s → ${b} s`);
+      const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
+      const texts = names.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${value(a)} → ${value(b)}`);
       return `IPVS timeouts: ${texts.join(', ')}`;
     }
     case 'module':
       return `kernel module ${change.name}`;
+    case 'setting':
+      return `setting ${change.name}: ${orNone(change.from)} → ${orNone(change.to)}`;
   }
 }
 
@@ -177,7 +182,21 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family }) => (family === undefined ? '' : `${familyNames[family]} `) + partNames[part]);
+  return gaps.map(({ part, family, doubt }) => {
+    if (doubt) return describeDoubt(doubt);
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+  });
+}
+
+function describeDoubt({ file, kind }: Doubt): string {
+  switch (kind) {
+    case 'unread':
+      return `what could not be read of ${file}`;
+    case 'empty':
+      return `what is not in ${file}, which is empty`;
+    case 'cut-line':
+      return `what may follow in ${file}, whose last line has no end`;
+  }
 }
 
 const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
@@ -190,4 +209,6 @@ const partNames: { readonly [P in Gap['part']]: string } = {
   sysctls: 'sysctls',
   ipvsTimeouts: 'IPVS timeouts',
   modules: 'kernel modules',
+  base: 'rules and sets that belong to no Service',
+  rest: 'the rest',
 };

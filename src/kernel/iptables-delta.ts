@@ -11,7 +11,7 @@ import {
   type TableName,
   type Tables,
 } from './iptables.ts';
-import { ruleMeaning } from './iptables-meaning.ts';
+import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 
 /** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */
 export type ChainChange =
@@ -73,7 +73,10 @@ function diffTable(
 
 /** Whether two lists of rules mean the same, in the same order. */
 export function equalRules(a: readonly Rule[], b: readonly Rule[]): boolean {
-  return a === b || (a.length === b.length && a.every((rule, i) => sameRule(rule, b[i])));
+  if (a === b) return true;
+  const before = actingRules(a);
+  const after = actingRules(b);
+  return before.length === after.length && before.every((rule, i) => sameRule(rule, after[i]));
 }
 
 function sameRule(a: Rule, b: Rule | undefined): boolean {

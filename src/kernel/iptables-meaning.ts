@@ -10,6 +10,47 @@ export function ruleMeaning(rule: Rule): string {
   return formatRule({ args: canonicalArgs(rule.args) });
 }
 
+/** What kube-proxy counts with nfnetlink_acct, where the kernel has it: iptables/proxier.go, metrics/metrics.go. */
+const droppedCounter = 'ct_state_invalid_dropped_pkts';
+const localhostCounter = 'localhost_nps_accepted_pkts';
+
+/**
+ * Whether an argument does nothing but count. `-m nfacct` matches every packet unless its counter has a quota, which
+ * no rule shows: only kube-proxy's own counters are known to have none.
+ */
+function isCounter(arg: RuleArg): boolean {
+  return isCounterOf(arg, droppedCounter) || isCounterOf(arg, localhostCounter);
+}
+
+function isCounterOf(arg: RuleArg, counter: string): boolean {
+  if (arg.kind !== 'other' || arg.words.length !== 4) return false;
+  const [match, module, option, name] = arg.words;
+  return (
+    (match === '-m' || match === '--match') && module === 'nfacct' && option === '--nfacct-name' && name === counter
+  );
+}
+
+/**
+ * The rules of a chain without those that are there to be counted only. To count what comes from localhost, kube-proxy
+ * puts a copy that matches less before the rule of a node port: what the copy takes, the rule would take.
+ */
+export function actingRules(rules: readonly Rule[]): readonly Rule[] {
+  if (!rules.some(countsLocalhost)) return rules;
+  return rules.filter((rule, i) => {
+    const next = rules[i + 1];
+    return !countsLocalhost(rule) || !next || ruleMeaning(widen(rule)) !== ruleMeaning(next);
+  });
+}
+
+function countsLocalhost(rule: Rule): boolean {
+  return rule.args.some((arg) => isCounterOf(arg, localhostCounter));
+}
+
+/** The rule for packets to any address. */
+function widen(rule: Rule): Rule {
+  return { args: rule.args.filter((arg) => arg.kind !== 'destination' || arg.negated === true) };
+}
+
 /**
  * The order of arguments in a meaning: what iptables itself looks at, as iptables-save prints it, then the comment, the
  * matches, the target. The kernel goes through the matches one by one, so one that remembers or counts (recent, limit)
@@ -124,6 +165,8 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'out-interface':
       // `+` is every interface.
       return arg.name === '+' && !arg.negated ? undefined : arg;
+    case 'other':
+      return isCounter(arg) ? undefined : arg;
     case 'comment':
     case 'destination-port':
     case 'source-port':
@@ -131,7 +174,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'match-set':
     case 'physdev-is-in':
     case 'recent':
-    case 'other':
       return arg;
     default:
       return arg satisfies never;

@@ -39,9 +39,10 @@ test.each(['ipvs', 'iptables'])('mode %s: diff takes what other programs keep on
     sets: parseIpsetSave([files.ipset ?? '', ...all('ipset')].join('\n')).sets,
     virtualServers: parseIpvsadm([files.ipvsadm ?? '', ...all('ipvsadm')].join('\n')).virtualServers,
   };
-  const coverage = coverAll(manifest.families);
-  const from: Side = { kind: 'bundle', name: 'bundle', state, labels: undefined, coverage, services: undefined };
-  const to: Side = { kind: 'dump', name: 'dump', state: dumped, labels: undefined, coverage, services: undefined };
+  const coverage = coverAll();
+  const both = { families: manifest.families, doubts: [], labels: undefined, coverage, services: undefined } as const;
+  const from: Side = { ...both, kind: 'bundle', name: 'bundle', state };
+  const to: Side = { ...both, kind: 'dump', name: 'dump', state: dumped };
   const { own, foreign } = separate(from, to);
   expect(equalStates(own.from, own.to)).toBe(true);
   expect(foreign.to.sets.map(({ name }) => name)).toContain('kube-router-local-pods');

@@ -1,0 +1,117 @@
+import type { Finding, Needs } from './finding.ts';
+import { formatCommand, type Command, type Host } from './host.ts';
+import { findModule, isInKernel, type ModuleIndex } from './modules.ts';
+import { adviseRights } from './rights.ts';
+import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
+
+/** Whether the tools are there, work, and are new enough. */
+export async function examineTools(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  const asked = tools.filter((tool) => tool.neededBy !== 'ipvs' || needs.mode === 'ipvs');
+  const states = await inspectTools(host, asked, needs.leastVersions);
+  const rights = await adviseRights(host);
+  return states.flatMap((state) => describeTool(state, modules, rights) ?? []);
+}
+
+function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
+  const subject = 'tools';
+  const { tool } = state;
+  const severity = tool.neededBy === 'nobody' ? 'warning' : 'error';
+  switch (state.kind) {
+    case 'missing':
+      return {
+        severity,
+        subject,
+        text: `${tool.name} is missing${explainPurpose(tool)}`,
+        advice: `install the package ${tool.package}`,
+      };
+    case 'broken':
+      return {
+        severity,
+        subject,
+        text: `${tool.name} does not work: ${state.reason}${explainPurpose(tool)}`,
+        advice: adviseOnBroken(tool, state.reason, modules, rights),
+      };
+    case 'too-old':
+      return {
+        severity,
+        subject,
+        text: `${tool.name} is ${state.version}, and ${state.least} is the least that will do`,
+        advice: `upgrade the package ${tool.package}`,
+      };
+    case 'fine':
+      return state.version === '' ? undefined : { severity: 'ok', subject, text: `${tool.name}: ${state.details}` };
+    default:
+      return state satisfies never;
+  }
+}
+
+/** What to do about a tool that is there and fails, by what it says. */
+function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights: string): string {
+  // ipvsadm asks the kernel for IPVS before it does anything, be it to tell its version.
+  if (tool.neededBy === 'ipvs' && /ip_vs|ipvs/i.test(reason)) {
+    switch (findModule(modules, 'ip_vs')) {
+      case 'missing':
+        return `nothing is wrong with ${tool.name}: this kernel has no IPVS; boot one that has it, or use iptables mode`;
+      case 'unknown':
+        return `${tool.name} is there, but not IPVS: load it where the kernel's modules are (modprobe ip_vs), or boot a kernel that has it`;
+      case 'loadable':
+        return `${tool.name} is there, but not IPVS: load it with modprobe ip_vs, as root`;
+      case 'loaded':
+      case 'present':
+      case 'built-in':
+        break;
+    }
+  }
+  const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
+  if (refusal.test(reason)) return rights;
+  if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.package}`;
+  return `see what "${call}" says`;
+}
+
+/** How tools say that they were not allowed to do something. */
+const refusal = /permission denied|not permitted|must be root/i;
+
+function explainPurpose(tool: Tool): string {
+  return tool.purpose === undefined ? '' : ` (without it, ${tool.purpose})`;
+}
+
+/** Whether the tools get at the kernel: they tell their version on a kernel that has nothing for them, too. */
+export async function examineReading(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  const families = needs.manifest?.families ?? ['ipv4'];
+  const commands: readonly Command[] = [
+    ...(families.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
+    ...(families.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
+    // Where there are no sets yet, to ask for them would load their module.
+    ...(needs.mode === 'ipvs' && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
+  ];
+  const findings = await Promise.all(commands.map((command) => examineCommand(host, command)));
+  return findings.flat();
+}
+
+async function examineCommand(host: Host, command: Command): Promise<readonly Finding[]> {
+  const subject = 'tools';
+  const result = await host.run(command);
+  if (result.kind === 'missing') {
+    // Of ipset it is said already: it is asked for its version.
+    if (command.tool === 'ipset') return [];
+    return [{ severity: 'error', subject, text: `${command.tool} is missing`, advice: 'install the package iptables' }];
+  }
+  if (result.status === 0) return [];
+  const [reason = ''] = result.stderr.trim().split('\n');
+  return [
+    {
+      severity: 'error',
+      subject,
+      text: `"${formatCommand(command)}" fails: ${reason || 'it does not say why'}`,
+      advice: refusal.test(reason)
+        ? await adviseRights(host)
+        : `see what it says by hand; where the kernel lacks what it asks for, boot one that has it${variantAdvice(command, reason)}`,
+    },
+  ];
+}
+
+/** A kernel may have the one variant of iptables and not the other. */
+function variantAdvice({ tool }: Command, reason: string): string {
+  if (!tool.startsWith('ip') || !/nft|nf_tables/i.test(reason)) return '';
+  return ', or take the legacy variant (update-alternatives --config iptables)';
+}

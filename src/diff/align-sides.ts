@@ -1,0 +1,147 @@
+import type { ProxySettings } from '../cluster/objects.ts';
+import type { KernelDelta } from '../kernel/delta.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { setFamily, type StatePair } from './belonging.ts';
+import type { Gap } from './gaps.ts';
+import type { KernelChange, OwnedChange } from './kernel-change.ts';
+import type { Side } from './side.ts';
+
+/** Two sides whose settings can be compared one by one. */
+export interface AlignedSides {
+  readonly from: Side;
+  readonly to: Side;
+  /** Whether one of them has sysctls that the other does not tell. */
+  readonly untoldSysctls: boolean;
+}
+
+/**
+ * Leaves out the settings that one side says nothing of: a dump tells those of a whole node, or of those that
+ * kube-proxy sets only some, and a bundle asks for its own.
+ */
+export function alignSides(from: Side, to: Side): AlignedSides {
+  const before = alignSysctls(from, to);
+  const after = alignSysctls(to, from);
+  return {
+    from: withSettings(from, before.told, alignTimeouts(from, to)),
+    to: withSettings(to, after.told, alignTimeouts(to, from)),
+    untoldSysctls: before.untold + after.untold > 0,
+  };
+}
+
+function withSettings(side: Side, sysctls: KernelState['sysctls'], ipvsTimeouts: KernelState['ipvsTimeouts']): Side {
+  return { ...side, state: { ...side.state, sysctls, ipvsTimeouts } };
+}
+
+/** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
+const kubeProxySysctls: ReadonlySet<string> = new Set([
+  'net.ipv4.ip_forward',
+  'net.ipv4.conf.all.arp_announce',
+  'net.ipv4.conf.all.arp_ignore',
+  'net.ipv4.conf.all.route_localnet',
+  'net.ipv4.vs.conn_reuse_mode',
+  'net.ipv4.vs.conntrack',
+  'net.ipv4.vs.expire_nodest_conn',
+  'net.ipv4.vs.expire_quiescent_template',
+  'net.netfilter.nf_conntrack_max',
+  'net.netfilter.nf_conntrack_tcp_be_liberal',
+  'net.netfilter.nf_conntrack_tcp_timeout_close_wait',
+  'net.netfilter.nf_conntrack_tcp_timeout_established',
+  'net.netfilter.nf_conntrack_udp_timeout',
+  'net.netfilter.nf_conntrack_udp_timeout_stream',
+]);
+
+/** What is to be compared of a side's sysctls, and how many more the other side should tell and does not. */
+function alignSysctls(side: Side, other: Side): { readonly told: KernelState['sysctls']; readonly untold: number } {
+  const own = [...side.state.sysctls];
+  const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
+  if (other.kind !== 'dump') {
+    return { told: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, untold: 0 };
+  }
+  const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
+  const told = new Map(asked.filter(isShared));
+  return { told, untold: asked.length - told.size };
+}
+
+/** A timeout of 0 is left as it is. */
+function alignTimeouts(side: Side, other: Side): IpvsTimeouts | undefined {
+  const own = side.state.ipvsTimeouts;
+  if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
+  const asked = other.state.ipvsTimeouts;
+  const pick = (name: keyof IpvsTimeouts) => ((asked?.[name] ?? 0) === 0 ? 0 : own[name]);
+  return { tcp: pick('tcp'), tcpFin: pick('tcpFin'), udp: pick('udp') };
+}
+
+/** Changes to tell of, and what was left out of them. */
+export interface KeptChanges {
+  readonly changes: readonly OwnedChange[];
+  readonly gaps: readonly Gap[];
+}
+
+/**
+ * Leaves out what a dump has of a family that the other side was not compiled for, but for what belongs to Services:
+ * kube-proxy makes its own chains and sets of both families, whichever the Services use.
+ */
+export function dropUnusedFamily(changes: readonly OwnedChange[], from: Side, to: Side): KeptChanges {
+  const unused = families.filter((family) => isUnused(family, from, to) || isUnused(family, to, from));
+  const isLeftOut = (family: Family, { owner, change }: OwnedChange) =>
+    owner === undefined && familyOfBase(change) === family;
+  return {
+    changes: changes.filter((change) => !unused.some((family) => isLeftOut(family, change))),
+    gaps: unused
+      .filter((family) => changes.some((change) => isLeftOut(family, change)))
+      .map((family): Gap => ({ part: 'base', family, matters: true, held: true })),
+  };
+}
+
+function isUnused(family: Family, side: Side, other: Side): boolean {
+  return other.kind === 'dump' && side.kind !== 'dump' && !side.families.includes(family);
+}
+
+function familyOfBase(change: KernelChange): Family | undefined {
+  switch (change.kind) {
+    case 'chain':
+      return change.family;
+    case 'set':
+    case 'set-entry':
+      return setFamily({ name: change.set, family: undefined });
+    case 'virtual-server':
+    case 'address':
+    case 'link':
+    case 'sysctl':
+    case 'ipvs-timeouts':
+    case 'module':
+    case 'setting':
+      return undefined;
+  }
+}
+
+/** What differs of the settings that kpc-apply goes by on the node, where both sides were compiled. */
+export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
+  if (!from.services || !to.services) return [];
+  const before = nodeSettings(from.services.settings);
+  const after = nodeSettings(to.services.settings);
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name): readonly KernelChange[] => {
+    const [old, wanted] = [before.get(name) ?? '', after.get(name) ?? ''];
+    return old === wanted ? [] : [{ kind: 'setting', change: 'changed', name, from: old, to: wanted }];
+  });
+}
+
+/** The settings that kpc-apply goes by on the node, by name: nothing in a state shows them. */
+export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
+  return new Map([
+    ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
+    ...(mode === 'ipvs' ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
+  ]);
+}
+
+/** A timeout that is left as it is from now on: nothing is to be done about it, but it is no longer asked for. */
+export function diffAskedTimeouts({ from, to }: StatePair): KernelDelta['ipvsTimeouts'] {
+  const none: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
+  const before = from.ipvsTimeouts ?? none;
+  const after = to.ipvsTimeouts ?? none;
+  const same = before.tcp === after.tcp && before.tcpFin === after.tcpFin && before.udp === after.udp;
+  return same ? undefined : { from: before, to: after };
+}

@@ -1,0 +1,55 @@
+import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
+import type { Side } from './side.ts';
+
+/** Whose a virtual server is; `untold` where a dump lacks what would tell. */
+export type ServerBelonging = 'kube-proxy' | 'other' | 'untold';
+
+/**
+ * Virtual servers carry no name. kube-proxy's are those that a side was compiled to, and those of a dump that
+ * recognizeVirtualServers tells by what else kube-proxy left; what --ipvs-exclude-cidrs names is not.
+ */
+export function classifyServers(from: Side, to: Side): (server: VirtualServer) => ServerBelonging {
+  const sides = [from, to];
+  const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
+  const compiled = new Set(ofServices.map((server) => virtualServerKey(server)));
+  const recognize = sides.map((side) => recognizeVirtualServers(side.state, ofServices));
+  const untold = new Set(
+    sides
+      .filter((side) => side.kind === 'dump')
+      .flatMap((side) => side.state.virtualServers.filter(cannotTell(side)).map((server) => virtualServerKey(server))),
+  );
+  const excluded = sides
+    .flatMap((side) => side.services?.settings.ipvs.excludeCIDRs ?? [])
+    .flatMap((cidr) => parseNetwork(cidr.trim()) ?? []);
+  return (server) => {
+    const key = virtualServerKey(server);
+    if (compiled.has(key)) return 'kube-proxy';
+    const address = parseAddress(server.address);
+    if (address && excluded.some((network) => contains(network, address))) return 'other';
+    if (recognize.some((isKubeProxys) => isKubeProxys(server))) return 'kube-proxy';
+    return untold.has(key) ? 'untold' : 'other';
+  };
+}
+
+/**
+ * Which virtual servers of a dump it cannot tell the owner of, where nothing else says that they are kube-proxy's. Its
+ * sets list all that are. Without them, kube-ipvs0 holds all addresses but the node's own, on which node ports are.
+ */
+function cannotTell({ state, coverage }: Side): (server: VirtualServer) => boolean {
+  if (coverage.sets && hasServerSets(state)) return () => false;
+  if (!coverage.links) return () => true;
+  if (coverage.sets) return () => false;
+  const ofNode = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address)));
+  return ({ address }) => ofNode.has(address);
+}
+
+/** Whether the sets of a kube-proxy in IPVS mode are there; it makes all of them before any virtual server. */
+function hasServerSets({ sets }: KernelState): boolean {
+  const names = new Set(sets.map(({ name }) => name));
+  return families.some((family) => names.has(family === 'ipv4' ? 'KUBE-CLUSTER-IP' : 'KUBE-6-CLUSTER-IP'));
+}

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import type { CommandResult, Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const ipvs = 'fixtures/nodeport/expected-ipvs';
+
+/** A node whose tools answer as given, by their name. */
+function answering(host: Host, answers: Readonly<Record<string, Partial<CommandResult & { kind: 'ended' }>>>): Host {
+  return {
+    ...host,
+    run: async (command) => {
+      const answer = answers[command.tool];
+      return answer ? { kind: 'ended', status: 1, stdout: '', stderr: '', ...answer } : host.run(command);
+    },
+  };
+}
+
+const noIpvs = {
+  ipvsadm: {
+    status: 255,
+    stderr:
+      'modprobe: FATAL: Module ip_vs not found in directory /lib/modules/6.1.0\n' +
+      "Can't initialize ipvs: No such file or directory\nAre you sure that IP Virtual Server is built in the kernel or as module?\n",
+  },
+};
+
+/** A node without IPVS: whether its kernel loads modules, and which it could load, is up to the caller. */
+function withoutIpvs(modules: { readonly listed: boolean; readonly dep: string | undefined }) {
+  const node = createFakeNode();
+  for (const path of node.files.keys()) {
+    if (/^\/proc\/(net\/ip_vs|sys\/net\/ipv4\/vs)|^\/lib\/modules|^\/proc\/modules/.test(path)) node.files.delete(path);
+  }
+  if (modules.listed) node.files.set('/proc/modules', 'nf_conntrack 1 0 - Live\n');
+  if (modules.dep !== undefined) node.files.set('/lib/modules/6.1.0/modules.dep', modules.dep);
+  return answering(node.host, noIpvs);
+}
+
+describe('doctor on a node without IPVS', () => {
+  test('a kernel that loads no modules: nothing is wrong with ipvsadm, and no scheduler is there', async () => {
+    const { status, out } = await callApply(withoutIpvs({ listed: false, dep: undefined }), 'doctor');
+    expect(status).toBe(1);
+    expect(out).toMatch(
+      /error {3}ipvsadm does not work: .*\n {8}nothing is wrong with ipvsadm: this kernel has no IPVS/,
+    );
+    expect(out).toContain(
+      'error   ip_vs is missing: this kernel neither has it nor can load it\n        boot a kernel that has it: this one loads no modules\n',
+    );
+    expect(out).toContain('error   IPVS scheduler rr is missing\n        boot a kernel that has IPVS');
+    expect(out).toContain('net.ipv4.vs.conntrack comes with ip_vs, which is missing');
+    expect(out).not.toMatch(/reinstall|ok {6}IPVS scheduler|not loaded yet/);
+  });
+
+  test('a kernel whose modules are not installed', async () => {
+    const { out } = await callApply(withoutIpvs({ listed: true, dep: 'kernel/net/x.ko:\n' }), 'doctor');
+    expect(out).toMatch(/error {3}ip_vs is missing.*\n {8}install the modules package of this kernel/);
+    expect(out).toContain('nothing is wrong with ipvsadm');
+  });
+
+  test('a container without the node’s modules: only trying tells', async () => {
+    const { out } = await callApply(withoutIpvs({ listed: true, dep: undefined }), 'doctor');
+    expect(out).toMatch(
+      /note {4}ip_vs is not loaded, and the list .* not here.*\n.*load it on the host \(modprobe ip_vs\)/,
+    );
+    expect(out).toMatch(/note {4}IPVS scheduler rr: only trying tells/);
+    expect(out).toMatch(/ipvsadm is there, but not IPVS: load it where the kernel's modules are/);
+  });
+
+  test('a module that can be loaded, by root and by a container that may not', async () => {
+    const dep = 'kernel/net/ip_vs.ko:\nkernel/net/ip_vs_rr.ko: kernel/net/ip_vs.ko\n';
+    const node = createFakeNode();
+    node.files.set('/proc/modules', '');
+    for (const path of node.files.keys()) {
+      if (/^\/proc\/(net\/ip_vs|sys\/net\/ipv4\/vs)/.test(path)) node.files.delete(path);
+    }
+    node.files.set('/lib/modules/6.1.0/modules.dep', dep);
+    const able = await callApply(node.host, 'doctor');
+    expect(able.out).toContain('ok      ip_vs can be loaded\n');
+    expect(able.out).toContain('ok      IPVS scheduler rr can be loaded\n');
+    expect(able.out).toContain('net.ipv4.vs.conntrack comes with ip_vs, which is not loaded yet\n');
+    // NET_ADMIN alone, as a container gets it.
+    node.files.set('/proc/self/status', 'Uid:\t0\t0\t0\t0\nCapEff:\t0000000000001000\n');
+    const contained = await callApply(node.host, 'doctor');
+    expect(contained.out).toMatch(
+      /warning ip_vs is not loaded, and may not be loaded from here.*\n {8}load it on the host/,
+    );
+  });
+});
+
+describe('doctor on rights and tools', () => {
+  test('root without the capability is in a container', async () => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/self/status', 'Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n');
+    expect((await callApply(host, 'doctor')).out).toContain(
+      'CAP_NET_ADMIN is missing\n        give the container the capability NET_ADMIN\n',
+    );
+    files.set('/proc/self/status', 'Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n');
+    expect((await callApply(host, 'doctor')).out).toContain('CAP_NET_ADMIN is missing\n        run it as root\n');
+  });
+
+  test.for([
+    ['Kernel error received: Operation not permitted', 'run it as root'],
+    ['error while loading shared libraries: libipset.so.13', 'reinstall the package ipset'],
+    ['something else', 'see what "ipset --version" says'],
+  ])('ipset says "%s": %s', async ([complaint = '', advice = '']) => {
+    const { host, files } = createFakeNode();
+    files.set('/proc/self/status', 'Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n');
+    const failing = answering(host, {
+      ipset: { stdout: 'ipset v7.17, protocol version: 7\n', stderr: `${complaint}\n` },
+    });
+    expect((await callApply(failing, 'doctor')).out).toContain(
+      `error   ipset does not work: ${complaint}\n        ${advice}\n`,
+    );
+  });
+
+  test('a kernel without what iptables asks for, though iptables tells its version', async () => {
+    const { host } = createFakeNode();
+    const failing = answering(host, {
+      'iptables-save': { stderr: 'Failed to initialize nft: Protocol not supported\n' },
+    });
+    const { status, out } = await callApply(failing, 'doctor');
+    expect(status).toBe(1);
+    expect(out).toMatch(/error {3}"iptables-save" fails: Failed to initialize nft.*\n {8}.*take the legacy variant/);
+  });
+
+  test('the other variant of iptables is not asked in a way that makes its tables', async () => {
+    const { host, commands } = createFakeNode();
+    await callApply(host, 'doctor');
+    expect(commands.filter(({ tool }) => /-(nft|legacy)-save$/.test(tool)).map(({ args }) => args)).toEqual([[], []]);
+  });
+});
+
+describe('doctor on settings', () => {
+  test('a setting that is as wanted needs no right to set it; another one does', async () => {
+    const { host, files } = createFakeNode();
+    const readOnly: Host = { ...host, isWritable: async () => false };
+    const refused = await callApply(readOnly, 'doctor', ipvs);
+    expect(refused.out).toContain('error   net.ipv4.ip_forward is 0, and cannot be set to 1 from here\n');
+    files.set('/proc/sys/net/ipv4/ip_forward', '1\n');
+    const fine = await callApply(readOnly, 'doctor', ipvs);
+    expect(fine.out).toContain('ok      net.ipv4.ip_forward is 1\n');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain(
+      'ok      net.ipv4.vs.conntrack is 0, and can be set to 1\n',
+    );
+  });
+});
+
+describe('doctor on processes', () => {
+  test('in a container, it does not say that no kube-proxy runs on the node', async () => {
+    const { host } = createFakeNode();
+    const contained: Host = {
+      ...host,
+      readLink: async (path) => (path === '/proc/self/ns/pid' ? 'pid:[4026532999]' : host.readLink(path)),
+    };
+    const { out } = await callApply(contained, 'doctor');
+    expect(out).toContain('the processes of the node do not show here');
+    expect(out).not.toContain('no kube-proxy is running in this network');
+  });
+});

@@ -1,0 +1,101 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const cwd = join(projectFolder, 'test/diff/cases/scale-deployment');
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-check-folder-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const at = (name: string) => join(scratch, name);
+
+beforeAll(async () => {
+  await runKpc(['compile', '-f', 'before', '-o', at('bundle')], { cwd });
+  await runKpc(['compile', '-f', 'before', '--all-nodes', '-o', at('fleet')], { cwd });
+  mkdirSync(at('empty'));
+  mkdirSync(at('other'));
+  writeFileSync(join(at('other'), 'README.md'), 'Nothing of kpc.\n');
+  mkdirSync(at('web'));
+  writeFileSync(join(at('web'), 'manifest.json'), '{ "name": "a web application" }\n');
+  writeFileSync(at('file'), 'a file\n');
+});
+
+const ofOneNode = [
+  ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
+  ['empty', /the folder is empty: write it first with -o .*empty/],
+  ['other', /it is no bundle, for it has no manifest\.json/],
+  ['web', /it is no bundle, for kpc did not write its manifest\.json/],
+  ['file', /it is no folder/],
+  ['fleet', /it holds the bundles of many nodes: give --all-nodes, or name one such as .*fleet\/node-1/],
+] as const;
+
+const ofManyNodes = [
+  ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
+  ['empty', /the folder is empty: write it first with -o .*empty/],
+  ['other', /it holds no node's bundle/],
+  ['file', /it is no folder/],
+  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node by --node/],
+] as const;
+
+async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {
+  const run = await runKpc(['compile', '-f', 'after', '--check', at(name), ...flags], { cwd });
+  expect(run).toMatchObject({ status: 2, stdout: '' });
+  expect(run.stderr).toMatch(advice);
+  expect(run.stderr).not.toMatch(/ENOENT|ENOTDIR|differs in/);
+}
+
+describe.concurrent('kpc compile --check of a folder that has nothing to compare with', () => {
+  for (const [name, advice] of ofOneNode) test(`one node: ${name}`, () => expectRefusal(name, [], advice));
+  for (const [name, advice] of ofManyNodes) {
+    test(`many nodes: ${name}`, () => expectRefusal(name, ['--all-nodes'], advice));
+  }
+
+  test('programs and GitHub are told too, and all that is wrong at once', async () => {
+    const json = await runKpc(['compile', '-f', 'after', '--check', at('nowhere'), '--output', 'json'], { cwd });
+    expect(JSON.parse(json.stdout)).toMatchObject({ diagnostics: [{ severity: 'error', code: 'nothing-to-check' }] });
+    const github = await runKpc(['compile', '-f', 'after', '--check', at('nowhere'), '--output', 'github'], { cwd });
+    expect(github.stdout).toMatch(/^::error title=nothing-to-check::--check .*nowhere/);
+    const both = await runKpc(['compile', '-f', 'no-such-file', '--check', at('nowhere')], { cwd });
+    expect(both.stderr).toContain('no-such-file');
+    expect(both.stderr).toContain('nothing-to-check');
+  });
+
+  test('what kpc-apply dump wrote was not compiled', async () => {
+    const dumped = at('dumped');
+    cpSync(at('bundle'), dumped, { recursive: true });
+    writeFileSync(join(dumped, 'manifest.json'), '{ "formatVersion": 1, "dumped": true }\n');
+    const run = await runKpc(['compile', '-f', 'after', '--check', dumped], { cwd });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('it is what kpc-apply dump took from a node: compare it with kpc diff');
+  });
+
+  test('a bundle whose manifest was broken by hand still differs', async () => {
+    const broken = at('broken');
+    cpSync(at('bundle'), broken, { recursive: true });
+    writeFileSync(join(broken, 'manifest.json'), '{');
+    const run = await runKpc(['compile', '-f', 'before', '--check', broken], { cwd });
+    expect(run.status).toBe(1);
+    expect(run.stderr).toContain('manifest.json cannot be read');
+  });
+
+  test('files that differ without an effect are not called a difference in the kernel', async () => {
+    const run = await runKpc(['compile', '-f', 'before', '--check', at('bundle'), '--hostname-override', 'node-1'], {
+      cwd,
+    });
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('hostnameOverride');
+    expect(run.stderr).toMatch(/^The same Services, and the same in the kernel: only the files differ\.$/m);
+    expect(run.stderr).not.toContain('No difference');
+  });
+});
+
+test.for([
+  [['--proxy-mode', 'ipvs'], 'ipvsadm'],
+  [['--proxy-mode', 'iptables'], 'iptables'],
+  [['--proxy-mode', 'iptables', '--ip-family', 'ipv6'], 'ip6tables'],
+] as const)('compile %s: the closing hint names a file that is there', async ([flags, name]) => {
+  const run = await runKpc(['compile', '-f', 'before', ...flags], { cwd });
+  expect(run.stderr).toContain(`see one with --print ${name}.\n`);
+  expect(await runKpc(['compile', '-f', 'before', ...flags, '--print', name], { cwd })).toMatchObject({ status: 0 });
+});
