@@ -261,6 +261,15 @@ const proxyFlags: { readonly [F in keyof Required<ProxyFlags>]: true } = {
   ipvsTcpfinTimeout: true,
   ipvsUdpTimeout: true,
   hostnameOverride: true,
+  bindAddress: true,
+  featureGates: true,
+  conntrackMaxPerCore: true,
+  conntrackMin: true,
+  conntrackTcpTimeoutEstablished: true,
+  conntrackTcpTimeoutCloseWait: true,
+  conntrackTcpBeLiberal: true,
+  conntrackUdpTimeout: true,
+  conntrackUdpTimeoutStream: true,
 };
 
 /** Whether any flag of kube-proxy's was given. */

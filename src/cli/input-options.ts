@@ -40,7 +40,7 @@ export function addInputOptions(command: Command): Command {
         .choices(ipFamilyChoices)
         .default('auto'),
     )
-    .option('--proxy-mode <mode>', 'ipvs or iptables (default: what the config says, else ipvs)')
+    .option('--proxy-mode <mode>', 'ipvs or iptables (default: what the config says, iptables where it names none, ipvs without a config)')
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
     .option('--detect-local-mode <mode>', 'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix')
@@ -49,12 +49,21 @@ export function addInputOptions(command: Command): Command {
     .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
     .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
     .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
-    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo or ovf')
+    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf or twos')
     .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
     .option('--ipvs-exclude-cidrs <cidrs>', 'virtual servers in these CIDRs are not ours to clean up')
     .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
     .option('--ipvs-tcpfin-timeout <duration>', 'timeout of TCP connections after FIN')
     .option('--ipvs-udp-timeout <duration>', 'timeout of UDP packets')
+    .option('--conntrack-max-per-core <number>', 'connections to track for each CPU core; 0 leaves the limit')
+    .option('--conntrack-min <number>', 'connections to track at least')
+    .option('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack')
+    .option('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT')
+    .option('--conntrack-tcp-be-liberal [bool]', 'track TCP packets that are out of window, too')
+    .option('--conntrack-udp-timeout <duration>', 'timeout of UDP connections without a reply')
+    .option('--conntrack-udp-timeout-stream <duration>', 'timeout of UDP connections with replies')
+    .option('--bind-address <ip>', "the node's own address, in place of the Node's")
+    .option('--feature-gates <gates>', "kube-proxy's feature gates, such as AllowServiceExternalIPs=false", append)
     .option('--hostname-override <name>', "the node's name as kube-proxy would have it");
 }
 
