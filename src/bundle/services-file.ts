@@ -58,7 +58,7 @@ function haveOneTail(a: Endpoint, b: Endpoint): boolean {
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
-type ServiceRecord = Omit<ServiceInfo, 'place'>;
+type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
 
 interface ServicePortRecord {
   readonly namespace: string;

@@ -39,7 +39,7 @@ export function describeNode(
 }
 
 /** InternalIPs first, then ExternalIPs: the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */
-function nodeAddresses(node: Node | undefined): readonly Address[] {
+export function nodeAddresses(node: Node | undefined): readonly Address[] {
   const ofType = (type: string) =>
     (node?.addresses ?? []).filter((address) => address.type === type).flatMap((a) => parseAddress(a.address) ?? []);
   return [...ofType('InternalIP'), ...ofType('ExternalIP')];
