@@ -4,7 +4,8 @@ import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { Node, ProxySettings } from './objects.ts';
 
-const zoneLabel = 'topology.kubernetes.io/zone';
+/** The label that says which zone a node is in. */
+export const zoneLabel = 'topology.kubernetes.io/zone';
 
 const loopback: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },

@@ -16,7 +16,7 @@ export function isName(text: string, rule: NameRule): boolean {
 }
 
 /** Whether the API server takes the text as the value of a label. */
-function isLabelValue(text: string): boolean {
+export function isLabelValue(text: string): boolean {
   return labelValue.test(text);
 }
 
