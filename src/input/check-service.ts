@@ -101,8 +101,9 @@ function checkTrafficDistribution(value: string | null | undefined, report: Repo
   report.warn(['spec', 'trafficDistribution'], 'bad-traffic-distribution', text);
 }
 
-/** Warns of a field that means nothing for such a Service. */
+/** Warns of a field that means nothing for such a Service, unless something about the Service is wrong anyhow. */
 function ignore(path: FieldPath, which: string, report: Report): void {
+  if (report.hasErrors) return;
   const text = `${String(path.at(-1))} means nothing for a Service ${which}, and the API server refuses it: leave it out`;
   report.warn(path, 'ignored-field', text);
 }

@@ -27,15 +27,12 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names =
     report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
   }
   const addressType = raw.addressType || undefined;
-  checkSize(raw, report);
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (ports.length > 1) checkPortNames(ports, report);
-  return {
-    metadata,
-    addressType: addressType ?? 'IPv4',
-    ports,
-    endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names)),
-  };
+  const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
+  // Of what is wrong anyhow the size does not matter.
+  if (!report.hasErrors) checkSize(raw, report);
+  return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
 /** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
