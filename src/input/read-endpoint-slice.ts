@@ -63,8 +63,8 @@ function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
       const text = `ports[${i}] ${what}, as ports[${before[0]}] of another protocol: the API server takes a name once`;
       report.warn(['ports', i], 'duplicate-port', text);
     } else {
-      const text = `ports[${i}] ${what}, as ports[${same}] of the same protocol: which of them is meant?`;
-      report.error(['ports', i], 'duplicate-port', text);
+      const text = `ports[${i}] ${what}, as ports[${same}] of the same protocol: the API server takes a name once`;
+      report.warn(['ports', i], 'duplicate-port', text);
     }
     before.push(i);
   }

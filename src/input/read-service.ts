@@ -184,6 +184,8 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
 
 /** kube-proxy tells ports by name and protocol: of two without a name it keeps one. */
 function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
+  // A port that is wrong may have lost its name.
+  if (report.hasErrors) return;
   const seen = new Map<string, number>();
   for (const [i, { name, protocol }] of ports.entries()) {
     if (name !== '') continue;

@@ -222,11 +222,11 @@ suite('an EndpointSlice', () => {
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 error: ports[1] is named a, as ports[0] of the same protocol: which of them is meant? [duplicate-port]',
+      '5:30 warning: ports[1] is named a, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 error: ports[1] has no name, as ports[0] of the same protocol: which of them is meant? [duplicate-port]',
+      '5:21 warning: ports[1] has no name, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
