@@ -1,5 +1,5 @@
 import { printable, quotePrintable } from '../base/printable.ts';
-import { nodeSchedulers, schedulers } from '../cluster/ipvs-annotations.ts';
+import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isInterfaceName, isLabelValue, isName } from '../cluster/object-names.ts';
 import type { DetectLocal } from '../cluster/objects.ts';
@@ -28,7 +28,7 @@ export function checkManifestValues({ settings, node, families: chosen, ipvsTime
     ['settings.bindAddress', settings.bindAddress !== '' && !parseAddress(settings.bindAddress), 'be an IP address'],
     ['settings.detectLocal', !isDetectable(settings.detectLocal), 'name an interface'],
     ['settings.nodePortAddresses', !areNodePortAddresses(settings.nodePortAddresses), 'be CIDRs, or the word primary'],
-    ['settings.ipvs.scheduler', !nodeSchedulers.includes(ipvs.scheduler), `be one of ${nodeSchedulers.join(', ')}`],
+    ['settings.ipvs.scheduler', !schedulers.includes(ipvs.scheduler), `be one of ${schedulers.join(', ')}`],
     ['settings.conntrack.min', conntrack.min > mostConnections, `be ${mostConnections} at most`],
     [
       'settings.conntrack.maxPerCore',

@@ -59,7 +59,7 @@ function haveOneTail(a: Endpoint, b: Endpoint): boolean {
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
-export type ServiceRecord = Omit<ServiceInfo, 'place'>;
+export type ServiceRecord = Omit<ServiceInfo, 'place' | 'endpointsGiven'>;
 
 export interface ServicePortRecord {
   readonly namespace: string;

@@ -6,8 +6,11 @@ import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { describeEmptyResult } from '../cluster/left-out.ts';
+import { families } from '../kernel/family.ts';
 import { checkBundle } from './check-bundle.ts';
 import type { Expected } from './check-folder.ts';
+import { checkNodes } from './check-node.ts';
 import type { OutputFormat } from './check-format.ts';
 import { outputFormats } from './check-format.ts';
 import type { Prepared } from './compile-inputs.ts';
@@ -47,6 +50,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     )
     .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
     .option('--shard <i/n>', 'of the nodes, only part I of N; I counts from 0')
+    .option('--allow-empty', 'compile even where nothing is programmed: it takes all Services off a node')
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
       new Option('-o, --out <folder>', 'write the files to a folder, replacing it whole').conflicts(['print', 'check']),
@@ -74,6 +78,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const checked = addDiagnostics(loaded, [
     ...checkRequest(options),
     ...(await checkTarget(options, { kind: 'bundle' })),
+    ...checkCompiled([nodeName], options, loaded),
   ]);
   return compileOne(
     isHostFolder(hosts) ? addHostAddresses(checked, hosts, nodeName) : checked,
@@ -92,14 +97,48 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
   }
   const fleet = chooseFleet(options, prepared);
   const target = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
-  const diagnostics = [...target, ...fleet.diagnostics, ...loaded.diagnostics];
+  const diagnostics = [
+    ...target,
+    ...fleet.diagnostics,
+    ...checkCompiled(fleet.nodes, options, loaded),
+    ...notesOf(loaded, options),
+    ...loaded.diagnostics,
+  ];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (diagnostics.some(({ severity }) => severity === 'error')) {
+  if (hasErrors(diagnostics)) {
     await reportFailure(options, diagnostics, terminal);
     return exitStatus.badInput;
   }
   const run = { prepared, fleet, diagnostics, options, terminal };
   return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
+}
+
+/** What is wrong with what is compiled, for these nodes. */
+function checkCompiled(
+  nodeNames: readonly string[],
+  options: CompileOptions,
+  { prepared, diagnostics }: LoadedInputs,
+): readonly Diagnostic[] {
+  // An object that is wrong is not there.
+  if (hasErrors(diagnostics)) return [];
+  const { node, allowEmpty, ipFamily } = options;
+  const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : families;
+  return [
+    ...checkNodes(nodeNames, isFleet(options) ? (node ?? []) : node, prepared),
+    ...(allowEmpty ? [] : describeEmptyResult(prepared.services, prepared.cluster, chosen)),
+  ];
+}
+
+function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
+}
+
+/**
+ * Which mode was taken, where nothing names one. Where nothing is compiled there is no need; and --check compares with a
+ * bundle that says its own.
+ */
+function notesOf({ modeNote, diagnostics }: LoadedInputs, { check: folder }: CompileOptions): readonly Diagnostic[] {
+  return modeNote && folder === undefined && !hasErrors(diagnostics) ? [modeNote] : [];
 }
 
 /** What is wrong with what is asked of one node. */
@@ -131,10 +170,10 @@ async function compileOne(
   options: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const failed = loaded.diagnostics.some(({ severity }) => severity === 'error');
+  const failed = hasErrors(loaded.diagnostics);
   // What nothing is compiled for needs no word on what its bundle would lack.
   const missing = failed ? [] : describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined);
-  const diagnostics = [...missing, ...loaded.diagnostics];
+  const diagnostics = [...missing, ...notesOf(loaded, options), ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (failed) {
     await reportFailure(options, diagnostics, terminal);

@@ -9,7 +9,8 @@ import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
+import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
@@ -31,6 +32,9 @@ export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
   readonly nodes: ReadonlyMap<string, Node>;
+  readonly nodeSources: ReadonlyMap<string, Source>;
+  /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
+  readonly services: readonly Sourced<Service>[];
   readonly assigned: BundleContent['assigned'];
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -39,15 +43,19 @@ export interface Prepared {
 export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const cluster = buildCluster(services, slices, settings);
+  const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const cluster = buildCluster(services, slices, settings, served);
   return {
     cluster,
     settings,
     nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
+    nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
+    services,
     assigned,
     diagnostics: [
       ...diagnostics,
       ...findConflicts(cluster),
+      ...findUnserved(services, cluster, served),
       ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
     ],
   };

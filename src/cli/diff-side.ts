@@ -18,6 +18,7 @@ import { serviceLink } from '../kube-proxy/link.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { checkNodes } from './check-node.ts';
 import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
 import { findNode } from './check-folder.ts';
 import type { DumpReading } from './diff-dump.ts';
@@ -191,7 +192,13 @@ export async function compileSide(
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, prepared.nodes.get(nodeName));
   const isDual = stored?.families.length === 2 || (other.kind === 'dump' && hasBothFamilies(other.dump.state));
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
-  return readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }));
+  const wrong = checkNodes([nodeName], options.node === undefined ? undefined : [options.node], prepared);
+  if (wrong.some(({ severity }) => severity === 'error')) {
+    return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files: loaded.files, notes: [] };
+  }
+  const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
+  const reading = readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }), isModeNamed);
+  return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
 }
 
 /** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
@@ -202,14 +209,24 @@ function hasBothFamilies({ iptables }: KernelState): boolean {
 /** Compiles what -f names. */
 export async function compileInputs(options: SideOptions, terminal: Terminal): Promise<SideReading> {
   const loaded = await loadInputs(options, terminal);
-  const { diagnostics, files, prepared, hostAddresses } = loaded;
-  if (diagnostics.some(({ severity }) => severity === 'error'))
-    return { side: undefined, diagnostics, files, notes: [] };
+  const { files, prepared, hostAddresses, modeNote } = loaded;
   const nodeName = chooseNodeName(options.node, prepared);
-  return readingOf('-f', loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily }));
+  const hasErrors = loaded.diagnostics.some(({ severity }) => severity === 'error');
+  const flag = options.node === undefined ? undefined : [options.node];
+  const wrong = hasErrors ? [] : checkNodes([nodeName], flag, prepared);
+  if (hasErrors || wrong.some(({ severity }) => severity === 'error'))
+    return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
+  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
+  const reading = readingOf('-f', loaded, content, modeNote === undefined);
+  return { ...reading, diagnostics: [...wrong, ...(modeNote ? [modeNote] : []), ...reading.diagnostics] };
 }
 
-function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled: BundleContent): SideReading {
+function readingOf(
+  name: string,
+  { diagnostics, files }: LoadedInputs,
+  compiled: BundleContent,
+  isModeNamed: boolean,
+): SideReading {
   const { state, cluster, node, settings, families } = compiled;
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
   return {
@@ -225,7 +242,9 @@ function readingOf(name: string, { diagnostics, files }: LoadedInputs, compiled:
     },
     diagnostics,
     files,
-    notes: [`${name}: manifests, compiled for ${where}, mode ${settings.mode}, ${families.join(' and ')}`],
+    notes: [
+      `${name}: manifests, compiled for ${where}, mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}, ${families.join(' and ')}`,
+    ],
   };
 }
 
@@ -274,6 +293,15 @@ const proxyFlags: { readonly [F in keyof Required<ProxyFlags>]: true } = {
   ipvsTcpfinTimeout: true,
   ipvsUdpTimeout: true,
   hostnameOverride: true,
+  bindAddress: true,
+  featureGates: true,
+  conntrackMaxPerCore: true,
+  conntrackMin: true,
+  conntrackTcpTimeoutEstablished: true,
+  conntrackTcpTimeoutCloseWait: true,
+  conntrackTcpBeLiberal: true,
+  conntrackUdpTimeout: true,
+  conntrackUdpTimeoutStream: true,
 };
 
 /** Whether any flag of kube-proxy's was given. */

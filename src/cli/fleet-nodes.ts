@@ -50,7 +50,7 @@ export function chooseFleet(options: FleetOptions, { nodes: known }: Pick<Prepar
       ...(all.length === 0 ? [known.size > 0 ? noNodeNamed : noNodes] : []),
       ...(options.shard !== undefined && !shard ? [badShard(options.shard)] : []),
       ...(options.prune && !options.allNodes ? [pruneWhat] : []),
-      ...(unknown.length > 0 ? [noNodeObjects(unknown)] : []),
+      ...(unknown.length > 0 && known.size === 0 ? [noNodeObjects(unknown)] : []),
       ...host.diagnostics,
     ],
   };

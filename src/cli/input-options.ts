@@ -25,6 +25,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly config?: string;
   readonly hostAddresses?: string;
   readonly ipFamily: IpFamilyChoice;
+  /** Of kpc compile only: a bundle without a Service is what is wanted. */
+  readonly allowEmpty?: boolean;
 }
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
@@ -40,7 +42,10 @@ export function addInputOptions(command: Command): Command {
         .choices(ipFamilyChoices)
         .default('auto'),
     )
-    .option('--proxy-mode <mode>', 'ipvs or iptables (default: what the config says, else ipvs)')
+    .option(
+      '--proxy-mode <mode>',
+      'ipvs or iptables (default: what the config says, iptables where it names none, ipvs without a config)',
+    )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
     .option('--detect-local-mode <mode>', 'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix')
@@ -49,12 +54,21 @@ export function addInputOptions(command: Command): Command {
     .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
     .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
     .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
-    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo or ovf')
+    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf or twos')
     .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
     .option('--ipvs-exclude-cidrs <cidrs>', 'virtual servers in these CIDRs are not ours to clean up')
     .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
     .option('--ipvs-tcpfin-timeout <duration>', 'timeout of TCP connections after FIN')
     .option('--ipvs-udp-timeout <duration>', 'timeout of UDP packets')
+    .option('--conntrack-max-per-core <number>', 'connections to track for each CPU core; 0 leaves the limit')
+    .option('--conntrack-min <number>', 'connections to track at least')
+    .option('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack')
+    .option('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT')
+    .option('--conntrack-tcp-be-liberal [bool]', 'track TCP packets that are out of window, too')
+    .option('--conntrack-udp-timeout <duration>', 'timeout of UDP connections without a reply')
+    .option('--conntrack-udp-timeout-stream <duration>', 'timeout of UDP connections with replies')
+    .option('--bind-address <ip>', "the node's own address, in place of the Node's")
+    .option('--feature-gates <gates>', "kube-proxy's feature gates, such as AllowServiceExternalIPs=false", append)
     .option('--hostname-override <name>', "the node's name as kube-proxy would have it");
 }
 
@@ -76,26 +90,28 @@ const nothingFound: Diagnostic = {
   text: 'nothing to compile: the input holds no objects at all',
 };
 
-/** The same bundle comes of manifests without a single Service, as of a chart that renders none. */
+/** The same bundle comes of manifests without a single Service, as of a chart that renders none: --allow-empty says so. */
 const noServices: Diagnostic = {
   severity: 'warning',
   code: 'no-services',
   text: 'there is no Service in the input: what is compiled takes all Services off a node',
 };
 
-function describeEmptiness({
-  services,
-  slices,
-  endpoints,
-  nodes,
-  configs,
-  skipped,
-  diagnostics,
-}: Inputs): readonly Diagnostic[] {
+function describeEmptiness(
+  { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
+  { allowEmpty }: InputOptions,
+): readonly Diagnostic[] {
+  if (allowEmpty) return [];
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
   const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
   return [found || skipped.size > 0 ? noServices : nothingFound];
+}
+
+/** Of several configurations none is better than the others, and the order of files must not choose. */
+function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
+  const text = 'the input holds another KubeProxyConfiguration: leave one of them, or name it by --config';
+  return others.map(({ source }) => ({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) }));
 }
 
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
@@ -104,6 +120,8 @@ export interface LoadedInputs {
   readonly hostAddresses: readonly Address[] | undefined;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
+  /** Which mode was taken and why, where nothing names one. */
+  readonly modeNote: Diagnostic | undefined;
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
@@ -116,7 +134,9 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const stdin = [...sources, options.config].includes('-') ? await terminal.readStdin() : undefined;
   const inputs = readInputs(sources, { stdin });
   const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
-  const { settings, diagnostics: wrongSettings } = resolveSettings(config?.config ?? inputs.configs[0], options);
+  const configured = options.config !== undefined || inputs.configs.length > 0;
+  const given = options.config === undefined ? inputs.configs[0] : config?.config;
+  const { settings, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
   const prepared = prepare(inputs, settings, ranges);
@@ -124,10 +144,12 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   return {
     prepared,
     hostAddresses: host?.addresses,
-    configured: options.config !== undefined || inputs.configs.length > 0,
+    configured,
+    modeNote: configured && !given ? undefined : modeNote,
     files,
     diagnostics: sortDiagnostics([
-      ...(sources.length === 0 ? [nothingNamed] : describeEmptiness(inputs)),
+      ...(sources.length === 0 ? [nothingNamed] : describeEmptiness(inputs, options)),
+      ...(options.config === undefined ? describeRivals(inputs.configs) : []),
       ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),

@@ -17,20 +17,22 @@ const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, 
 
 /**
  * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
- * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out.
+ * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out. `served` are
+ * the Services that the input holds an EndpointSlice or Endpoints of, where that is known.
  */
 export function buildCluster(
   services: readonly Sourced<Service>[],
   slices: readonly Sourced<EndpointSlice>[],
   settings: Pick<ProxySettings, 'ignoresExternalIPs'>,
+  served?: ReadonlySet<string>,
 ): Cluster {
   const slicesOf = groupSlices(slices);
   const ours = services
-    .filter(({ object }) => !(proxyNameLabel in object.metadata.labels))
+    .filter(({ object }) => !isLeftToOther(object))
     .sort(compareServices)
     .map((service) => ({ service, slices: slicesOfService(service.object, slicesOf) }));
   return {
-    services: ours.map(({ service, slices: its }) => describeService(service, its)),
+    services: ours.map(({ service, slices: its }) => describeService(service, its, served)),
     servicePorts: ours
       .flatMap(({ service, slices: its }) => servicePortsOf(service, its, settings.ignoresExternalIPs === true))
       .sort(compareServicePorts),
@@ -57,8 +59,13 @@ function slicesOfService(service: Service, slicesOf: SlicesByService): readonly 
   return slicesOf.get(`${service.metadata.namespace}/${service.metadata.name}`) ?? [];
 }
 
+/** Whether the Service's label leaves it to another proxy: kube-proxy never sees it then. */
+export function isLeftToOther({ metadata }: Service): boolean {
+  return proxyNameLabel in metadata.labels;
+}
+
 /** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined where it does. */
-function skipReason(service: Service): ServiceInfo['skipped'] {
+export function skipReason(service: Service): ServiceInfo['skipped'] {
   if (service.spec.type === 'ExternalName') return 'external-name';
   if (service.spec.clusterIP === 'None') return 'headless';
   if (service.spec.clusterIP === '') return 'no-cluster-ip';
@@ -68,16 +75,19 @@ function skipReason(service: Service): ServiceInfo['skipped'] {
 function describeService(
   { object: service, source }: Sourced<Service>,
   slices: readonly Sourced<EndpointSlice>[],
+  served: ReadonlySet<string> | undefined,
 ): ServiceInfo {
   const skipped = skipReason(service);
+  const { namespace, name } = service.metadata;
   return {
-    namespace: service.metadata.namespace,
-    name: service.metadata.name,
+    namespace,
+    name,
     type: service.spec.type,
     skipped,
     clusterIPs: service.spec.clusterIPs,
     externalName: service.spec.externalName,
     ports: service.spec.ports,
+    ...(served && skipped === undefined && !served.has(`${namespace}/${name}`) ? { endpointsGiven: false } : {}),
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : [],
     place: source.place(['metadata', 'name']),
   };

@@ -8,11 +8,8 @@ import type { Service, Sourced } from './objects.ts';
 const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
 const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
 
-/** The schedulers of the Linux kernel that kube-proxy may be told to use, and mh. */
-export const schedulers = ['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'sh', 'dh', 'sed', 'nq', 'mh'] as const;
-
-/** kube-proxy takes any scheduler that the kernel has; these two need no name in a Service's annotation. */
-export const nodeSchedulers: readonly string[] = [...schedulers, 'fo', 'ovf'];
+/** The schedulers of the Linux kernel: kube-proxy takes each that the node's kernel has. */
+export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
 
 const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
 

@@ -4,7 +4,8 @@ import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { Node, ProxySettings } from './objects.ts';
 
-const zoneLabel = 'topology.kubernetes.io/zone';
+/** The label that says which zone a node is in. */
+export const zoneLabel = 'topology.kubernetes.io/zone';
 
 const loopback: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
@@ -39,7 +40,7 @@ export function describeNode(
 }
 
 /** InternalIPs first, then ExternalIPs: the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */
-function nodeAddresses(node: Node | undefined): readonly Address[] {
+export function nodeAddresses(node: Node | undefined): readonly Address[] {
   const ofType = (type: string) =>
     (node?.addresses ?? []).filter((address) => address.type === type).flatMap((a) => parseAddress(a.address) ?? []);
   return [...ofType('InternalIP'), ...ofType('ExternalIP')];

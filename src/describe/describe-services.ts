@@ -56,7 +56,7 @@ export interface PortInFamily {
   readonly healthCheckNodePort?: number;
   readonly endpoints: readonly EndpointDescription[];
   /** What becomes of traffic that no endpoint is chosen for. */
-  readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all';
+  readonly fallback?: 'no-endpoints-given' | 'no-endpoints' | 'local-drops' | 'local-to-all';
 }
 
 export interface EndpointDescription {
@@ -89,7 +89,7 @@ export function describeService(
     ports: ports.map(([label, inFamilies]) => ({
       label,
       ...locate(inFamilies[0]?.places?.port),
-      families: inFamilies.map((port) => describePort(port, view)),
+      families: inFamilies.map((port) => describePort(port, service, view)),
       kernel: collectKernelItems(label, inFamilies, view),
     })),
     dns: dnsRecords(service, clusterDomain),
@@ -108,9 +108,9 @@ function portsOf(service: ServiceInfo, view: View): readonly (readonly [string, 
   return [...ports];
 }
 
-function describePort(port: ServicePort, { services: { node, settings } }: View): PortInFamily {
+function describePort(port: ServicePort, service: ServiceInfo, { services: { node, settings } }: View): PortInFamily {
   const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
-  const fallback = fallbackOf(port, chooseEndpoints(port, node), settings.mode);
+  const fallback = fallbackOf(port, service, chooseEndpoints(port, node), settings.mode);
   return {
     family: port.family,
     protocol: port.protocol,
@@ -132,10 +132,11 @@ function describePort(port: ServicePort, { services: { node, settings } }: View)
 /** Only iptables mode drops traffic of policy Local on a node without endpoints of its own. */
 function fallbackOf(
   port: ServicePort,
+  service: ServiceInfo,
   choice: ReturnType<typeof chooseEndpoints>,
   mode: 'ipvs' | 'iptables',
 ): PortInFamily['fallback'] {
-  if (!choice.hasAny) return 'no-endpoints';
+  if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
   if (!usesLocalEndpoints(port) || choice.local.length > 0) return undefined;
   return mode === 'ipvs' && choice.cluster.length > 0 ? 'local-to-all' : 'local-drops';
 }

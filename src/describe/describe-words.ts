@@ -126,6 +126,8 @@ function policyWords(port: PortInFamily): string {
 
 function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {
   switch (fallback) {
+    case 'no-endpoints-given':
+      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
     case 'no-endpoints':
       return 'no endpoint can take traffic: connections are refused';
     case 'local-drops':

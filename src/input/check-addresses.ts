@@ -12,6 +12,9 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
   } else if (text !== address.text && (address.family === 'ipv4' || text.includes('.'))) {
     const means = `${fieldName(path)} ${quote(text)} is read as ${address.text}: write it so`;
     report.warn(path, 'odd-address', `${means}, for others may take leading zeros as octal`);
+  } else if (text !== address.text) {
+    const text6 = `${fieldName(path)} ${quote(text)} is not in the form of RFC 5952: write ${address.text}`;
+    report.warn(path, 'odd-address', text6);
   }
   return address;
 }
@@ -33,6 +36,16 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
     const length = address?.family === 'ipv6' ? 128 : 32;
     const hint = address ? `write ${text}/${length} for this one address` : 'write it like 10.0.0.0/8 or fd00::/64';
     report.error(path, 'bad-cidr', `${fieldName(path)} ${quote(text)} is not a network: ${hint}`);
+  } else if (text !== network.text) {
+    report.warn(path, 'odd-cidr', `${fieldName(path)} ${quote(text)} ${describeOdd(text, network)}`);
   }
   return network;
+}
+
+/** What is odd about a network that is not written as it is read. */
+function describeOdd(text: string, network: Network): string {
+  const address = parseAddress(text.slice(0, text.indexOf('/')));
+  if (!address || address.text === network.address.text) return `is read as ${network.text}: write it so`;
+  const one = `${address.text}/${address.family === 'ipv6' ? 128 : 32}`;
+  return `has bits set beyond its prefix length: write ${network.text}, which is how it is read, or ${one} for the one address`;
 }

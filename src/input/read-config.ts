@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Sourced } from '../cluster/objects.ts';
-import { placeAt, type InputDocument } from './document.ts';
+import { placeAt, type InputDocument, subSource } from './document.ts';
 import { type EmbeddedText, outerPlace, outerSource } from './embedded-text.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { loadFile, type Stdin } from './load-files.ts';
@@ -9,6 +9,7 @@ import { Report } from './report.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
+import { describeValue, quote } from './wording.ts';
 
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
@@ -18,10 +19,7 @@ export interface ConfigFile {
   readonly file: TextFile | undefined;
 }
 
-/** The key of kube-proxy's ConfigMap that holds its configuration, as kubeadm writes it. */
-export const configKey = 'config.conf';
-
-/** Reads a KubeProxyConfiguration, or the ConfigMap that holds one in its key config.conf. */
+/** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key. */
 export function readConfigFile(path: string, stdin?: Stdin): ConfigFile {
   const file = loadFile(path, stdin);
   if (!(file instanceof TextFile)) return { config: undefined, diagnostics: [file], file: undefined };
@@ -32,19 +30,18 @@ export function readConfigFile(path: string, stdin?: Stdin): ConfigFile {
 /** Reads the configuration in a text that has been read. */
 export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const { documents, diagnostics: faults } = readDocuments(file);
-  const unpacked = documents.map((document) => unpackConfigMap(document));
-  const configs = unpacked.flatMap((each) => each.documents).filter(isConfig);
+  const unpacked = documents.flatMap(unpackList).map((document) => unpackConfigMap(document));
+  const found = unpacked.flatMap((each) => each.documents).filter(isConfig);
   const diagnostics = [...faults, ...unpacked.flatMap((each) => each.diagnostics)];
-  const [first, second] = configs;
+  const configs = found.filter(isReadVersion);
+  const [first, ...others] = configs;
   if (!first) {
     if (diagnostics.length > 0) return { config: undefined, diagnostics };
-    const text = `the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one in ${configKey}`;
-    const place = placeAt(file, 0);
-    return { config: undefined, diagnostics: [{ severity: 'error', code: 'no-config', text, place }] };
+    return { config: undefined, diagnostics: [describeAbsence(file, found[0])] };
   }
-  if (second) {
+  for (const { source } of others) {
     const text = 'the file holds another KubeProxyConfiguration before this one: leave one of them';
-    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place: second.source.place([]) });
+    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) });
   }
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);
@@ -52,9 +49,51 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   return { config: object && { object, source: first.source }, diagnostics };
 }
 
+const version = 'kubeproxy.config.k8s.io/v1alpha1';
+
+function describeAbsence(file: TextFile, other: InputDocument | undefined): Diagnostic {
+  if (other) {
+    const { apiVersion } = fieldsOf(other.value);
+    const given = typeof apiVersion === 'string' ? quote(apiVersion) : describeValue(apiVersion ?? null);
+    const text = `the KubeProxyConfiguration is of apiVersion ${given}: kube-proxy reads ${version} only`;
+    return { severity: 'error', code: 'no-config', text, place: other.source.place(['apiVersion']) };
+  }
+  const text = `the file holds neither a KubeProxyConfiguration (${version}) nor a ConfigMap with one among its data`;
+  return { severity: 'error', code: 'no-config', text, place: placeAt(file, 0) };
+}
+
 function isConfig({ value }: InputDocument): boolean {
-  const { apiVersion, kind } = fieldsOf(value);
-  return kind === 'KubeProxyConfiguration' && apiVersion === 'kubeproxy.config.k8s.io/v1alpha1';
+  return fieldsOf(value)['kind'] === 'KubeProxyConfiguration';
+}
+
+function isReadVersion({ value }: InputDocument): boolean {
+  return fieldsOf(value)['apiVersion'] === version;
+}
+
+/** The items of a List, as kubectl prints several objects; any other document as it is. */
+function unpackList(document: InputDocument): readonly InputDocument[] {
+  const { kind, items } = fieldsOf(document.value);
+  if ((kind !== 'List' && kind !== 'ConfigMapList') || !Array.isArray(items)) return [document];
+  return items.map((value: unknown, i) => ({
+    file: document.file,
+    // The items of a ConfigMapList may leave out their kind.
+    value: kind === 'List' ? value : { kind: 'ConfigMap', ...fieldsOf(value) },
+    source: subSource(document.source, ['items', i]),
+  }));
+}
+
+/** The key of kube-proxy's ConfigMap that kubeadm writes. */
+const usualKey = 'config.conf';
+
+/**
+ * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf of kubeadm, config on EKS, others
+ * elsewhere. The kubeconfig beside it never names the kind.
+ */
+export function findConfigKeys(data: unknown): readonly string[] {
+  return Object.entries(fieldsOf(data)).flatMap(([key, text]) => {
+    if (typeof text !== 'string') return [];
+    return key === usualKey || text.includes('KubeProxyConfiguration') ? [key] : [];
+  });
 }
 
 /** The documents inside a ConfigMap's configuration, in terms of the file; any other document as it is. */
@@ -63,10 +102,21 @@ function unpackConfigMap(document: InputDocument): {
   readonly diagnostics: readonly Diagnostic[];
 } {
   const { kind, data } = fieldsOf(document.value);
-  const text = fieldsOf(data)[configKey];
-  if (kind !== 'ConfigMap' || typeof text !== 'string') return { documents: [document], diagnostics: [] };
-  const { file, source } = document;
-  const embedded: EmbeddedText = { file, source, path: ['data', configKey], text };
+  const keys = kind === 'ConfigMap' ? findConfigKeys(data) : [];
+  if (keys.length === 0) return { documents: [document], diagnostics: [] };
+  const unpacked = keys.map((key) => unpackKey(document, key, String(fieldsOf(data)[key])));
+  return {
+    documents: unpacked.flatMap((each) => each.documents),
+    diagnostics: unpacked.flatMap((each) => each.diagnostics),
+  };
+}
+
+function unpackKey(
+  { file, source }: InputDocument,
+  key: string,
+  text: string,
+): { readonly documents: readonly InputDocument[]; readonly diagnostics: readonly Diagnostic[] } {
+  const embedded: EmbeddedText = { file, source, path: ['data', key], text };
   const inner = readDocuments(new TextFile(file.name, text));
   return {
     documents: inner.documents.map(({ value, source: innerSource }) => ({

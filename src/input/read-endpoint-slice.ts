@@ -28,12 +28,47 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names =
     report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
   }
   const addressType = raw.addressType || undefined;
-  return {
-    metadata,
-    addressType: addressType ?? 'IPv4',
-    ports: readEndpointPorts(raw.ports ?? none, ['ports'], report),
-    endpoints: (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names)),
+  const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
+  if (ports.length > 1) checkPortNames(ports, report);
+  const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
+  // Of what is wrong anyhow the size does not matter.
+  if (!report.hasErrors) checkSize(raw, report);
+  return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
+}
+
+/** What the API server takes of a slice: more of it has no cluster, though kube-proxy would not mind. */
+const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
+
+function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void {
+  const tooMany = (field: 'endpoints' | 'ports', count: number): void => {
+    if (count <= most[field]) return;
+    const text = `the EndpointSlice has ${count} ${field}, and the API server takes ${most[field]} in one: use more slices`;
+    report.warn([field], 'too-many', text);
   };
+  tooMany('endpoints', endpoints?.length ?? 0);
+  tooMany('ports', ports?.length ?? 0);
+}
+
+/** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */
+function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
+  const seen = new Map<string, number[]>();
+  for (const [i, { name, protocol }] of ports.entries()) {
+    const before = seen.get(name);
+    if (!before) {
+      seen.set(name, [i]);
+      continue;
+    }
+    const same = before.find((at) => ports[at]?.protocol === protocol);
+    const what = name === '' ? 'has no name' : `is named ${name}`;
+    if (same === undefined) {
+      const text = `ports[${i}] ${what}, as ports[${before[0]}] of another protocol: the API server takes a name once`;
+      report.warn(['ports', i], 'duplicate-port', text);
+    } else {
+      const text = `ports[${i}] ${what}, as ports[${same}] of the same protocol: the API server takes a name once`;
+      report.warn(['ports', i], 'duplicate-port', text);
+    }
+    before.push(i);
+  }
 }
 
 /** Reads the ports of a slice, or of a subset of v1 Endpoints. */
@@ -56,7 +91,11 @@ function readEndpoint(
   if (addresses.length === 0) {
     report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
   }
-  const address = addressType === 'FQDN' ? undefined : checkEndpointAddresses(addresses, addressType, index, report);
+  if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
+  const address =
+    addressType === 'FQDN'
+      ? checkHostNames(addresses, index, report)
+      : checkEndpointAddresses(addresses, addressType, index, report);
   if (raw.hostname) checkName(raw.hostname, 'label', ['endpoints', index, 'hostname'], report);
   const nodeName = raw.nodeName ? names.nodes.find(raw.nodeName) : undefined;
   if (raw.nodeName && nodeName === undefined) {
@@ -73,9 +112,27 @@ function readEndpoint(
     ready: raw.conditions?.ready ?? true,
     serving: raw.conditions?.serving ?? true,
     terminating: raw.conditions?.terminating ?? false,
-    zoneHints: readHints(raw.hints?.forZones),
-    nodeHints: readHints(raw.hints?.forNodes),
+    zoneHints: readHints(raw.hints?.forZones, 'forZones', names.zones, index, report),
+    nodeHints: readHints(raw.hints?.forNodes, 'forNodes', names.nodes, index, report),
   };
+}
+
+function checkAddressCount(count: number, index: number, report: Report): void {
+  const path = ['endpoints', index, 'addresses'];
+  const taken = 'kube-proxy takes the first only';
+  if (count > most.addresses) {
+    const text = `endpoints[${index}] has ${count} addresses, and the API server takes ${most.addresses}; ${taken}`;
+    report.warn(path, 'too-many', text);
+  } else {
+    report.warn(path, 'extra-addresses', `endpoints[${index}] has ${count} addresses: ${taken}`);
+  }
+}
+
+/** Host names are for others than kube-proxy. */
+function checkHostNames(addresses: readonly string[], index: number, report: Report): undefined {
+  for (const [i, name] of addresses.entries()) {
+    checkName(name.replace(/\.$/, ''), 'subdomain', ['endpoints', index, 'addresses', i], report);
+  }
 }
 
 /** Checks an endpoint's addresses, and gives the first. */
@@ -111,6 +168,24 @@ function reportZone(zone: string, path: FieldPath, report: Report): void {
   report.warn(path, 'bad-zone', `${fieldName(path)} ${quote(zone)} is left out: ${shape}`);
 }
 
-function readHints(raw: readonly { readonly name?: string | null }[] | null | undefined): readonly string[] {
-  return raw?.length ? raw.map(({ name }) => name ?? '') : none;
+/** Hints are compared with the node's name and zone: one that is no name fits none. */
+function readHints(
+  raw: readonly { readonly name?: string | null }[] | null | undefined,
+  field: 'forZones' | 'forNodes',
+  known: EndpointNames['nodes'],
+  index: number,
+  report: Report,
+): readonly string[] {
+  if (!raw?.length) return none;
+  const path = ['endpoints', index, 'hints', field];
+  if (raw.length > most.hints) {
+    report.warn(path, 'too-many', `${field} has ${raw.length} hints, and the API server takes ${most.hints}`);
+  }
+  return raw.map(({ name }, i) => {
+    const hint = known.find(name ?? '');
+    if (hint !== undefined) return hint;
+    const what = field === 'forZones' ? 'zone' : 'node';
+    report.warn([...path, i], 'bad-hint', `${field}[${i}] ${quote(name ?? '')}: no ${what} can be called so`);
+    return name ?? '';
+  });
 }

@@ -1,8 +1,9 @@
-import type { EndpointAddress, Endpoints, FieldPath } from '../cluster/objects.ts';
+import type { EndpointAddress, EndpointPort, Endpoints, FieldPath } from '../cluster/objects.ts';
 import { checkUsableAddress } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
+import type { RawEndpointPort } from './schemas/endpoint-slice.ts';
 import type { RawEndpointAddress, RawEndpoints } from './schemas/endpoints.ts';
 
 /** Checks v1 Endpoints as the API server would. */
@@ -12,14 +13,31 @@ export function readEndpoints(raw: RawEndpoints, report: Report): Endpoints {
     subsets: (raw.subsets ?? []).map((subset, i) => ({
       addresses: readAddresses(subset.addresses ?? [], ['subsets', i, 'addresses'], report),
       notReadyAddresses: readAddresses(subset.notReadyAddresses ?? [], ['subsets', i, 'notReadyAddresses'], report),
-      ports: readEndpointPorts(subset.ports ?? [], ['subsets', i, 'ports'], report),
+      ports: readSubsetPorts(subset.ports ?? [], ['subsets', i, 'ports'], report),
     })),
   };
+}
+
+/** A port of a slice may have no number, which stands for all; one of Endpoints has one, and a name beside others. */
+function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
+  const ports = readEndpointPorts(raw, path, report);
+  for (const [i, { name, port }] of ports.entries()) {
+    if (port === undefined) {
+      const text = `ports[${i}] of Endpoints has no port: a port is a number from 1 to 65535`;
+      report.error([...path, i, 'port'], 'missing-field', text);
+    }
+    if (name === '' && ports.length > 1) {
+      const text = 'a port without a name: each needs one where there are several';
+      report.warn([...path, i], 'unnamed-port', text);
+    }
+  }
+  return ports;
 }
 
 function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
     checkUsableAddress(ip ?? '', [...path, i, 'ip'], report);
+    if (hostname) checkName(hostname, 'label', [...path, i, 'hostname'], report);
     if (nodeName) checkName(nodeName, 'subdomain', [...path, i, 'nodeName'], report);
     return { ip: ip ?? '', hostname: hostname || undefined, nodeName: nodeName || undefined };
   });

@@ -1,8 +1,11 @@
+import { zoneLabel } from '../cluster/node-context.ts';
 import type { Node } from '../cluster/objects.ts';
 import { checkNetwork } from './check-addresses.ts';
+import { isLabelValue } from '../cluster/object-names.ts';
 import { readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawNode } from './schemas/node.ts';
+import { quote } from './wording.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
 export function readNode(raw: RawNode, report: Report): Node {
@@ -10,8 +13,20 @@ export function readNode(raw: RawNode, report: Report): Node {
   const listed = raw.spec?.podCIDRs ?? [];
   const single = raw.spec?.podCIDR;
   const podCIDRs = listed.length === 0 && single ? [single] : listed;
-  for (const [i, cidr] of podCIDRs.entries()) {
-    checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report);
+  const networks = podCIDRs.map((cidr, i) => {
+    return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report);
+  });
+  if (listed.length > 2 || (listed.length === 2 && networks[0] && networks[0].family === networks[1]?.family)) {
+    report.error(['spec', 'podCIDRs'], 'bad-cidr', 'podCIDRs holds one network, or one of each family');
+  }
+  if (single && listed[0] !== undefined && listed[0] !== single) {
+    const text = `podCIDRs begins with ${quote(listed[0])}, and podCIDR is ${quote(single)}: write the same`;
+    report.error(['spec', 'podCIDRs', 0], 'bad-cidr', text);
+  }
+  const zone = metadata.labels[zoneLabel];
+  if (zone !== undefined && !isLabelValue(zone)) {
+    const shape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
+    report.error(['metadata', 'labels', zoneLabel], 'bad-zone', `the zone ${quote(zone)} is none: ${shape}`);
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',

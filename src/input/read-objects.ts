@@ -3,7 +3,7 @@ import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { configKey } from './read-config.ts';
+import { findConfigKeys } from './read-config.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
@@ -110,7 +110,7 @@ function collectObject(
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
-  if (apiVersion === 'v1' && kind === 'ConfigMap' && holdsConfig(value['data'])) {
+  if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
     report.warn([], 'unread-config', 'the kube-proxy configuration in this ConfigMap counts only after --config');
   }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
@@ -124,10 +124,6 @@ function collectObject(
   // A kind that kpc reads, but not of that version.
   const name = Object.hasOwn(readKinds, kind) ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
-}
-
-function holdsConfig(data: unknown): boolean {
-  return typeof data === 'object' && data !== null && Object.hasOwn(data, configKey);
 }
 
 /** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */

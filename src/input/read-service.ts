@@ -1,6 +1,9 @@
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
+import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
+import { isName } from '../cluster/object-names.ts';
 import { checkName, readMetadata } from './check-names.ts';
+import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
 import { quote } from './wording.ts';
@@ -27,8 +30,7 @@ export function readService(raw: RawService, report: Report): Service {
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
-  // It may end in a dot.
-  if (spec.externalName) checkName(spec.externalName.replace(/\.$/, ''), 'subdomain', ['spec', 'externalName'], report);
+  checkCombinations(raw, spec, type, report);
   const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,
@@ -38,7 +40,7 @@ export function readService(raw: RawService, report: Report): Service {
       clusterIPs,
       ipFamilies: spec.ipFamilies ?? [],
       ipFamilyPolicy: spec.ipFamilyPolicy || undefined,
-      externalName: spec.externalName || undefined,
+      externalName: (type === 'ExternalName' && spec.externalName) || undefined,
       externalIPs,
       ports: readPorts(spec, type, report),
       sessionAffinity: spec.sessionAffinity || 'None',
@@ -79,8 +81,11 @@ function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Rep
     const text = `clusterIPs begins with ${quote(given[0])}, and clusterIP is ${quote(spec.clusterIP)}: write the same`;
     report.error(['spec', 'clusterIPs', 0], 'bad-cluster-ips', text);
   }
-  if (given.length === 2 && !spec.ipFamilies?.length) {
-    const text = 'kube-proxy takes the first of clusterIPs only, for there are no ipFamilies to go with them';
+  if (given.length === 2 && (spec.ipFamilies?.length ?? 0) < 2) {
+    const lack = spec.ipFamilies?.length
+      ? 'is only one of ipFamilies to go with them'
+      : 'are no ipFamilies to go with them';
+    const text = `kube-proxy takes the first of clusterIPs only, for there ${lack}`;
     report.warn(['spec', 'clusterIPs', 1], 'missing-ip-families', text);
   }
 }
@@ -100,6 +105,9 @@ function checkClusterIP(
     return undefined;
   }
   const address = checkAddress(text, path, report);
+  if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
+    report.error(path, 'bad-address', `clusterIP ${quote(text)} is no address that a Service can have`);
+  }
   const wanted = spec.ipFamilies?.[index];
   if (address && wanted && wanted.toLowerCase() !== address.family) {
     report.error(path, 'bad-cluster-ips', `${quote(text)} is no ${wanted} address, as ipFamilies[${index}] says`);
@@ -152,11 +160,20 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
     report.error(path, 'bad-port', `targetPort ${targetPort}: a port is a number from 1 to 65535`);
   } else if (/^\d+$/.test(targetPort)) {
     report.error(path, 'bad-port', `targetPort is a text, ${quote(targetPort)}: write ${targetPort} without quotes`);
+  } else if (targetPort !== '' && !isPortName(targetPort)) {
+    const shape = 'lower-case letters, digits and single dashes, with a letter among them, 15 at most';
+    report.error(path, 'bad-port', `targetPort ${quote(targetPort)}: the name of a container port is ${shape}`);
   }
+}
+
+/** The API server's rule for the names of container ports (IANA_SVC_NAME of RFC 6335). */
+function isPortName(text: string): boolean {
+  return text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text);
 }
 
 function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): void {
   checkDistinct(ports, 'name', ({ name }) => name, report);
+  checkUnnamed(ports, report);
   checkDistinct(ports, 'port', ({ port, protocol }) => (port === 0 ? '' : `${port}/${protocol}`), report);
   checkDistinct(
     ports,
@@ -164,6 +181,22 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
     ({ nodePort, protocol }) => (nodePort === 0 ? '' : `${nodePort}/${protocol}`),
     report,
   );
+}
+
+/** kube-proxy tells ports by name and protocol: of two without a name it keeps one. */
+function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
+  // A port that is wrong may have lost its name.
+  if (report.hasErrors) return;
+  const seen = new Map<string, number>();
+  for (const [i, { name, protocol }] of ports.entries()) {
+    if (name !== '') continue;
+    const first = seen.get(protocol);
+    if (first === undefined) seen.set(protocol, i);
+    else {
+      const text = `ports[${i}] has no name, nor has ports[${first}] of ${protocol}: kube-proxy keeps one of them; name both`;
+      report.error(['spec', 'ports', i], 'duplicate-port', text);
+    }
+  }
 }
 
 /** Reports ports of one Service that have the same value in a field; '' stands for none. */
@@ -185,6 +218,10 @@ function checkDistinct(
 
 function readIngress(raw: readonly RawIngress[], report: Report): LoadBalancerIngress[] {
   return raw.map((ingress, i) => {
+    if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
+      const text = `hostname ${quote(ingress.hostname)} is no name in DNS: the API server refuses it`;
+      report.warn(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', text);
+    }
     if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
     return {
       ip: ingress.ip || undefined,

@@ -1,10 +1,13 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nodeSchedulers } from '../cluster/ipvs-annotations.ts';
+import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
 import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs.ts';
 import { isInterfaceName, isName } from '../cluster/object-names.ts';
+import { checkStart } from './check-start.ts';
+import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
+import { checkFeatureGates, type FeatureGates, isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -27,15 +30,31 @@ export interface ProxyFlags {
   readonly ipvsTcpfinTimeout?: string | undefined;
   readonly ipvsUdpTimeout?: string | undefined;
   readonly hostnameOverride?: string | undefined;
+  readonly bindAddress?: string | undefined;
+  /** "A=true,B=false", or one or more each. */
+  readonly featureGates?: string | readonly string[] | undefined;
+  readonly conntrackMaxPerCore?: string | undefined;
+  readonly conntrackMin?: string | undefined;
+  readonly conntrackTcpTimeoutEstablished?: string | undefined;
+  readonly conntrackTcpTimeoutCloseWait?: string | undefined;
+  readonly conntrackTcpBeLiberal?: boolean | string | undefined;
+  readonly conntrackUdpTimeout?: string | undefined;
+  readonly conntrackUdpTimeoutStream?: string | undefined;
 }
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly diagnostics: readonly Diagnostic[];
+  /** Which mode was taken and why, where nothing names one. */
+  readonly modeNote: Diagnostic | undefined;
 }
 
 const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
+
+const mostInt32 = 2 ** 31 - 1;
+
+const networkHint = 'write it like 10.0.0.0/8 or fd00::/64';
 
 /** A value with where it was written: a flag, or a field of the config file. */
 interface Given<T> {
@@ -47,31 +66,43 @@ interface Given<T> {
 
 /**
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
- * checked as in pkg/proxy/apis/config/validation), but that the mode's default is ipvs.
+ * checked as in pkg/proxy/apis/config/validation), but that the mode is ipvs where there is no configuration at all.
  */
 export function resolveSettings(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags): ResolvedSettings {
   const resolver = new SettingsResolver(config, flags);
-  return { settings: resolver.resolve(), diagnostics: resolver.diagnostics };
+  return { settings: resolver.resolve(), diagnostics: resolver.diagnostics, modeNote: resolver.modeNote };
 }
 
 class SettingsResolver {
   readonly diagnostics: Diagnostic[] = [];
+  readonly modeNote: Diagnostic | undefined;
   readonly #config: Sourced<KubeProxyConfig> | undefined;
   readonly #flags: ProxyFlags;
+  readonly #mode: ProxySettings['mode'];
 
   constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags) {
     this.#config = config;
     this.#flags = flags;
+    const { mode, error, note } = chooseMode(flags.proxyMode, config);
+    this.#mode = mode;
+    this.modeNote = note;
+    if (error) this.diagnostics.push(error);
   }
 
   resolve(): ProxySettings {
-    const { iptables, ipvs, conntrack, ...config } = this.#config?.object ?? {};
+    const { iptables, ...config } = this.#config?.object ?? {};
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
+    const gates = this.#featureGates();
+    for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates)) {
+      this.#error({ path }, code, text);
+    }
     return {
-      mode: this.#mode(this.#pick('--proxy-mode', flags.proxyMode, ['mode'], config.mode)),
+      mode: this.#mode,
       hostnameOverride: this.#hostname(flags.hostnameOverride, config.hostnameOverride),
-      bindAddress: this.#bindAddress(config.bindAddress),
+      bindAddress: this.#bindAddress(
+        this.#pick('--bind-address', flags.bindAddress || undefined, ['bindAddress'], config.bindAddress),
+      ),
       clusterCIDRs: this.#clusterCIDRs(
         this.#pick('--cluster-cidr', flags.clusterCidr, ['clusterCIDR'], config.clusterCIDR),
         detectLocal.mode,
@@ -85,45 +116,80 @@ class SettingsResolver {
           config.nodePortAddresses,
         ),
       ),
-      ...(config.featureGates?.['AllowServiceExternalIPs'] === false ? { ignoresExternalIPs: true as const } : {}),
+      ...(isGateOn('AllowServiceExternalIPs', gates) ? {} : { ignoresExternalIPs: true as const }),
       masqueradeAll: this.#flag('--masquerade-all', flags.masqueradeAll) ?? iptables?.masqueradeAll ?? false,
       masqueradeBit: this.#masqueradeBit(flags.iptablesMasqueradeBit) ?? iptables?.masqueradeBit ?? 14,
       localhostNodePorts:
         this.#flag('--iptables-localhost-nodeports', flags.iptablesLocalhostNodeports) ??
         iptables?.localhostNodePorts ??
         true,
-      ipvs: {
-        scheduler: this.#scheduler(
-          this.#pick('--ipvs-scheduler', flags.ipvsScheduler, ['ipvs', 'scheduler'], ipvs?.scheduler),
+      ipvs: this.#ipvs(),
+      conntrack: this.#conntrack(),
+    };
+  }
+
+  #ipvs(): ProxySettings['ipvs'] {
+    const ipvs = this.#config?.object.ipvs;
+    const flags = this.#flags;
+    return {
+      scheduler: this.#scheduler(
+        this.#pick('--ipvs-scheduler', flags.ipvsScheduler, ['ipvs', 'scheduler'], ipvs?.scheduler),
+      ),
+      strictARP: this.#flag('--ipvs-strict-arp', flags.ipvsStrictArp) ?? ipvs?.strictARP ?? false,
+      excludeCIDRs: this.#excludeCIDRs(
+        this.#pick(
+          '--ipvs-exclude-cidrs',
+          splitList(flags.ipvsExcludeCidrs),
+          ['ipvs', 'excludeCIDRs'],
+          ipvs?.excludeCIDRs,
         ),
-        strictARP: this.#flag('--ipvs-strict-arp', flags.ipvsStrictArp) ?? ipvs?.strictARP ?? false,
-        excludeCIDRs: this.#networks(
-          this.#pick(
-            '--ipvs-exclude-cidrs',
-            splitList(flags.ipvsExcludeCidrs),
-            ['ipvs', 'excludeCIDRs'],
-            ipvs?.excludeCIDRs,
-          ),
-        ),
-        tcpTimeout: this.#ipvsSeconds(
-          this.#pick('--ipvs-tcp-timeout', flags.ipvsTcpTimeout, ['ipvs', 'tcpTimeout'], ipvs?.tcpTimeout),
-        ),
-        tcpFinTimeout: this.#ipvsSeconds(
-          this.#pick('--ipvs-tcpfin-timeout', flags.ipvsTcpfinTimeout, ['ipvs', 'tcpFinTimeout'], ipvs?.tcpFinTimeout),
-        ),
-        udpTimeout: this.#ipvsSeconds(
-          this.#pick('--ipvs-udp-timeout', flags.ipvsUdpTimeout, ['ipvs', 'udpTimeout'], ipvs?.udpTimeout),
-        ),
-      },
-      conntrack: {
-        maxPerCore: conntrack?.maxPerCore ?? 32 * 1024,
-        min: conntrack?.min ?? 128 * 1024,
-        tcpEstablishedTimeout: this.#conntrackSeconds('tcpEstablishedTimeout', 24 * 3600),
-        tcpCloseWaitTimeout: this.#conntrackSeconds('tcpCloseWaitTimeout', 3600),
-        tcpBeLiberal: conntrack?.tcpBeLiberal ?? false,
-        udpTimeout: this.#conntrackSeconds('udpTimeout', 0),
-        udpStreamTimeout: this.#conntrackSeconds('udpStreamTimeout', 0),
-      },
+      ),
+      tcpTimeout: this.#ipvsSeconds(
+        this.#pick('--ipvs-tcp-timeout', flags.ipvsTcpTimeout, ['ipvs', 'tcpTimeout'], ipvs?.tcpTimeout),
+      ),
+      tcpFinTimeout: this.#ipvsSeconds(
+        this.#pick('--ipvs-tcpfin-timeout', flags.ipvsTcpfinTimeout, ['ipvs', 'tcpFinTimeout'], ipvs?.tcpFinTimeout),
+      ),
+      udpTimeout: this.#ipvsSeconds(
+        this.#pick('--ipvs-udp-timeout', flags.ipvsUdpTimeout, ['ipvs', 'udpTimeout'], ipvs?.udpTimeout),
+      ),
+    };
+  }
+
+  #conntrack(): ProxySettings['conntrack'] {
+    const conntrack = this.#config?.object.conntrack;
+    const flags = this.#flags;
+    const seconds = (
+      flag: string,
+      fromFlag: string | undefined,
+      field: 'tcpEstablishedTimeout' | 'tcpCloseWaitTimeout' | 'udpTimeout' | 'udpStreamTimeout',
+      fallback: number,
+    ): number => this.#seconds(this.#pick(flag, fromFlag, ['conntrack', field], conntrack?.[field]), fallback);
+    return {
+      maxPerCore:
+        this.#amount('--conntrack-max-per-core', flags.conntrackMaxPerCore) ?? conntrack?.maxPerCore ?? 32 * 1024,
+      min: this.#amount('--conntrack-min', flags.conntrackMin) ?? conntrack?.min ?? 128 * 1024,
+      tcpEstablishedTimeout: seconds(
+        '--conntrack-tcp-timeout-established',
+        flags.conntrackTcpTimeoutEstablished,
+        'tcpEstablishedTimeout',
+        24 * 3600,
+      ),
+      tcpCloseWaitTimeout: seconds(
+        '--conntrack-tcp-timeout-close-wait',
+        flags.conntrackTcpTimeoutCloseWait,
+        'tcpCloseWaitTimeout',
+        3600,
+      ),
+      tcpBeLiberal:
+        this.#flag('--conntrack-tcp-be-liberal', flags.conntrackTcpBeLiberal) ?? conntrack?.tcpBeLiberal ?? false,
+      udpTimeout: seconds('--conntrack-udp-timeout', flags.conntrackUdpTimeout, 'udpTimeout', 0),
+      udpStreamTimeout: seconds(
+        '--conntrack-udp-timeout-stream',
+        flags.conntrackUdpTimeoutStream,
+        'udpStreamTimeout',
+        0,
+      ),
     };
   }
 
@@ -144,20 +210,15 @@ class SettingsResolver {
     this.diagnostics.push({ severity: 'error', code, text, place });
   }
 
-  #mode(given: Given<string> | undefined): ProxySettings['mode'] {
-    if (!given || given.value === '') return 'ipvs';
-    switch (given.value) {
-      case 'ipvs':
-        return 'ipvs';
-      case 'iptables':
-        return 'iptables';
-      case 'nftables':
-        this.#error(given, 'bad-mode', `${given.name} nftables: kpc compiles the modes ipvs and iptables only`);
-        return 'ipvs';
-      default:
-        this.#error(given, 'bad-mode', `${given.name} is ${quote(given.value)}: write ipvs or iptables`);
-        return 'ipvs';
+  /** What kube-proxy does not look at but in IPVS mode is an error there alone. */
+  #ipvsFault({ path }: { readonly path: FieldPath | undefined }, code: string, text: string): void {
+    if (this.#mode === 'ipvs') {
+      this.#error({ path }, code, text);
+      return;
     }
+    const place = path && this.#config?.source.place(path);
+    const ignored = `${text}; mode ${this.#mode} does not look at it`;
+    this.diagnostics.push({ severity: 'warning', code, text: ignored, place });
   }
 
   /** Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
@@ -177,12 +238,37 @@ class SettingsResolver {
     return name;
   }
 
-  #bindAddress(text: string | null | undefined): string {
-    if (!text) return '';
-    const address = parseAddress(text);
-    if (!address)
-      this.#error({ path: ['bindAddress'] }, 'bad-address', `bindAddress ${quote(text)} is not an IP address`);
+  #bindAddress(given: Given<string> | undefined): string {
+    if (!given || given.value === '') return '';
+    const address = parseAddress(given.value);
+    if (!address) this.#error(given, 'bad-address', `${given.name} ${quote(given.value)} is not an IP address`);
     return address && address.text !== '0.0.0.0' && address.text !== '::' ? address.text : '';
+  }
+
+  /** The configuration's gates with those of the flag over them. */
+  #featureGates(): FeatureGates {
+    const configured = Object.entries(this.#config?.object.featureGates ?? {});
+    const flagged = this.#readGates(splitList(this.#flags.featureGates) ?? []);
+    const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
+    const ofFlag = new Map(flagged);
+    for (const { gate, text } of checkFeatureGates(gates)) {
+      const isConfigured = !ofFlag.has(gate) && configured.some(([name]) => name === gate);
+      this.#error({ path: isConfigured ? ['featureGates', gate] : undefined }, 'bad-feature-gate', text);
+    }
+    return gates;
+  }
+
+  /** "Name=true" each, with blanks around both allowed. */
+  #readGates(texts: readonly string[]): (readonly [string, boolean])[] {
+    return texts.flatMap((text) => {
+      if (text.trim() === '') return [];
+      const [name = '', ...values] = text.split('=');
+      const isOn = readFlag(values.join('=').trim());
+      if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn] as const];
+      const hint = 'write the name of a gate, = and true or false';
+      this.#error({ path: undefined }, 'bad-feature-gate', `--feature-gates ${quote(text)}: ${hint}`);
+      return [];
+    });
   }
 
   /** At most one of each family; kube-proxy looks at them only where local traffic is told by them. */
@@ -198,6 +284,15 @@ class SettingsResolver {
     return cidrs;
   }
 
+  #excludeCIDRs(given: Given<readonly string[]> | undefined): readonly string[] {
+    return (given?.value ?? []).filter((text, i) => {
+      if (!given || parseNetwork(text)) return true;
+      const path = given.path && [...given.path, i];
+      this.#ipvsFault({ path }, 'bad-cidr', `${given.name} ${quote(text)} is not a network: ${networkHint}`);
+      return false;
+    });
+  }
+
   #networks(given: Given<readonly string[]> | undefined): readonly string[] {
     if (!given) return [];
     for (const [i, text] of given.value.entries()) {
@@ -209,8 +304,7 @@ class SettingsResolver {
   #network(text: string, { name, path }: Omit<Given<unknown>, 'value'>): Network | undefined {
     const network = parseNetwork(text);
     if (!network) {
-      const hint = 'write it like 10.0.0.0/8 or fd00::/64';
-      this.#error({ path }, 'bad-cidr', `${name} ${quote(text)} is not a network: ${hint}`);
+      this.#error({ path }, 'bad-cidr', `${name} ${quote(text)} is not a network: ${networkHint}`);
     }
     return network;
   }
@@ -265,17 +359,16 @@ class SettingsResolver {
 
   #scheduler(given: Given<string> | undefined): string {
     if (!given || given.value === '') return 'rr';
-    if (!nodeSchedulers.includes(given.value)) {
-      const text = `${given.name} is ${quote(given.value)}: write one of ${nodeSchedulers.join(', ')}`;
-      this.#error(given, 'bad-scheduler', text);
-    }
-    return given.value;
+    if (schedulers.includes(given.value)) return given.value;
+    const text = `${given.name} is ${quote(given.value)}: write one of ${schedulers.join(', ')}`;
+    this.#ipvsFault(given, 'bad-scheduler', text);
+    return 'rr';
   }
 
   #flag(name: string, value: boolean | string | undefined): boolean | undefined {
     if (value === undefined || typeof value === 'boolean') return value;
-    if (/^(?:1|t|true)$/i.test(value)) return true;
-    if (/^(?:0|f|false)$/i.test(value)) return false;
+    const isOn = readFlag(value);
+    if (isOn !== undefined) return isOn;
     this.#error({ path: undefined }, 'bad-flag', `${name} is ${quote(value)}: write true or false`);
     return undefined;
   }
@@ -289,23 +382,23 @@ class SettingsResolver {
     return undefined;
   }
 
-  #conntrackSeconds(
-    field: 'tcpEstablishedTimeout' | 'tcpCloseWaitTimeout' | 'udpTimeout' | 'udpStreamTimeout',
-    fallback: number,
-  ): number {
-    const value = this.#config?.object.conntrack?.[field];
-    return this.#seconds(this.#pick<string>('', undefined, ['conntrack', field], value), fallback);
+  #amount(name: string, value: string | undefined): number | undefined {
+    if (value === undefined) return undefined;
+    const amount = Number(value);
+    if (/^\d{1,10}$/.test(value) && amount <= mostInt32) return amount;
+    this.#error({ path: undefined }, 'bad-number', `${name} ${quote(value)}: write a number from 0 to ${mostInt32}`);
+    return undefined;
   }
 
   /** Whole seconds, as the kernel has them; 0 leaves its own. */
   #ipvsSeconds(given: Given<string> | undefined): number {
-    const seconds = Math.floor(this.#seconds(given, 0));
-    if (!given || seconds <= mostIpvsSeconds) return seconds;
-    this.#error(
-      given,
-      'bad-duration',
-      `${given.name} is ${quote(given.value)}: ipvsadm takes no more than 31 days (744h)`,
-    );
+    if (!given) return 0;
+    const seconds = parseDuration(given.value);
+    if (seconds === undefined || (seconds < 0 && this.#mode === 'ipvs')) return this.#seconds(given, 0);
+    const whole = Math.floor(seconds);
+    if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
+    const hint = whole < 0 ? 'write a duration from 0 up' : 'ipvsadm takes no more than 31 days (744h)';
+    this.#ipvsFault(given, 'bad-duration', `${given.name} is ${quote(given.value)}: ${hint}`);
     return 0;
   }
 
@@ -316,6 +409,12 @@ class SettingsResolver {
     this.#error(given, 'bad-duration', `${given.name} is ${quote(given.value)}: write a duration such as 15m0s or 30s`);
     return fallback;
   }
+}
+
+/** Go's strconv.ParseBool, in any case. */
+function readFlag(value: string): boolean | undefined {
+  if (/^(?:1|t|true)$/i.test(value)) return true;
+  return /^(?:0|f|false)$/i.test(value) ? false : undefined;
 }
 
 /** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */

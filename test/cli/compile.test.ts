@@ -55,7 +55,7 @@ describe('where the result goes', () => {
   test('one file to stdout with --print', async () => {
     const names = { ipvsadm: 'ipvsadm.restore', ip: 'ip.batch', manifest: 'manifest.json', modules: 'modules.conf' };
     for (const [name, file] of Object.entries(names)) {
-      expect(await runKpc(['compile', '-f', svc, '--print', name])).toEqual({
+      expect(await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '--print', name])).toEqual({
         status: 0,
         stdout: expected[file],
         stderr: '',
@@ -71,7 +71,7 @@ describe('where the result goes', () => {
 
   test('to a folder with -o, whose parents are made', async () => {
     const out = join(freshPath(), 'nodes', 'worker-1');
-    const { status, stdout, stderr } = await runKpc(['compile', '-f', svc, '-o', out]);
+    const { status, stdout, stderr } = await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '-o', out]);
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
     expect(stderr).toMatch(/^1 Service \(1 port\) on node worker-1, mode ipvs, ipv4: .*\nWritten to .*\n$/);
     expect(readFolder(out)).toEqual(expected);
@@ -130,7 +130,7 @@ describe('where the result goes', () => {
   test.runIf(existsSync('/dev/full'))(
     'a full disk under stdout is said in a line, with a status of its own',
     async () => {
-      const script = '"$0" "$1" compile -f "$2" --print manifest >/dev/full';
+      const script = '"$0" "$1" compile -f "$2" --proxy-mode ipvs --print manifest >/dev/full';
       const run = await runProgram('sh', ['-c', script, process.execPath, kpcProgram, svc]);
       expect(run).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^kpc: error: ENOSPC[^\n]*\n$/) });
     },
@@ -177,7 +177,7 @@ describe('-o replaces a folder as a whole or not at all', () => {
     const parent = freshPath();
     mkdirSync(parent);
     writeFileSync(join(parent, 'file'), '');
-    const run = await runKpc(['compile', '-f', svc, '-o', join(parent, 'file', 'bundle')]);
+    const run = await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '-o', join(parent, 'file', 'bundle')]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toMatch(/^kpc: error: cannot write .*\n$/);
     expect(readFolder(parent)).toEqual({ file: '' });
@@ -251,7 +251,9 @@ function applyAll(
 
 describe('input', () => {
   test('from stdin', async () => {
-    const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: readFileSync(svc, 'utf8') });
+    const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'ipvs', '--print', 'ipvsadm'], {
+      stdin: readFileSync(svc, 'utf8'),
+    });
     expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
   });
 
@@ -262,9 +264,12 @@ describe('input', () => {
     writeFileSync(join(folder, 'slice.yaml'), slice);
     const file = `${freshPath()}.yml`;
     writeFileSync(file, node);
-    const run = await runKpc(['compile', '-f', folder, '-f', '-', '-f', file, '--print', 'ipvsadm'], {
-      stdin: service,
-    });
+    const run = await runKpc(
+      ['compile', '-f', folder, '-f', '-', '-f', file, '--proxy-mode', 'ipvs', '--print', 'ipvsadm'],
+      {
+        stdin: service,
+      },
+    );
     expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
   });
 
@@ -274,7 +279,7 @@ describe('input', () => {
     writeFileSync(join(folder, '..2026_11_21', 'svc.yaml'), readFileSync(svc, 'utf8'));
     symlinkSync('..2026_11_21', join(folder, '..data'));
     symlinkSync(join('..data', 'svc.yaml'), join(folder, 'svc.yaml'));
-    const run = await runKpc(['compile', '-f', folder, '--print', 'ipvsadm']);
+    const run = await runKpc(['compile', '-f', folder, '--proxy-mode', 'ipvs', '--print', 'ipvsadm']);
     expect(run).toEqual({ status: 0, stdout: expected['ipvsadm.restore'], stderr: '' });
   });
 
@@ -350,7 +355,7 @@ describe('input', () => {
 
 describe('--output json, for programs', () => {
   test('gives the files, the manifest and the diagnostics', async () => {
-    const { status, stdout } = await runKpc(['compile', '-f', svc, '--output', 'json']);
+    const { status, stdout } = await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '--output', 'json']);
     expect(status).toBe(0);
     const result: unknown = JSON.parse(stdout);
     expect(result).toEqual({ diagnostics: [], manifest: JSON.parse(expected['manifest.json'] ?? ''), files: expected });

@@ -8,6 +8,8 @@ const update = process.env['UPDATE_GOLDEN'] === '1';
 
 const cwd = join(projectFolder, 'test/describe');
 
+const ipvs = ['--proxy-mode', 'ipvs'] as const;
+
 /** The file that holds the answer, and the question. */
 const questions: readonly (readonly [file: string, args: readonly string[]])[] = [
   ['table.txt', []],
@@ -27,7 +29,9 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
 
 describe.concurrent('kpc describe', () => {
   test.for(questions)('%s', async ([name, args]) => {
-    const run = await runKpc(['describe', '-f', 'input', ...args], { cwd });
+    const run = await runKpc(['describe', '-f', 'input', ...(args.includes('--proxy-mode') ? [] : ipvs), ...args], {
+      cwd,
+    });
     const file = join(cwd, 'expected', name);
     if (update) writeFileSync(file, run.stdout);
     expect(run).toMatchObject({ status: 0, stderr: '' });
@@ -52,7 +56,7 @@ describe.concurrent('what leads to a Service port', () => {
     ['add KUBE-LOOP-BACK 10.244.3.80,tcp:8080,10.244.3.80', 'store/web', 'this is its endpoint 10.244.3.80:8080'],
     ['fd00:96::11,tcp:6379', 'cache/redis-master', 'this is its cluster IP'],
   ] as const)('%s', async ([what, service, because]) => {
-    const run = await runKpc(['describe', what, '-f', 'input'], { cwd });
+    const run = await runKpc(['describe', what, '-f', 'input', ...ipvs], { cwd });
     expect(run).toMatchObject({ status: 0, stderr: '' });
     const [title, reason] = run.stdout.split('\n');
     expect(title).toMatch(new RegExp(`^Service ${service}  \\(input/services\\.yaml:\\d+\\)$`));

@@ -135,10 +135,10 @@ suite('lists in lists', () => {
 
 suite('Services', () => {
   test('names that would reach a terminal', () => {
-    expect(wrongWith(['type: ExternalName', 'externalName: "a\\e[31m"'])).toEqual([
-      `7:17 error: externalName "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
+    expect(diagnose(service('type: ExternalName', 'externalName: "a\\e[31m"'))).toEqual([
+      `6:17 error: externalName "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
     ]);
-    expect(wrongWith(['type: ExternalName', 'externalName: db.example.com.'])).toEqual([]);
+    expect(diagnose(service('type: ExternalName', 'externalName: db.example.com.'))).toEqual([]);
   });
 
   test('two hundred thousand faults in one object', () => {

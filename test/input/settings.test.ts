@@ -11,8 +11,8 @@ function resolve(
   flags: Parameters<typeof resolveSettings>[1] = {},
 ): ReturnType<typeof resolveSettings> {
   const read = readConfig(new TextFile('config.yaml', `${head}${config}`));
-  const { settings, diagnostics } = resolveSettings(read.config, flags);
-  return { settings, diagnostics: [...read.diagnostics, ...diagnostics] };
+  const { diagnostics, ...resolved } = resolveSettings(read.config, flags);
+  return { ...resolved, diagnostics: [...read.diagnostics, ...diagnostics] };
 }
 
 test('without a config and flags: the defaults of kube-proxy, but for the mode', () => {
@@ -39,6 +39,12 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
       },
     },
     diagnostics: [],
+    modeNote: {
+      severity: 'note',
+      code: 'default-mode',
+      text: 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one',
+      place: undefined,
+    },
   });
 });
 
@@ -102,10 +108,19 @@ test('a flag wins over the config', () => {
 });
 
 suite('what is wrong with a config', () => {
+  const instead = 'compile for another mode with --proxy-mode ipvs or --proxy-mode iptables';
   const networkHint = 'is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]';
   test.each([
-    ['mode: nftables', '3:7 error: mode nftables: kpc compiles the modes ipvs and iptables only [bad-mode]'],
-    ['mode: userspace', '3:7 error: mode is "userspace": write ipvs or iptables [bad-mode]'],
+    ['mode: nftables', `3:7 error: mode is nftables, which kpc does not compile yet: ${instead} [bad-mode]`],
+    [
+      'mode: userspace',
+      `3:7 error: mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
+    ],
+    [
+      'mode: kernelspace',
+      `3:7 error: mode is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead} [bad-mode]`,
+    ],
+    ['mode: IPVS', '3:7 error: mode is "IPVS": write ipvs or iptables [bad-mode]'],
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
@@ -128,7 +143,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs: {scheduler: fastest}',
-      '3:19 error: scheduler is "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf [bad-scheduler]',
+      '3:19 error: scheduler is "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
     ],
     [
       'iptables: {masqueradeBit: 32}',
@@ -152,7 +167,8 @@ suite('what is wrong with a config', () => {
       '4:3 warning: kube-proxy ignores "stritARP", for its configuration has no such field: is it strictARP? [unknown-field]',
     ],
   ])('%s', (config, message) => {
-    expect(describe(resolve(config).diagnostics)).toEqual([message]);
+    const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
+    expect(describe(resolve(config, flags).diagnostics)).toEqual([message]);
   });
 
   test('cluster CIDRs that nobody looks at are not checked, as kube-proxy does not', () => {
@@ -172,7 +188,7 @@ suite('what is wrong with a config', () => {
         'error: --masquerade-all is "maybe": write true or false [bad-flag]',
         'error: --ipvs-udp-timeout is "5": write a duration such as 15m0s or 30s [bad-duration]',
         'error: --iptables-masquerade-bit "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
-        'error: --proxy-mode nftables: kpc compiles the modes ipvs and iptables only [bad-mode]',
+        `error: --proxy-mode is nftables, which kpc does not compile yet: ${instead} [bad-mode]`,
         'error: --hostname-override " ": the name of a node is letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );
@@ -218,7 +234,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('a file that holds none, and one that holds two', () => {
     expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
-      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one in config.conf [no-config]',
+      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one among its data [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
       '4:1 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',

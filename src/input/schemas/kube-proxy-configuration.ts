@@ -1,4 +1,4 @@
-import { flag, integer, object, type Schema, text, texts } from './shared.ts';
+import { flag, integer, list, object, type Schema, text, texts } from './shared.ts';
 
 /** A duration as Go writes it. kube-proxy takes no bare numbers. */
 const duration: Schema = { ...text, expected: 'a duration such as "15m0s" or "30s"' };
@@ -11,13 +11,23 @@ function section(properties: Readonly<Record<string, Schema>>): Schema {
 
 const anything: Schema = {};
 
+const anyInteger: Schema = { type: ['integer', 'null'], expected: 'a whole number' };
+const integerOrText: Schema = { type: ['integer', 'string', 'null'], expected: 'a number or a text' };
+const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
+
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */
 export const kubeProxyConfigurationSchema: Schema = section({
   apiVersion: text,
   kind: text,
   featureGates: { ...object({}), additionalProperties: flag, expected: 'a mapping of true and false' },
-  clientConnection: anything,
-  logging: anything,
+  clientConnection: object({ burst: anyInteger }),
+  logging: object({
+    format: text,
+    flushFrequency: integerOrText,
+    verbosity: anyInteger,
+    vmodule: list({ ...object({ filePattern: text, verbosity: anyInteger }), type: 'object' }),
+    options: object({ text: logOptions, json: logOptions }),
+  }),
   hostnameOverride: text,
   bindAddress: text,
   healthzBindAddress: text,
@@ -69,25 +79,55 @@ export const kubeProxyConfigurationSchema: Schema = section({
   windowsRunAsService: flag,
 });
 
-/** A KubeProxyConfiguration as its schema has it: the fields that shape rules. Their values become settings later. */
+/** How often rules are written anew. */
+export interface RawSyncPeriods {
+  readonly syncPeriod?: string | null;
+  readonly minSyncPeriod?: string | null;
+}
+
+interface RawLogOptions {
+  readonly splitStream?: boolean | null;
+  readonly infoBufferSize?: number | string | null;
+}
+
+/**
+ * A KubeProxyConfiguration as its schema has it: the fields that shape rules, and those that can keep kube-proxy from
+ * starting. The values of the first become settings later.
+ */
 export interface KubeProxyConfig {
   readonly featureGates?: Readonly<Record<string, boolean | null>> | null;
+  readonly clientConnection?: { readonly burst?: number | null } | null;
+  readonly logging?: {
+    readonly format?: string | null;
+    readonly flushFrequency?: number | string | null;
+    readonly verbosity?: number | null;
+    readonly vmodule?: readonly { readonly filePattern?: string | null; readonly verbosity?: number | null }[] | null;
+    readonly options?: { readonly text?: RawLogOptions | null; readonly json?: RawLogOptions | null } | null;
+  } | null;
   readonly hostnameOverride?: string | null;
   readonly bindAddress?: string | null;
+  readonly healthzBindAddress?: string | null;
+  readonly metricsBindAddress?: string | null;
+  readonly showHiddenMetricsForVersion?: string | null;
+  readonly configSyncPeriod?: string | null;
   readonly mode?: string | null;
-  readonly iptables?: {
-    readonly masqueradeBit?: number | null;
-    readonly masqueradeAll?: boolean | null;
-    readonly localhostNodePorts?: boolean | null;
-  } | null;
-  readonly ipvs?: {
-    readonly scheduler?: string | null;
-    readonly excludeCIDRs?: readonly string[] | null;
-    readonly strictARP?: boolean | null;
-    readonly tcpTimeout?: string | null;
-    readonly tcpFinTimeout?: string | null;
-    readonly udpTimeout?: string | null;
-  } | null;
+  readonly iptables?:
+    | (RawSyncPeriods & {
+        readonly masqueradeBit?: number | null;
+        readonly masqueradeAll?: boolean | null;
+        readonly localhostNodePorts?: boolean | null;
+      })
+    | null;
+  readonly ipvs?:
+    | (RawSyncPeriods & {
+        readonly scheduler?: string | null;
+        readonly excludeCIDRs?: readonly string[] | null;
+        readonly strictARP?: boolean | null;
+        readonly tcpTimeout?: string | null;
+        readonly tcpFinTimeout?: string | null;
+        readonly udpTimeout?: string | null;
+      })
+    | null;
   readonly detectLocalMode?: string | null;
   readonly detectLocal?: {
     readonly bridgeInterface?: string | null;

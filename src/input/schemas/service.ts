@@ -44,6 +44,7 @@ export const serviceSchema: Schema = object({
     loadBalancerSourceRanges: texts,
     publishNotReadyAddresses: flag,
     allocateLoadBalancerNodePorts: flag,
+    trafficDistribution: text,
     selector: { type: ['object', 'null'], expected: 'a mapping of labels' },
   }),
   status: object({
@@ -76,6 +77,7 @@ export interface RawService {
     readonly loadBalancerSourceRanges?: readonly string[] | null;
     readonly publishNotReadyAddresses?: boolean | null;
     readonly allocateLoadBalancerNodePorts?: boolean | null;
+    readonly trafficDistribution?: string | null;
     readonly selector?: object | null;
   } | null;
   readonly status?: {

@@ -1,0 +1,46 @@
+import { compareText } from './compare-text.ts';
+import type { Diagnostic } from './diagnostic.ts';
+import { serviceNameLabel } from './endpoints.ts';
+import type { Cluster } from './model.ts';
+import { nameSome } from './name-some.ts';
+import type { Endpoints, EndpointSlice, Service, Sourced } from './objects.ts';
+
+/** The Services, "namespace/name" each, that the input holds an EndpointSlice or Endpoints of, be they empty or not. */
+export function servicesWithEndpoints(
+  slices: readonly Sourced<EndpointSlice>[],
+  endpoints: readonly Sourced<Endpoints>[],
+): ReadonlySet<string> {
+  return new Set([
+    ...slices.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`),
+    ...endpoints.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`),
+  ]);
+}
+
+/**
+ * One warning for all Services with a selector that the input holds neither slices nor Endpoints of. In a cluster each has
+ * one: their absence says that the input is not all there is.
+ */
+export function findUnserved(
+  services: readonly Sourced<Service>[],
+  cluster: Cluster,
+  served: ReadonlySet<string>,
+): readonly Diagnostic[] {
+  const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
+  const selecting = services
+    .filter(({ object }) => object.spec.hasSelector && programmed.has(labelOf(object)))
+    .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
+  const unserved = selecting.filter(({ object }) => !served.has(labelOf(object)));
+  const [first] = unserved;
+  if (!first) return [];
+  const names = nameSome(unserved.map(({ object }) => labelOf(object)));
+  const which =
+    selecting.length === 1
+      ? `no EndpointSlice or Endpoints of ${names} is in the input: what is compiled refuses all connections to it`
+      : `no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector are in the input (${names}): what is compiled refuses all connections to them`;
+  const text = `${which}; give them, too (kubectl get endpointslices -A -o yaml)`;
+  return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
+}
+
+function labelOf({ metadata }: Service): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}

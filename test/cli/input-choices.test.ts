@@ -1,0 +1,262 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-choices-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+let files = 0;
+
+/** Writes documents to a file of its own. */
+function write(...documents: readonly object[]): string {
+  const file = join(scratch, `${++files}.json`);
+  writeFileSync(file, documents.map((document) => JSON.stringify(document)).join('\n'));
+  return file;
+}
+
+function service(name: string, spec: object = {}, metadata: object = {}): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, ...metadata },
+    spec: { clusterIP: '10.96.0.10', ports: [{ port: 80 }], ...spec },
+  };
+}
+
+function slice(name: string, endpoints: readonly object[]): object {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${name}-1`, labels: { 'kubernetes.io/service-name': name } },
+    addressType: 'IPv4',
+    ports: [{ port: 8080 }],
+    endpoints,
+  };
+}
+
+function node(name: string, spec: object = {}, address = '192.0.2.1'): object {
+  const status = { addresses: [{ type: 'InternalIP', address }] };
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name }, spec, status };
+}
+
+function config(fields: object): string {
+  return write({ apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', ...fields });
+}
+
+const web = write(service('web'));
+
+function compile(...args: readonly string[]) {
+  return runKpc(['compile', '-f', web, '--print', 'manifest', ...args], { cwd: scratch });
+}
+
+describe.concurrent('the mode that nothing names', () => {
+  test('is ipvs without a configuration, and iptables with one', async () => {
+    const without = await compile();
+    expect(JSON.parse(without.stdout)).toMatchObject({ mode: 'ipvs' });
+    expect(without.stderr).toContain(
+      'kpc: note: mode ipvs: neither --proxy-mode nor a configuration (--config) names one [default-mode]\n',
+    );
+    const empty = config({ mode: '' });
+    for (const args of [
+      ['--config', empty],
+      ['-f', empty],
+    ]) {
+      const run = await compile(...args);
+      expect(JSON.parse(run.stdout)).toMatchObject({ mode: 'iptables' });
+      expect(run.stderr).toContain("note: mode iptables, kube-proxy's default: the configuration names none");
+    }
+  });
+
+  test('is not spoken of where a flag names it, nor where nothing is compiled', async () => {
+    expect((await compile('--proxy-mode', 'ipvs')).stderr).not.toContain('default-mode');
+    expect((await compile('--config', config({ mode: 'iptables' }))).stderr).not.toContain('default-mode');
+    expect((await compile('--config', join(scratch, 'nowhere'))).stderr).not.toContain('default-mode');
+  });
+
+  test('of several configurations none is chosen', async () => {
+    const run = await compile('-f', config({ mode: 'ipvs' }), '-f', config({ mode: 'iptables' }));
+    expect(run.status).toBe(2);
+    expect(run.stderr).toContain(
+      'error: the input holds another KubeProxyConfiguration: leave one of them, or name it',
+    );
+    const named = await compile('-f', config({ mode: 'ipvs' }), '--config', config({ mode: 'iptables' }));
+    expect(JSON.parse(named.stdout)).toMatchObject({ mode: 'iptables' });
+  });
+
+  test('diff and describe say it too', async () => {
+    const bundle = join(scratch, 'bundle');
+    await runKpc(['compile', '-f', web, '-o', bundle, '--proxy-mode', 'iptables']);
+    expect((await runKpc(['diff', web, web])).stderr).toContain('mode ipvs, as nothing names one, ipv4');
+    expect((await runKpc(['diff', bundle, web])).stderr).not.toContain('nothing names one');
+    expect((await runKpc(['describe', '-f', web])).stderr).toContain('[default-mode]');
+  });
+});
+
+describe.concurrent('Services whose endpoints are not in the input', () => {
+  const selector = { selector: { app: 'x' } };
+  const many = ['a', 'b', 'c', 'd'].map((name, i) => service(name, { ...selector, clusterIP: `10.96.1.${i + 1}` }));
+
+  test('are counted in one warning', async () => {
+    const headless = service('headless', { ...selector, clusterIP: 'None' });
+    const bare = service('bare', { clusterIP: '10.96.1.9' });
+    const file = write(...many, headless, bare, service('e', { ...selector, clusterIP: '10.96.1.8' }), slice('e', []));
+    const { stderr } = await runKpc(['compile', '-f', file, '--print', 'modules', '--proxy-mode', 'ipvs']);
+    expect(stderr.match(/\[no-endpoints-given\]/g)).toHaveLength(1);
+    expect(stderr).toContain(
+      `${file}:1:56: warning: no EndpointSlices or Endpoints of 4 of 5 Services with a selector are in the input (default/a, default/b, default/c and 1 more): what is compiled refuses all connections to them; give them, too (kubectl get endpointslices -A -o yaml) [no-endpoints-given]\n`,
+    );
+  });
+
+  test('describe does not say that they have none', async () => {
+    const file = write(service('a', { ...selector, clusterIP: '10.96.1.1' }));
+    const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
+    expect(stdout).toContain('no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service');
+    expect(stdout).not.toContain('refused');
+    expect(stderr).toContain('no EndpointSlice or Endpoints of default/a is in the input');
+  });
+
+  test.each([
+    ['an empty slice', slice('a', [])],
+    ['a slice without a ready endpoint', slice('a', [{ addresses: ['10.0.0.1'], conditions: { ready: false } }])],
+    ['empty Endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a' }, subsets: [] }],
+  ])('describe says so of %s', async (_, object) => {
+    const file = write(service('a', { ...selector, clusterIP: '10.96.1.1' }), object);
+    const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
+    expect(stdout).toContain('no endpoint can take traffic: connections are refused');
+    expect(stderr).not.toContain('no-endpoints-given');
+  });
+});
+
+describe.concurrent('the node', () => {
+  const nodes = write(node('worker-1'), node('worker-2'));
+
+  test('that no Node is', async () => {
+    const near = await compile('-f', nodes, '--node', 'wroker-1');
+    expect(near).toMatchObject({ status: 2, stdout: '' });
+    expect(near.stderr).toContain(
+      'kpc: error: --node "wroker-1": the input holds no such Node: is it worker-1? (without any Node object a name stands alone) [unknown-node]\n',
+    );
+    const far = await compile('-f', nodes, '--node', 'master');
+    expect(far.stderr).toContain('there are worker-1, worker-2 (without');
+    expect((await compile('-f', nodes, '--hostname-override', 'master')).stderr).toContain('hostnameOverride "master"');
+    expect(await compile('--node', 'master')).toMatchObject({ status: 0 });
+  });
+
+  test('that no Node is, of several, or to describe and diff', async () => {
+    const out = join(scratch, 'fleet');
+    const fleet = await runKpc(['compile', '-f', web, '-f', nodes, '--node', 'worker-1', '--node', 'x', '-o', out]);
+    expect(fleet).toMatchObject({ status: 2, stderr: expect.stringContaining('[unknown-node]') });
+    const described = await runKpc(['describe', 'web', '-f', web, '-f', nodes, '--node', 'x']);
+    expect(described).toMatchObject({ status: 2, stderr: expect.stringContaining('[unknown-node]') });
+    const diffed = await runKpc(['diff', web, web, '-f', nodes, '--node', 'x']);
+    expect(diffed).toMatchObject({ status: 2, stderr: expect.stringContaining('[unknown-node]') });
+  });
+
+  test('whose local traffic NodeCIDR cannot tell', async () => {
+    const local = ['--detect-local-mode', 'NodeCIDR'];
+    const without = await compile(...local);
+    expect(without).toMatchObject({ status: 2, stdout: '' });
+    expect(without.stderr).toContain('give the Node object by -f (kubectl get nodes -o yaml) [no-pod-cidr]');
+    const none = write(node('worker-1'));
+    expect((await compile('-f', none, ...local)).stderr).toMatch(
+      /:\d+:\d+: error: detectLocalMode NodeCIDR goes by .*: Node worker-1 has none \[no-pod-cidr\]/,
+    );
+    const other = write(node('worker-1', { podCIDRs: ['fd00:244::/64'] }));
+    const wrong = await compile('-f', other, ...local);
+    expect(wrong.status).toBe(2);
+    expect(wrong.stderr).toMatch(
+      /:\d+:\d+: error: kube-proxy does not start: the address of Node worker-1 is IPv4, and none of its pod CIDRs is/,
+    );
+    expect(await compile('-f', other, ...local, '--bind-address', 'fd00::1')).toMatchObject({ status: 0 });
+    const right = write(node('worker-1', { podCIDRs: ['fd00:244::/64', '10.244.0.0/24'] }));
+    expect(await compile('-f', right, ...local)).toMatchObject({ status: 0 });
+  });
+
+  test('whose family no cluster CIDR has', async () => {
+    const run = await compile('-f', write(node('worker-1')), '--cluster-cidr', 'fd00:244::/56');
+    expect(run.status).toBe(0);
+    expect(run.stderr).toContain('warning: the address of node worker-1 is IPv4, and clusterCIDR fd00:244::/56 is not');
+    expect((await compile('--cluster-cidr', 'fd00::/56,10.0.0.0/8')).stderr).not.toContain('wrong-family');
+  });
+});
+
+describe.concurrent('a result without a Service', () => {
+  const bare = { clusterIP: undefined };
+  const printIpvs = ['--print', 'ipvsadm', '--proxy-mode', 'ipvs'];
+
+  test('is an error where they lack addresses', async () => {
+    const file = write(
+      service('a', bare),
+      service('b', bare),
+      service('c', { clusterIP: 'None' }),
+      service('d', { type: 'ExternalName', externalName: 'example.com', clusterIP: undefined }),
+      service('e', {}, { labels: { 'service.kubernetes.io/service-proxy-name': 'other' } }),
+      service('f', { clusterIP: '10.96.0.11', ports: [] }),
+    );
+    const run = await runKpc(['compile', '-f', file, ...printIpvs]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(
+      'kpc: error: nothing would be programmed for any of the 6 Services, and what is compiled would take all Services off a node: ' +
+        '2 without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them): default/a, default/b; ' +
+        '1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
+        '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f ' +
+        '(--allow-empty says that this is meant) [nothing-programmed]\n',
+    );
+    const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
+    expect(asked).toMatchObject({ status: 0, stdout: '' });
+    expect(asked.stderr).not.toContain('nothing-programmed');
+    const assigned = await runKpc(['compile', '-f', file, ...printIpvs, '--service-cluster-ip-range', '10.96.0.0/16']);
+    expect(assigned).toMatchObject({ status: 0, stdout: expect.stringContaining('-A -t 10.96.') });
+  });
+
+  test('is an error where --ip-family leaves all out', async () => {
+    const run = await runKpc(['compile', '-f', web, ...printIpvs, '--ip-family', 'ipv6']);
+    expect(run.status).toBe(2);
+    expect(run.stderr).toContain('1 of the address family that --ip-family leaves out: default/web');
+  });
+
+  test('is a warning where kube-proxy programs nothing for such Services anywhere', async () => {
+    const file = write(service('c', { clusterIP: 'None' }));
+    const run = await runKpc(['compile', '-f', file, ...printIpvs]);
+    expect(run.status).toBe(0);
+    expect(run.stderr).toContain('warning: nothing is programmed for the one Service');
+    expect((await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty'])).stderr).not.toContain('warning');
+  });
+
+  test('is what one asks for', async () => {
+    const empty = join(scratch, 'empty.yaml');
+    writeFileSync(empty, '');
+    expect(await runKpc(['compile', '-f', empty, ...printIpvs])).toMatchObject({ status: 2 });
+    expect(await runKpc(['compile', '-f', empty, ...printIpvs, '--allow-empty'])).toMatchObject({ status: 0 });
+    const nodes = write(node('worker-1'));
+    expect((await runKpc(['compile', '-f', nodes, ...printIpvs])).stderr).toContain('[no-services]');
+    expect((await runKpc(['compile', '-f', nodes, ...printIpvs, '--allow-empty'])).stderr).toBe('');
+  });
+
+  test('is an error for a fleet as well', async () => {
+    const file = write(service('a', bare), node('worker-1'));
+    const out = join(scratch, 'empty-fleet');
+    const run = await runKpc(['compile', '-f', file, '--all-nodes', '-o', out]);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('[nothing-programmed]') });
+    expect(await runKpc(['compile', '-f', file, '--all-nodes', '-o', out, '--allow-empty'])).toMatchObject({
+      status: 0,
+    });
+  });
+});
+
+test('flags of kube-proxy reach what is written', async () => {
+  const nodes = write(node('worker-1'));
+  const out = join(scratch, 'flags');
+  const flags = ['--conntrack-min', '5', '--conntrack-tcp-be-liberal', '--conntrack-udp-timeout', '7s'];
+  const more = ['--ipvs-scheduler', 'twos', '--bind-address', '192.0.2.9', '--feature-gates', 'AllAlpha=false'];
+  const run = await runKpc(['compile', '-f', web, '-f', nodes, '-o', out, '--proxy-mode', 'ipvs', ...flags, ...more]);
+  expect(run.status, run.stderr).toBe(0);
+  expect(readFileSync(join(out, 'ipvsadm.restore'), 'utf8')).toBe('-A -t 10.96.0.10:80 -s twos\n');
+  expect(readFileSync(join(out, 'modules.conf'), 'utf8')).toContain('ip_vs_twos\n');
+  expect(JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8'))).toMatchObject({
+    node: { nodeIPs: { ipv4: '192.0.2.9' } },
+    settings: { conntrack: { min: 5, tcpBeLiberal: true, udpTimeout: 7 } },
+  });
+});

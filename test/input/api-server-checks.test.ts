@@ -1,0 +1,318 @@
+import { describe as suite, expect, test } from 'vitest';
+import { diagnose, service } from './diagnose.ts';
+
+const refused = 'and the API server refuses it: leave it out [ignored-field]';
+
+/** What is said of a Service with these lines of spec; they start at line 5. */
+function ofService(...spec: string[]): string[] {
+  return diagnose(service(...spec));
+}
+
+const port = 'ports: [{port: 80}]';
+
+suite('a Service', () => {
+  test.each<[string, string[], string[]]>([
+    [
+      'ExternalName with a cluster IP',
+      ['type: ExternalName', 'externalName: db.example.com', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1]'],
+      [
+        '7:14 error: a Service of type ExternalName has no cluster IP: leave clusterIP out, or write another type [bad-cluster-ips]',
+        '8:15 error: a Service of type ExternalName has no cluster IP: leave clusterIPs out, or write another type [bad-cluster-ips]',
+      ],
+    ],
+    [
+      'ExternalName without a name',
+      ['type: ExternalName', 'externalName: .'],
+      [
+        '6:17 error: a Service of type ExternalName has no externalName: write the name in DNS that it stands for [missing-field]',
+      ],
+    ],
+    [
+      'ExternalName with families',
+      ['type: ExternalName', 'externalName: db.example.com.', 'ipFamilies: [IPv4]', 'ipFamilyPolicy: SingleStack'],
+      [
+        `7:15 warning: ipFamilies means nothing for a Service of type ExternalName, ${refused}`,
+        `8:19 warning: ipFamilyPolicy means nothing for a Service of type ExternalName, ${refused}`,
+      ],
+    ],
+    [
+      'NodePort and headless',
+      ['type: NodePort', 'clusterIP: None', port],
+      [
+        '6:14 error: clusterIP is None, and type is NodePort: a headless Service has no ports outside the cluster; write type: ClusterIP, or no clusterIP [bad-cluster-ips]',
+      ],
+    ],
+    [
+      'a family twice',
+      ['ipFamilies: [IPv4, IPv4]', 'clusterIP: 10.96.0.1', port],
+      ['5:22 error: ipFamilies names IPv4 twice: write each family once [bad-ip-family]'],
+    ],
+    [
+      'one family by policy, two by name',
+      ['ipFamilyPolicy: SingleStack', 'ipFamilies: [IPv4, IPv6]', 'clusterIP: 10.96.0.1', port],
+      [
+        '5:19 warning: ipFamilyPolicy is SingleStack, and ipFamilies names two: write PreferDualStack or RequireDualStack [bad-ip-family]',
+      ],
+    ],
+    [
+      'a second cluster IP that no family goes with',
+      ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
+      [
+        '7:27 warning: kube-proxy takes the first of clusterIPs only, for there is only one of ipFamilies to go with them [missing-ip-families]',
+      ],
+    ],
+    [
+      'clusterIPs without clusterIP',
+      ['clusterIPs: [10.96.0.1]', port],
+      [
+        '5:15 warning: the API server takes clusterIPs only beside a clusterIP: write clusterIP: 10.96.0.1, too [missing-cluster-ip]',
+      ],
+    ],
+    [
+      'a cluster IP that no Service can have',
+      ['clusterIP: 127.0.0.1', port],
+      ['5:14 error: clusterIP "127.0.0.1" is no address that a Service can have [bad-address]'],
+    ],
+    [
+      'an address in another form',
+      ['clusterIP: "FD00:0::1"', port],
+      ['5:14 warning: clusterIP "FD00:0::1" is not in the form of RFC 5952: write fd00::1 [odd-address]'],
+    ],
+    [
+      'leading zeros',
+      ['clusterIP: 10.096.0.1', port],
+      [
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it so, for others may take leading zeros as octal [odd-address]',
+      ],
+    ],
+    [
+      'fields of other types on ClusterIP',
+      [
+        'clusterIP: 10.96.0.1',
+        'externalTrafficPolicy: Local',
+        'healthCheckNodePort: 30000',
+        'loadBalancerSourceRanges: [10.0.0.0/8]',
+        'allocateLoadBalancerNodePorts: false',
+        port,
+      ],
+      [
+        `6:26 warning: externalTrafficPolicy means nothing for a Service of type ClusterIP without externalIPs, ${refused}`,
+        `7:24 warning: healthCheckNodePort means nothing for a Service that is not of type LoadBalancer with externalTrafficPolicy Local, ${refused}`,
+        `8:29 warning: loadBalancerSourceRanges means nothing for a Service of type ClusterIP, ${refused}`,
+        `9:34 warning: allocateLoadBalancerNodePorts means nothing for a Service of type ClusterIP, ${refused}`,
+      ],
+    ],
+    [
+      'ranges that are not written as they are read',
+      [
+        'type: LoadBalancer',
+        'clusterIP: 10.96.0.1',
+        'loadBalancerSourceRanges: [10.1.2.3/8, " 10.0.0.0/08", "FD00::/8"]',
+        'ports: [{port: 80, nodePort: 30080}]',
+      ],
+      [
+        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" has bits set beyond its prefix length: write 10.0.0.0/8, which is how it is read, or 10.1.2.3/32 for the one address [odd-cidr]',
+        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it so [odd-cidr]',
+        '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it so [odd-cidr]',
+      ],
+    ],
+    [
+      'an unknown distribution of traffic',
+      ['clusterIP: 10.96.0.1', 'trafficDistribution: PreferCloses', port],
+      [
+        '6:24 warning: trafficDistribution is "PreferCloses", which Kubernetes v1.36 does not know: write PreferClose [bad-traffic-distribution]',
+      ],
+    ],
+    [
+      'two ports of a protocol without a name',
+      ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
+      [
+        '6:11 warning: a port without a name: each needs one where there are several [unnamed-port]',
+        '6:23 error: ports[1] has no name, nor has ports[0] of TCP: kube-proxy keeps one of them; name both [duplicate-port]',
+        '6:23 warning: a port without a name: each needs one where there are several [unnamed-port]',
+        '6:35 warning: a port without a name: each needs one where there are several [unnamed-port]',
+      ],
+    ],
+  ])('%s', (_, spec, messages) => {
+    expect(ofService(...spec)).toEqual(messages);
+  });
+
+  test.each(['"web\\nx"', 'Web', 'a--b', '-web', 'a-name-of-more-than-15', '"123-"', "''''", '1-2'])(
+    'targetPort %s',
+    (name) => {
+      const messages = ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`);
+      expect(messages).toHaveLength(1);
+      expect(messages[0]).toMatch(/^6:34 error: targetPort .*name of a container port is .*15 at most \[bad-port\]$/);
+    },
+  );
+
+  test.each(['http', 'http-2', 'a', '8080', '15-characters-x'])('targetPort %s is right', (name) => {
+    expect(ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`)).toEqual([]);
+  });
+
+  test('load balancer addresses on another type', () => {
+    const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
+    expect(diagnose(text)).toEqual([
+      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them all the same; take them out if the load balancer is gone [stale-ingress]',
+      '7:63 warning: hostname "a b" is no name in DNS: the API server refuses it [bad-name]',
+    ]);
+  });
+
+  test('what a cluster holds is taken without a word', () => {
+    expect(
+      ofService(
+        'type: LoadBalancer',
+        'allocateLoadBalancerNodePorts: true',
+        'clusterIP: 10.96.0.1',
+        'clusterIPs: [10.96.0.1]',
+        'externalTrafficPolicy: Local',
+        'healthCheckNodePort: 32000',
+        'internalTrafficPolicy: Cluster',
+        'ipFamilies: [IPv4]',
+        'ipFamilyPolicy: SingleStack',
+        'loadBalancerSourceRanges: [" 10.0.0.0/8 "]',
+        'trafficDistribution: PreferSameNode',
+        'ports: [{name: a, port: 80, nodePort: 30080, targetPort: http}, {name: b, port: 80, protocol: UDP, nodePort: 30080}]',
+      ),
+    ).toEqual([]);
+    expect(ofService('clusterIP: 10.96.0.1', 'externalIPs: [192.0.2.1]', 'externalTrafficPolicy: Local', port)).toEqual(
+      [],
+    );
+    // The API server looks at externalName of no other type.
+    expect(ofService('clusterIP: 10.96.0.1', 'externalName: "a b"', port)).toEqual([]);
+  });
+});
+
+/** What is said of an IPv4 slice with these lines, which start at line 4. */
+function ofSlice(...lines: string[]): string[] {
+  return diagnose(
+    `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: web-1, labels: {kubernetes.io/service-name: web}}\n${lines.join('\n')}\n`,
+  );
+}
+
+suite('an EndpointSlice', () => {
+  const address = (i: number) => `10.244.${i >> 8}.${(i & 255) === 0 ? 1 : i & 255}`;
+
+  test('more endpoints than one may hold', () => {
+    const endpoints = (count: number) =>
+      `endpoints: [${Array.from({ length: count }, (_, i) => `{addresses: [${address(i)}]}`).join(', ')}]`;
+    expect(ofSlice('addressType: IPv4', endpoints(1000))).toEqual([]);
+    expect(ofSlice('addressType: IPv4', endpoints(1001))).toEqual([
+      '5:12 warning: the EndpointSlice has 1001 endpoints, and the API server takes 1000 in one: use more slices [too-many]',
+    ]);
+  });
+
+  test('more ports than one may hold', () => {
+    const ports = Array.from({ length: 20_001 }, (_, i) => `{name: p-${i}, port: 80}`).join(', ');
+    expect(ofSlice('addressType: IPv4', `ports: [${ports}]`)).toEqual([
+      '5:8 warning: the EndpointSlice has 20001 ports, and the API server takes 20000 in one: use more slices [too-many]',
+    ]);
+  });
+
+  test('more than one address of an endpoint', () => {
+    expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy takes the first only [extra-addresses]',
+    ]);
+    const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
+    expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
+      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy takes the first only [too-many]',
+    ]);
+  });
+
+  test.each([
+    [
+      'ports: [{name: a, port: 80}, {name: a, port: 81}]',
+      '5:30 warning: ports[1] is named a, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+    ],
+    [
+      'ports: [{port: 80}, {name: "", port: 81}]',
+      '5:21 warning: ports[1] has no name, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+    ],
+    [
+      'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
+      '5:30 warning: ports[1] is named a, as ports[0] of another protocol: the API server takes a name once [duplicate-port]',
+    ],
+  ])('%s', (ports, message) => {
+    expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
+  });
+
+  test('an IPv6 address in another form', () => {
+    expect(ofSlice('addressType: IPv6', 'endpoints: [{addresses: ["FD00::1"]}]')).toEqual([
+      '5:26 warning: addresses[0] "FD00::1" is not in the form of RFC 5952: write fd00::1 [odd-address]',
+    ]);
+  });
+
+  test('names that are none', () => {
+    expect(ofSlice('addressType: FQDN', 'endpoints: [{addresses: ["a\\nb"]}, {addresses: [db.example.com.]}]')).toEqual(
+      [expect.stringMatching(/^5:26 error: addresses\[0\] "a\\nb": a name is .*\[bad-name\]$/)],
+    );
+  });
+
+  test('hints that are none, and too many', () => {
+    const zones = Array.from({ length: 9 }, (_, i) => `{name: zone-${i}}`).join(', ');
+    expect(
+      ofSlice(
+        'addressType: IPv4',
+        'endpoints:',
+        '- addresses: [10.0.0.1]',
+        `  hints: {forZones: [${zones}]}`,
+        '- addresses: [10.0.0.2]',
+        '  hints: {forZones: [{name: "a b"}], forNodes: [{name: A_b}]}',
+      ),
+    ).toEqual([
+      '7:21 warning: forZones has 9 hints, and the API server takes 8 [too-many]',
+      '9:22 warning: forZones[0] "a b": no zone can be called so [bad-hint]',
+      '9:49 warning: forNodes[0] "A_b": no node can be called so [bad-hint]',
+    ]);
+  });
+
+  test('a port without a number stands for all of them', () => {
+    expect(ofSlice('addressType: IPv4', 'ports: [{name: "", protocol: TCP, port: null}]')).toEqual([]);
+  });
+});
+
+suite('Endpoints', () => {
+  const of = (...lines: string[]) =>
+    diagnose(`apiVersion: v1\nkind: Endpoints\nmetadata: {name: web}\nsubsets:\n${lines.join('\n')}\n`);
+
+  test('port 0, no port, and ports without a name', () => {
+    expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
+      '6:27 error: ports[0] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
+      '6:31 error: ports[1] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
+      '6:42 warning: a port without a name: each needs one where there are several [unnamed-port]',
+    ]);
+  });
+
+  test('a host name that is none', () => {
+    expect(of('- addresses: [{ip: 10.0.0.1, hostname: "a\\nb"}]', '  ports: [{port: 80}]')).toEqual([
+      expect.stringMatching(/^5:40 error: hostname "a\\nb": a name is .*\[bad-name\]$/),
+    ]);
+  });
+});
+
+suite('a Node', () => {
+  const of = (...lines: string[]) => diagnose(`apiVersion: v1\nkind: Node\n${lines.join('\n')}\n`);
+
+  test.each([
+    [
+      'podCIDRs: [10.244.0.0/24, 10.244.1.0/24]',
+      '4:18 error: podCIDRs holds one network, or one of each family [bad-cidr]',
+    ],
+    [
+      'podCIDRs: [10.244.0.0/24], podCIDR: 10.244.1.0/24',
+      '4:19 error: podCIDRs begins with "10.244.0.0/24", and podCIDR is "10.244.1.0/24": write the same [bad-cidr]',
+    ],
+    [
+      'podCIDR: 10.244.0.5/24',
+      '4:17 warning: podCIDR "10.244.0.5/24" has bits set beyond its prefix length: write 10.244.0.0/24, which is how it is read, or 10.244.0.5/32 for the one address [odd-cidr]',
+    ],
+  ])('%s', (spec, message) => {
+    expect(of('metadata: {name: worker-1}', `spec: {${spec}}`)).toEqual([message]);
+  });
+
+  test('a zone that is none', () => {
+    expect(of('metadata: {name: worker-1, labels: {topology.kubernetes.io/zone: "a b"}}')).toEqual([
+      '3:66 error: the zone "a b" is none: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-zone]',
+    ]);
+  });
+});

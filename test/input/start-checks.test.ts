@@ -1,0 +1,268 @@
+import { describe as suite, expect, test } from 'vitest';
+import { readConfig } from '../../src/input/read-config.ts';
+import { resolveSettings } from '../../src/input/settings.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+import { describe } from './diagnose.ts';
+
+const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+const stays = 'kube-proxy does not start';
+
+/** What is said of a configuration with these lines, which start at line 3. */
+function check(config: string, flags: Parameters<typeof resolveSettings>[1] = {}): string[] {
+  const read = readConfig(new TextFile('config.yaml', `${head}${config}\n`));
+  return describe([...read.diagnostics, ...resolveSettings(read.config, flags).diagnostics]);
+}
+
+suite('the mode that nothing names', () => {
+  const note = "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)";
+
+  test.each([
+    ['mode: ""', '3:7'],
+    ['mode: null', '3:7'],
+    ['clusterCIDR: 10.244.0.0/16', '1:1'],
+  ])('%s', (config, place) => {
+    const { config: read } = readConfig(new TextFile('config.yaml', `${head}${config}\n`));
+    const { settings, modeNote, diagnostics } = resolveSettings(read, {});
+    expect({ mode: settings.mode, diagnostics }).toEqual({ mode: 'iptables', diagnostics: [] });
+    expect(modeNote && describe([modeNote])).toEqual([`${place} note: ${note} [default-mode]`]);
+    expect(resolveSettings(read, { proxyMode: 'ipvs' })).toMatchObject({
+      settings: { mode: 'ipvs' },
+      modeNote: undefined,
+    });
+  });
+
+  test('one that is named is not spoken of', () => {
+    const { config } = readConfig(new TextFile('config.yaml', `${head}mode: ipvs\n`));
+    expect(resolveSettings(config, {})).toMatchObject({ settings: { mode: 'ipvs' }, modeNote: undefined });
+  });
+});
+
+suite('a configuration with which kube-proxy does not start', () => {
+  test.each([
+    [
+      'featureGates: {SupportIPVSProxyMode: true}',
+      '3:38 error: kube-proxy v1.36.3 knows no feature gate "SupportIPVSProxyMode", and does not start: leave it out [bad-feature-gate]',
+    ],
+    [
+      'featureGates: {AllowServiceExternalIP: false}',
+      '3:40 error: kube-proxy v1.36.3 knows no feature gate "AllowServiceExternalIP", and does not start: is it AllowServiceExternalIPs? [bad-feature-gate]',
+    ],
+    [
+      'featureGates: {NFTablesProxyMode: false}',
+      '3:35 error: the feature gate NFTablesProxyMode is true for good, and kube-proxy v1.36.3 does not start with false: leave it out [bad-feature-gate]',
+    ],
+    [
+      'featureGates: {GangScheduling: true}',
+      `3:32 error: ${stays}: the feature gate GangScheduling is on, and needs GenericWorkload, too [bad-feature-gate]`,
+    ],
+    [
+      'iptables: {syncPeriod: -1s}',
+      `3:24 error: ${stays}: syncPeriod is "-1s", and must not be negative [bad-sync-period]`,
+    ],
+    [
+      'iptables: {minSyncPeriod: -1s}',
+      `3:27 error: ${stays}: minSyncPeriod is "-1s", and must not be negative [bad-sync-period]`,
+    ],
+    [
+      'iptables: {syncPeriod: 5s, minSyncPeriod: 10s}',
+      `3:24 error: ${stays}: syncPeriod is "5s", and minSyncPeriod is longer: "10s" [bad-sync-period]`,
+    ],
+    [
+      'iptables: {syncPeriod: 500ms}',
+      `3:24 error: ${stays}: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default [bad-sync-period]`,
+    ],
+    [
+      'iptables: {minSyncPeriod: 1m}',
+      `3:27 error: ${stays}: syncPeriod is 30s, its default, and minSyncPeriod is longer: "1m" [bad-sync-period]`,
+    ],
+    [
+      'configSyncPeriod: -15m',
+      `3:19 error: ${stays}: configSyncPeriod is "-15m", and must not be negative [bad-sync-period]`,
+    ],
+    [
+      'configSyncPeriod: soon',
+      '3:19 error: configSyncPeriod is "soon": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    ['bindAddress: localhost', '3:14 error: bindAddress "localhost" is not an IP address [bad-address]'],
+    [
+      'healthzBindAddress: localhost:10256',
+      `3:21 error: ${stays}: healthzBindAddress "localhost:10256" has no IP address before the port: host names are not taken [bad-bind-address]`,
+    ],
+    [
+      'metricsBindAddress: ":10249"',
+      `3:21 error: ${stays}: metricsBindAddress ":10249" has no IP address before the port: host names are not taken [bad-bind-address]`,
+    ],
+    [
+      'metricsBindAddress: 0.0.0.0:0',
+      `3:21 error: ${stays}: metricsBindAddress "0.0.0.0:0" has no port from 1 to 65535 [bad-bind-address]`,
+    ],
+    [
+      'metricsBindAddress: "[::]"',
+      `3:21 error: ${stays}: metricsBindAddress "[::]" is no IP:port: write it like 0.0.0.0:10256 or [::]:10256 [bad-bind-address]`,
+    ],
+    [
+      'nodePortAddresses: [""]',
+      '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
+    ],
+    ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a number from 0 up [bad-number]'],
+    [
+      'conntrack: {udpTimeout: -1s}',
+      '3:25 error: udpTimeout is "-1s": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    [
+      'showHiddenMetricsForVersion: "1.34"',
+      '3:30 error: kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is "1.34", and only 1.35 is taken [bad-metrics-version]',
+    ],
+    ['clientConnection: {burst: -1}', `3:27 error: ${stays}: burst is -1: write a number from 0 up [bad-number]`],
+    ['logging: {format: xml}', `3:19 error: ${stays}: format is "xml": write text or json [bad-logging]`],
+    ['logging: {flushFrequency: -1}', `3:27 error: ${stays}: flushFrequency must not be negative [bad-logging]`],
+    [
+      'logging: {verbosity: 4294967295}',
+      `3:22 error: ${stays}: verbosity 4294967295 is no number from 0 to 2147483647 [bad-logging]`,
+    ],
+    [
+      'logging: {options: {json: {splitStream: true}}}',
+      `3:41 error: ${stays}: splitStream needs the feature gate LoggingAlphaOptions [bad-logging]`,
+    ],
+    [
+      'logging: {vmodule: [{filePattern: "a=b", verbosity: 1}]}',
+      `3:21 error: ${stays}: filePattern must not be empty, nor hold an equals sign or a comma [bad-logging]`,
+    ],
+  ])('%s', (config, message) => {
+    expect(check(config)).toEqual([message]);
+  });
+
+  test('of several feature gates each that is wrong is named', () => {
+    expect(check('featureGates: {APIServerIdentity: false, StorageVersionAPI: true}')).toEqual([
+      `3:35 error: ${stays}: the feature gate UnknownVersionInteroperabilityProxy is on, and needs APIServerIdentity, too [bad-feature-gate]`,
+      `3:61 error: ${stays}: the feature gate StorageVersionAPI is on, and needs APIServerIdentity, too [bad-feature-gate]`,
+    ]);
+    expect(check('featureGates:\n  NoSuchGate: true\n  NFTablesProxyMode: false')).toHaveLength(2);
+  });
+});
+
+suite('what kube-proxy starts with', () => {
+  test.each([
+    'featureGates: {AllAlpha: true}',
+    'featureGates: {AllBeta: false}',
+    'featureGates: {NFTablesProxyMode: true, GenericWorkload: true, GangScheduling: true}',
+    'featureGates: {GangScheduling: true, AllAlpha: true}',
+    'featureGates: {LoggingAlphaOptions: true}\nlogging: {options: {text: {splitStream: true, infoBufferSize: 4Ki}}}',
+    'iptables: {syncPeriod: 0s, minSyncPeriod: 0s}',
+    'iptables: {syncPeriod: 1s, minSyncPeriod: 1s}',
+    // Only the mode that is used counts.
+    'ipvs: {syncPeriod: -1s, minSyncPeriod: 1h}',
+    'healthzBindAddress: 127.0.0.1',
+    'healthzBindAddress: "::1"',
+    'metricsBindAddress: "[fd00::1]:10249"',
+    'metricsBindAddress: ""',
+    'showHiddenMetricsForVersion: "1.35"',
+    'logging: {format: json, flushFrequency: 5s, verbosity: 2, options: {json: {infoBufferSize: "0"}}}',
+    'clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /a, qps: 0}',
+  ])('%s', (config) => {
+    expect(check(config)).toEqual([]);
+  });
+
+  test('what IPVS mode alone looks at is a warning in iptables mode', () => {
+    const config = 'ipvs: {scheduler: fastest, excludeCIDRs: [x], tcpTimeout: -1s}';
+    const severities = (mode: string) => check(config, { proxyMode: mode }).map((line) => line.split(' ')[1]);
+    expect(severities('ipvs')).toEqual(['error:', 'error:', 'error:']);
+    expect(severities('iptables')).toEqual(['warning:', 'warning:', 'warning:']);
+  });
+});
+
+suite('flags', () => {
+  test('of kube-proxy win over the configuration', () => {
+    const { config } = readConfig(
+      new TextFile(
+        'config.yaml',
+        `${head}mode: ipvs\nbindAddress: 192.0.2.1\nfeatureGates: {AllowServiceExternalIPs: true}\nconntrack: {min: 1, tcpEstablishedTimeout: 1h}\n`,
+      ),
+    );
+    const { settings, diagnostics } = resolveSettings(config, {
+      bindAddress: 'fd00::1',
+      featureGates: ['AllowServiceExternalIPs=false,AllAlpha=true', ' AllBeta = T '],
+      ipvsScheduler: 'twos',
+      conntrackMaxPerCore: '0',
+      conntrackMin: '7',
+      conntrackTcpTimeoutEstablished: '2h',
+      conntrackTcpTimeoutCloseWait: '90s',
+      conntrackTcpBeLiberal: true,
+      conntrackUdpTimeout: '10s',
+      conntrackUdpTimeoutStream: '20s',
+    });
+    expect(diagnostics).toEqual([]);
+    expect(settings).toMatchObject({
+      bindAddress: 'fd00::1',
+      ignoresExternalIPs: true,
+      ipvs: { scheduler: 'twos' },
+      conntrack: {
+        maxPerCore: 0,
+        min: 7,
+        tcpEstablishedTimeout: 7200,
+        tcpCloseWaitTimeout: 90,
+        tcpBeLiberal: true,
+        udpTimeout: 10,
+        udpStreamTimeout: 20,
+      },
+    });
+  });
+
+  test('that are wrong', () => {
+    const { diagnostics } = resolveSettings(undefined, {
+      bindAddress: 'localhost',
+      featureGates: 'AllAlpha,NoSuchGate=true,AllBeta=maybe',
+      conntrackMin: '-1',
+      conntrackMaxPerCore: '2147483648',
+      conntrackUdpTimeout: '10',
+    });
+    expect(describe(diagnostics)).toEqual([
+      'error: --bind-address "localhost" is not an IP address [bad-address]',
+      'error: --conntrack-udp-timeout is "10": write a duration such as 15m0s or 30s [bad-duration]',
+      'error: --feature-gates "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
+      'error: --feature-gates "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',
+      'error: kube-proxy v1.36.3 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
+      'error: --conntrack-max-per-core "2147483648": write a number from 0 to 2147483647 [bad-number]',
+      'error: --conntrack-min "-1": write a number from 0 to 2147483647 [bad-number]',
+    ]);
+  });
+});
+
+suite("kube-proxy's ConfigMap", () => {
+  const map = (data: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-proxy}\ndata:\n${data}`;
+  const entry = (key: string) => `  ${key}: |-\n    ${head.replaceAll('\n', '\n    ')}mode: iptables\n`;
+  const kubeconfig = '  kubeconfig.conf: |-\n    apiVersion: v1\n    kind: Config\n    clusters: []\n';
+
+  test.each(['config.conf', 'config', 'kube-proxy-config.conf', 'config.yaml'])('key %s', (key) => {
+    const { config, diagnostics } = readConfig(new TextFile('map.yaml', map(`${kubeconfig}${entry(key)}`)));
+    expect(diagnostics).toEqual([]);
+    expect(config?.object.mode).toBe('iptables');
+    expect(config?.source.place(['mode']).locate()).toMatchObject({ line: 12, column: 11 });
+  });
+
+  test('in a List', () => {
+    const items = map(entry('config'))
+      .split('\n')
+      .map((line, i) => (line === '' ? '' : `${i === 0 ? '- ' : '  '}${line}`))
+      .join('\n');
+    const { config, diagnostics } = readConfig(
+      new TextFile('map.yaml', `apiVersion: v1\nkind: List\nitems:\n${items}`),
+    );
+    expect(describe(diagnostics)).toEqual([]);
+    expect(config?.object.mode).toBe('iptables');
+  });
+
+  test('with two', () => {
+    const { diagnostics } = readConfig(new TextFile('map.yaml', map(`${entry('config')}${entry('config.conf')}`)));
+    expect(describe(diagnostics)).toEqual([
+      '10:5 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',
+    ]);
+  });
+
+  test('of another version', () => {
+    const text = head.replace('v1alpha1', 'v1alpha2');
+    expect(describe(readConfig(new TextFile('config.yaml', text)).diagnostics)).toEqual([
+      '1:13 error: the KubeProxyConfiguration is of apiVersion "kubeproxy.config.k8s.io/v1alpha2": kube-proxy reads kubeproxy.config.k8s.io/v1alpha1 only [no-config]',
+    ]);
+  });
+});
