@@ -36,10 +36,10 @@ export function takeDocuments(
     }
   };
   const json = readJsonValues(file.text, parsers);
-  for (const { start, end, value } of json.values)
-    take({ file, value, source: createJsonSource(file, { start, end }) });
+  for (const { start, end, value } of json.values) {
+    if (value !== null) take({ file, value, source: createJsonSource(file, { start, end }) });
   }
-  if (json.broken) report(json.broken.start, findJsonFaults(file.text.slice(json.broken.start, json.broken.end)));
+  if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
   if (json.next === undefined) return diagnostics;
   for (const span of splitDocuments(file.text, json.next)) {
     const parsed = parsers.yaml(file.text, span);
@@ -62,6 +62,13 @@ function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxF
   return jsonFaults.length > 0 ? jsonFaults : faults;
 }
 
+/** What is wrong with a text that stands behind a JSON value and is none. */
+function faultsBehindJson(text: string): readonly SyntaxFault[] {
+  const faults = text.startsWith('{') ? findJsonFaults(text) : [];
+  if (faults.length > 0) return faults;
+  return [{ offset: 0, code: 'bad-json', text: 'after JSON another document begins with a line "---"' }];
+}
+
 interface JsonValue extends Span {
   readonly value: unknown;
 }
@@ -76,10 +83,12 @@ interface JsonValues {
 }
 
 const blanksAndBrace = /^\s*\{/;
+/** Blanks and comments up to the start of a YAML document, or the end of the file. */
+const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
 /**
  * The values of a file that begins as JSON does: one, or several one after the other, as `kubectl get -o json` prints them
- * in a loop. As to kubectl, what is no JSON can be YAML if at most one value comes before it.
+ * in a loop. What is no JSON from its start is YAML, and so is what comes after a line "---".
  */
 function readJsonValues(text: string, parsers: Parsers): JsonValues {
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
@@ -100,16 +109,11 @@ function readJsonValues(text: string, parsers: Parsers): JsonValues {
     try {
       values.push({ start, end, value: parsers.json(text, { start, end }) });
     } catch {
-      if (values.length < 2 || text.startsWith('---', start)) return { values, next: nextLine(text, at) };
+      yamlBehind.lastIndex = at;
+      if (at === 0) return { values, next: /^[\t\r ]*\n?/.exec(text)?.[0].length ?? 0 };
+      if (yamlBehind.test(text)) return { values, next: at };
       return { values, broken: { start, end: end > start ? end : text.length } };
     }
     at = end;
   }
-}
-
-/** The offset of the next line, or of what stands on this one before it. */
-function nextLine(text: string, start: number): number {
-  const blanks = /[^\S\n]*\n?/y;
-  blanks.lastIndex = start;
-  return start === 0 || !blanks.test(text) ? start : blanks.lastIndex;
 }

@@ -15,13 +15,16 @@ export function splitDocuments(text: string, from = 0): Span[] {
   let start = from;
   /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
   let read = from;
+  let hasDirectives = false;
   const close = (end: number, next: number): void => {
     const kind = contentOf(text, read, end);
+    if (kind === 'directives') hasDirectives = true;
     if (kind === 'directives' || (kind === 'nothing' && read > start)) {
       read = end;
       return;
     }
     if (kind === 'value') spans.push({ start, end });
+    hasDirectives = false;
     start = read = next;
   };
   // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028.
@@ -33,7 +36,7 @@ export function splitDocuments(text: string, from = 0): Span[] {
   }
   close(text.length, text.length);
   // Directives without a document are for the parser to refuse.
-  if (read > start && text.startsWith('%', start)) spans.push({ start, end: text.length });
+  if (hasDirectives) spans.push({ start, end: text.length });
   return spans;
 }
 

@@ -43,7 +43,7 @@ function composeText(text: string): Composed {
   );
   refuseMatch(text, oddMarker, () => 'only a space or a comment can follow "---" at the start of a line');
   // kubectl reads line by line, and ends each with a line feed.
-  return compose(text.endsWith('\n') ? text : `${text}\n`);
+  return compose(/[\r\n]$/.test(text) ? text : `${text}\n`);
 }
 
 function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => string): void {

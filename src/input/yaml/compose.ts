@@ -8,8 +8,6 @@ export interface Composed {
   readonly root: YamlNode | undefined;
   /** All that are written, in the order of the text. */
   readonly mappings: readonly MappingNode[];
-  /** Where the first alias stands. */
-  readonly firstAlias: number | undefined;
 }
 
 /** Reads the one document of a text that ends with a line feed. Throws a Refusal. */
@@ -40,7 +38,6 @@ class Composer {
   /** What each name stands for so far: an alias means the last one before it. */
   readonly #anchors = new Map<string, AliasNode['target']>();
   readonly #mappings: MappingNode[] = [];
-  #firstAlias: number | undefined;
   #depth = 0;
 
   constructor(text: string) {
@@ -59,7 +56,7 @@ class Composer {
       root = this.#readNode('block');
     }
     this.#readEnd();
-    return { root, mappings: this.#mappings, firstAlias: this.#firstAlias };
+    return { root, mappings: this.#mappings };
   }
 
   #readDirectives(): void {
@@ -140,7 +137,11 @@ class Composer {
         if (place === 'flow') break;
         return this.#readMapping(token, properties, (mapping) => this.#readBlockPairs(mapping));
     }
-    if (properties.anchor === undefined && properties.tag === '') refuse(token.start, 'a value is expected here');
+    if (properties.anchor === undefined && properties.tag === '') {
+      const text =
+        token.kind === 'text-end' ? 'the document ends where a value is expected' : 'a value is expected here';
+      refuse(token.start, text);
+    }
     return this.#keep(properties, {
       ...emptyScalar(first.start),
       tag: properties.tag,
@@ -152,7 +153,6 @@ class Composer {
     this.#scanner.take();
     const target = this.#anchors.get(name);
     if (!target) refuse(start, `unresolved alias (the anchor must be set before the alias): ${name}`);
-    this.#firstAlias ??= start;
     return { kind: 'alias', offset: start, target };
   }
 

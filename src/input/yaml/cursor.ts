@@ -80,7 +80,10 @@ export class Cursor {
   readBreak(): string {
     const code = this.peek();
     if (!isBreak(code)) return '';
-    const length = code === carriageReturn && this.peek(1) === lineFeed ? 2 : 1;
+    // kubectl takes the carriage return off each line before its parser sees another one with the line feed.
+    let length = 1;
+    if (code === carriageReturn && this.peek(1) === lineFeed) length = 2;
+    else if (code === carriageReturn && this.peek(1) === carriageReturn && this.peek(2) === lineFeed) length = 3;
     this.#offset += length;
     this.#index += length;
     this.#line++;

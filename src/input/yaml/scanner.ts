@@ -37,6 +37,15 @@ interface PossibleKey {
   readonly token: number;
   /** Whether only a key can stand there. */
   readonly required: boolean;
+  /** Whether the colon can still come, as far as is known. */
+  possible: boolean;
+}
+
+/** The block around the position, or a flow collection in it. */
+interface Level {
+  key: PossibleKey | undefined;
+  /** Of the last possible key, or of the collection itself before the first one. */
+  token: number;
 }
 
 /** What starts no plain scalar unless something certain follows. */
@@ -53,9 +62,10 @@ export class Scanner {
   #head = 0;
   /** How many tokens were taken. */
   #taken = 0;
-  /** The possible key of each flow collection around the position, that of the block first. */
-  readonly #keys: (PossibleKey | undefined)[] = [undefined];
-  /** The possible keys by their first token. */
+  readonly #block: Level = { key: undefined, token: 0 };
+  /** The flow collections around the position, the outermost first. */
+  readonly #flows: Level[] = [];
+  /** The possible keys whose first token waits for them. */
   readonly #keysByToken = new Map<number, PossibleKey>();
   #keyAllowed = true;
   /** The column of the block collection around the position, -1 where there is none, and those around that. */
@@ -76,7 +86,6 @@ export class Scanner {
 
   /** Moves on to the token after the one that was peeked at. */
   take(): void {
-    this.#keysByToken.delete(this.#taken);
     this.#taken++;
     this.#head++;
     if (this.#head === this.#queue.length) {
@@ -86,7 +95,16 @@ export class Scanner {
   }
 
   get #inFlow(): boolean {
-    return this.#keys.length > 1;
+    return this.#flows.length > 0;
+  }
+
+  get #level(): Level {
+    return this.#flows.at(-1) ?? this.#block;
+  }
+
+  /** The number of the token that comes next into the queue. */
+  get #nextToken(): number {
+    return this.#taken + this.#queue.length - this.#head;
   }
 
   #needsMore(): boolean {
@@ -98,11 +116,11 @@ export class Scanner {
 
   /** Whether the colon of the key can still come. */
   #isValid(key: PossibleKey): boolean {
+    if (!key.possible) return false;
     const { line, index } = this.#cursor;
-    if (this.#keysByToken.get(key.token) !== key) return false;
     if (key.mark.line === line && key.mark.index + maxKeyLength >= index) return true;
     if (key.required) refuseLonelyKey(key);
-    this.#keysByToken.delete(key.token);
+    key.possible = false;
     return false;
   }
 
@@ -110,9 +128,10 @@ export class Scanner {
     this.#queue.push(token);
   }
 
-  /** Puts a token before the one with that number. */
+  /** Puts a token before the one with that number; to the end, as libyaml does, where that one is taken. */
   #insert(number: number, token: Token): void {
-    this.#queue.splice(this.#head + number - this.#taken, 0, token);
+    if (number < this.#taken) this.#push(token);
+    else this.#queue.splice(this.#head + number - this.#taken, 0, token);
   }
 
   #pushSign(kind: SignKind, length: number): void {
@@ -188,20 +207,24 @@ export class Scanner {
       const cursor = this.#cursor;
       const required = !this.#inFlow && this.#indent === cursor.column;
       this.#forgetKey();
-      const token = this.#taken + this.#queue.length - this.#head;
-      const key: PossibleKey = { mark: cursor.mark(), token, required };
-      this.#keys[this.#keys.length - 1] = key;
+      const token = this.#nextToken;
+      const key: PossibleKey = { mark: cursor.mark(), token, required, possible: true };
+      this.#level.key = key;
+      this.#level.token = token;
       this.#keysByToken.set(token, key);
     }
     this.#keyAllowed = false;
   }
 
   #forgetKey(): void {
-    const key = this.#keys.at(-1);
-    if (!key) return;
-    this.#keys[this.#keys.length - 1] = undefined;
-    if (this.#keysByToken.get(key.token) !== key) return;
+    const { key } = this.#level;
+    if (!key?.possible) return;
     if (key.required) refuseLonelyKey(key);
+    this.#dropKey(key);
+  }
+
+  #dropKey(key: PossibleKey): void {
+    key.possible = false;
     this.#keysByToken.delete(key.token);
   }
 
@@ -247,14 +270,16 @@ export class Scanner {
 
   #fetchFlowStart(kind: SignKind): void {
     this.#saveKey();
-    this.#keys.push(undefined);
+    this.#flows.push({ key: undefined, token: this.#nextToken });
     this.#keyAllowed = true;
     this.#pushSign(kind, 1);
   }
 
   #fetchFlowEnd(kind: SignKind): void {
     this.#forgetKey();
-    if (this.#inFlow) this.#keys.pop();
+    // Of a collection without a possible key, libyaml forgets that the collection may be one, and does not wait for the colon.
+    const level = this.#flows.pop();
+    if (level) this.#keysByToken.delete(level.token);
     this.#keyAllowed = false;
     this.#pushSign(kind, 1);
   }
@@ -282,13 +307,12 @@ export class Scanner {
   }
 
   #fetchValue(): void {
-    const key = this.#keys.at(-1);
+    const { key } = this.#level;
     if (key && this.#isValid(key)) {
       const { offset, column } = key.mark;
       this.#insert(key.token, { kind: 'key', start: offset, end: offset });
       this.#openBlock(column, 'block-mapping-start', offset, key.token);
-      this.#keys[this.#keys.length - 1] = undefined;
-      this.#keysByToken.delete(key.token);
+      this.#dropKey(key);
       this.#keyAllowed = false;
     } else {
       if (!this.#inFlow) {
