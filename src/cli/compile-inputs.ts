@@ -9,6 +9,7 @@ import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
+import { checkSize } from '../cluster/size-limit.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
@@ -36,10 +37,16 @@ export interface Prepared {
 }
 
 /** Builds the cluster, once for all nodes. */
-export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
+export function prepare(
+  inputs: Inputs,
+  settings: ProxySettings,
+  ranges: AssignmentRanges,
+  hostAddresses?: readonly Address[],
+): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const cluster = buildCluster(services, slices, settings);
+  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
+  const cluster = tooLarge.length > 0 ? buildCluster([], [], settings) : buildCluster(services, slices, settings);
   return {
     cluster,
     settings,
@@ -47,10 +54,16 @@ export function prepare(inputs: Inputs, settings: ProxySettings, ranges: Assignm
     assigned,
     diagnostics: [
       ...diagnostics,
+      ...tooLarge,
       ...findConflicts(cluster),
       ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
     ],
   };
+}
+
+/** On how many addresses the node ports of a node can listen. */
+function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[] | undefined): number {
+  return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
 }
 
 /** What makes one node's bundle out of the prepared inputs. */
