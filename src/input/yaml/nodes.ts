@@ -25,7 +25,7 @@ export interface MappingNode {
   readonly pairs: YamlPair[];
 }
 
-export interface YamlPair {
+interface YamlPair {
   readonly key: YamlNode;
   readonly value: YamlNode;
 }
