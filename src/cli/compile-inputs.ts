@@ -11,6 +11,7 @@ import { describeNode } from '../cluster/node-context.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
+import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
@@ -40,11 +41,18 @@ export interface Prepared {
 }
 
 /** Builds the cluster, once for all nodes. */
-export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
+export function prepare(
+  inputs: Inputs,
+  settings: ProxySettings,
+  ranges: AssignmentRanges,
+  hostAddresses?: readonly Address[],
+): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
   const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
-  const cluster = buildCluster(services, slices, settings, served);
+  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
+  const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
+  const cluster = buildCluster(built, from, settings, served);
   return {
     cluster,
     settings,
@@ -54,11 +62,17 @@ export function prepare(inputs: Inputs, settings: ProxySettings, ranges: Assignm
     assigned,
     diagnostics: [
       ...diagnostics,
+      ...tooLarge,
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served),
       ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
     ],
   };
+}
+
+/** On how many addresses the node ports of a node can listen. */
+function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[] | undefined): number {
+  return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
 }
 
 /** What makes one node's bundle out of the prepared inputs. */

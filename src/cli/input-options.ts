@@ -139,7 +139,7 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const { settings, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
-  const prepared = prepare(inputs, settings, ranges);
+  const prepared = prepare(inputs, settings, ranges, host?.addresses);
   const files = new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]);
   return {
     prepared,

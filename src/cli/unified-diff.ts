@@ -20,11 +20,22 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
     context: 3,
     headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
   };
+  if (leastEdits(before ?? '', after ?? '') > maxEditLength) return replaceWhole(from, to, before ?? '', after ?? '');
   const patch = createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, {
     ...options,
     maxEditLength,
   });
   return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
+}
+
+/** How many lines go or come at least, whatever their order: it tells of files too different without seeking the difference. */
+function leastEdits(before: string, after: string): number {
+  const counts = new Map<string, number>();
+  for (const line of lines(before)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  for (const line of lines(after)) counts.set(line, (counts.get(line) ?? 0) - 1);
+  let edits = 0;
+  for (const count of counts.values()) edits += Math.abs(count);
+  return edits;
 }
 
 function replaceWhole(from: string, to: string, before: string, after: string): string {

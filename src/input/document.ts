@@ -3,7 +3,8 @@ import type { Location, Place } from '../kernel/origin.ts';
 import { itemOffsets, locateInJson } from './json-parser.ts';
 import type { Span } from './split-documents.ts';
 import type { TextFile } from './text-file.ts';
-import { locateInYaml, type PositionOf } from './yaml-parser.ts';
+import type { PositionOf } from './yaml/locate.ts';
+import { locateInYaml } from './yaml-parser.ts';
 
 /** A Source that can also point at the name of a field: for fields that should not be there. */
 export interface InputSource extends Source {

@@ -49,8 +49,15 @@ export function readJsonFast(
 const marker = /---[ \n](?=\{)/y;
 
 /**
+ * What JSON and YAML take for different things, or YAML not at all: white space, line ends in strings, characters,
+ * escapes, numbers without a fraction that are -0, and numbers that are too large.
+ */
+const doubtful =
+  /[\t\r\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]|\\(?:\/|u[dD][89a-fA-F])|-0(?![.\d])|\d[eE][-+]?\d{3}|\d{300}|[^"\n]{1000}":/;
+
+/**
  * Reads a YAML document that is all JSON, as tools print that write a stream of objects; undefined for any other. What
- * JSON means it means as YAML too, but for tabs and carriage returns, which YAML does not take everywhere.
+ * JSON means it means as YAML too, but for little.
  */
 export function readMarkedJson(
   text: string,
@@ -58,7 +65,7 @@ export function readMarkedJson(
   known = new KnownKeys(),
 ): { readonly value: unknown } | undefined {
   marker.lastIndex = start;
-  if (!marker.test(text) || /[\t\r]/.test(text.slice(start, end))) return undefined;
+  if (!marker.test(text) || doubtful.test(text.slice(start, end))) return undefined;
   return readJsonFast(text, { start: marker.lastIndex, end }, known);
 }
 

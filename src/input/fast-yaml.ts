@@ -49,6 +49,8 @@ const flowWordSigns: ReadonlySet<number> = new Set([plus, dash, dot, 0x2f, 0x5f,
 const maxDepth = 64;
 /** The full parser takes keys of up to 1024 characters, counted its own way. */
 const maxKeyLength = 512;
+/** A number with more digits may be too large to be one. */
+const maxDigits = 300;
 /** Thrown within this file for whatever only the full parser can tell; it carries nothing, so one is enough. */
 const unsure = new Error('left to the full YAML parser');
 
@@ -374,7 +376,7 @@ class FastReader {
       const stop = this.#charAt(this.#pos);
       if (stop === colon) throw unsure;
       this.#toContent();
-      if (stop === hash || this.#column <= column) return resolvePlainScalar(value);
+      if (stop === hash || this.#column <= column) return resolveFinite(value);
     }
   }
 
@@ -424,21 +426,22 @@ class FastReader {
       let at = start + 1;
       while (at < end && isDigit(text.charCodeAt(at))) at++;
       // A leading zero means octal.
-      if (at === end && (first !== zero || end - start === 1)) return Number(text.slice(start, end));
+      if (at === end && (first !== zero || end - start === 1) && end - start <= maxDigits)
+        return Number(text.slice(start, end));
       if (at < end && text.charCodeAt(at) === dot) {
         at++;
         while (at < end && isDigit(text.charCodeAt(at))) at++;
         // A second dot: an IPv4 address or a version.
         if (at < end && text.charCodeAt(at) === dot) return text.slice(start, end);
       }
-      return resolvePlainScalar(text.slice(start, end));
+      return resolveFinite(text.slice(start, end));
     }
     const isLetter = first >= 0x41 && first <= 0x7a;
     // The longest of the words that mean something else than their text is "false".
     if (isLetter && end - start > 5) return text.slice(start, end);
     if (end - start === 4 && text.startsWith('true', start)) return true;
     if (end - start === 5 && text.startsWith('false', start)) return false;
-    return resolvePlainScalar(text.slice(start, end));
+    return resolveFinite(text.slice(start, end));
   }
 
   /** A quoted scalar; `pos` is then after it. It may go on in lines that are indented deeper than `column`, if not -1. */
@@ -665,12 +668,12 @@ class FastReader {
     }
   }
 
-  /** A line that begins like the end or the start of a document is never a key or an item, whatever comes after that. */
+  /** A line that begins like the end or the start of a document is hardly ever a key or an item. */
   #refuseMarker(lineStart: number): void {
     const char = this.#charAt(lineStart);
     if (char !== dot && char !== dash) return;
-    const isMarker = this.#text.startsWith('...', lineStart) || this.#text.startsWith('---', lineStart);
-    if (isMarker && isBlank(this.#charAt(lineStart + 3))) throw unsure;
+    if (this.#text.startsWith('---', lineStart)) throw unsure;
+    if (this.#text.startsWith('...', lineStart) && isBlank(this.#charAt(lineStart + 3))) throw unsure;
   }
 
   #skipComment(start: number): number {
@@ -690,6 +693,13 @@ class FastReader {
   #charAt(offset: number): number {
     return offset < this.#end ? this.#text.charCodeAt(offset) : endOfText;
   }
+}
+
+/** What JSON has no number for is a mistake. */
+function resolveFinite(text: string): unknown {
+  const value = resolvePlainScalar(text);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
+  return value;
 }
 
 function isLineEnd(char: number): boolean {
@@ -780,13 +790,14 @@ const escapes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Blanks as above, escaped line breaks, escapes of code points, and escapes of one character. */
-const doubleQuotedSpecial = / +(?:\n[ \n]*)?|\n[ \n]*|\\\n *|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\[^]/g;
+const doubleQuotedSpecial =
+  / +(?:\n[ \n]*)?|\n[ \n]*|\\\n[ \n]*|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\[^]/g;
 
 function unescapeDouble(raw: string): string {
   return raw.replaceAll(doubleQuotedSpecial, (special) => {
     if (!special.startsWith('\\')) return foldBlanks(special);
     const code = special.charAt(1);
-    if (code === '\n') return '';
+    if (code === '\n') return '\n'.repeat(countLineFeeds(special, 0, special.length) - 1);
     if (special.length > 2) return codePointText(Number.parseInt(special.slice(2), 16));
     const char = escapes.get(code);
     if (char === undefined) throw unsure;

@@ -4,8 +4,7 @@ import { findJsonFaults, skipValue } from './json-parser.ts';
 import { type Span, splitDocuments } from './split-documents.ts';
 import { fullParsers, type Parsers } from './parsers.ts';
 import type { TextFile } from './text-file.ts';
-import { nestsTooDeeply } from './nesting.ts';
-import type { SyntaxFault } from './yaml-parser.ts';
+import { type SyntaxFault, tooDeep } from './syntax-fault.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {
@@ -36,71 +35,84 @@ export function takeDocuments(
       diagnostics.push({ severity: 'error', code, text, place });
     }
   };
-  for (const span of splitDocuments(file.text)) {
-    const json = readJsonValues(file.text, span, parsers);
-    if (json) {
-      for (const { start, value } of json.values) {
-        take({ file, value, source: createJsonSource(file, { start, end: span.end }) });
-      }
-      if (json.broken) report(json.broken.start, findJsonFaults(file.text.slice(json.broken.start, json.broken.end)));
-      continue;
-    }
+  const json = readJsonValues(file.text, parsers);
+  for (const { start, end, value } of json.values) {
+    if (value !== null) take({ file, value, source: createJsonSource(file, { start, end }) });
+  }
+  if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
+  if (json.next === undefined) return diagnostics;
+  for (const span of splitDocuments(file.text, json.next)) {
     const parsed = parsers.yaml(file.text, span);
     if (parsed.kind === 'value') {
       if (parsed.value === null) continue;
       take({ file, value: parsed.value, source: createYamlSource(file, span) });
     } else {
-      const text = file.text.slice(span.start, span.end);
-      const asJson = isMeantAsJson(file, text) && !nestsTooDeeply(text);
-      report(span.start, asJson ? findJsonFaults(text) : parsed.faults);
+      report(span.start, faultsOf(file, span, parsed.faults));
     }
   }
   return diagnostics;
 }
 
-function isMeantAsJson(file: TextFile, text: string): boolean {
-  return file.name.endsWith('.json') || /^\s*\{\s*"/.test(text);
+/** What is wrong with a document: in terms of JSON, where it is meant as that. */
+function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
+  const text = file.text.slice(start, end);
+  const isMeantAsJson = file.name.endsWith('.json') || /^\s*\{\s*"/.test(text);
+  if (!isMeantAsJson || faults.some(({ code }) => code === tooDeep.code)) return faults;
+  const jsonFaults = findJsonFaults(text);
+  return jsonFaults.length > 0 ? jsonFaults : faults;
 }
 
-const blanksAndBrace = /\s*\{/y;
-
-function beginsWithBrace(text: string, start: number): boolean {
-  blanksAndBrace.lastIndex = start;
-  return blanksAndBrace.test(text);
+/** What is wrong with a text that stands behind a JSON value and is none. */
+function faultsBehindJson(text: string): readonly SyntaxFault[] {
+  const faults = text.startsWith('{') ? findJsonFaults(text) : [];
+  if (faults.length > 0) return faults;
+  return [{ offset: 0, code: 'bad-json', text: 'after JSON another document begins with a line "---"' }];
 }
 
-/** JSON values that follow each other, up to the one that is broken if one is. */
+interface JsonValue extends Span {
+  readonly value: unknown;
+}
+
+/** JSON values that follow each other, and what comes after them. */
 interface JsonValues {
-  readonly values: readonly { readonly start: number; readonly value: unknown }[];
+  readonly values: readonly JsonValue[];
+  /** The value that is none, after which nothing is read. */
   readonly broken?: Span;
+  /** From where on the file is YAML. */
+  readonly next?: number;
 }
+
+const blanksAndBrace = /^\s*\{/;
+/** Blanks and comments up to the start of a YAML document, or the end of the file. */
+const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
 /**
- * The values of a stretch that is JSON: one, or several one after the other, as `kubectl get -o json` prints them in
- * a loop. Undefined where it is not JSON; YAML's flow style looks similar.
+ * The values of a file that begins as JSON does: one, or several one after the other, as `kubectl get -o json` prints them
+ * in a loop. What is no JSON from its start is YAML, and so is what comes after a line "---".
  */
-function readJsonValues(text: string, span: Span, parsers: Parsers): JsonValues | undefined {
-  if (!beginsWithBrace(text, span.start)) return undefined;
-  const first = /[^\s]/g;
-  const values: { start: number; value: unknown }[] = [];
+function readJsonValues(text: string, parsers: Parsers): JsonValues {
+  if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
+  const all: Span = { start: 0, end: text.length };
   try {
     // One value is by far the most common, and needs no search for its end. No parser calls itself for each level of it.
-    return { values: [{ start: span.start, value: parsers.json(text, span) }] };
+    return { values: [{ ...all, value: parsers.json(text, all) }] };
   } catch {
     // Perhaps several values, or YAML.
-    if (nestsTooDeeply(text.slice(span.start, span.end))) return undefined;
   }
-  for (let at = span.start; ;) {
+  const values: JsonValue[] = [];
+  const first = /[^\s]/g;
+  for (let at = 0; ;) {
     first.lastIndex = at;
-    const start = first.exec(text)?.index ?? span.end;
-    if (start >= span.end) return { values };
-    const end = Math.min(skipValue(text, start), span.end);
+    const start = first.exec(text)?.index ?? text.length;
+    if (start === text.length) return { values };
+    const end = skipValue(text, start);
     try {
-      values.push({ start, value: parsers.json(text, { start, end }) });
+      values.push({ start, end, value: parsers.json(text, { start, end }) });
     } catch {
-      // YAML does not take a second mapping after the first one: whatever this is, it is meant as JSON.
-      const isStream = values.length > 1 || (values.length === 1 && text[start] === '{');
-      return isStream ? { values, broken: { start, end: end > start ? end : span.end } } : undefined;
+      yamlBehind.lastIndex = at;
+      if (at === 0) return { values, next: /^[\t\r ]*\n?/.exec(text)?.[0].length ?? 0 };
+      if (yamlBehind.test(text)) return { values, next: at };
+      return { values, broken: { start, end: end > start ? end : text.length } };
     }
     at = end;
   }

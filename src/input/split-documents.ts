@@ -5,33 +5,38 @@ export interface Span {
 }
 
 /**
- * Splits a file into its YAML documents at lines that begin with "---" or are "...". Such a line always ends a
- * document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because that may
- * hold the start of its value. Stretches of blanks and comments are left out; directives stay with what follows them.
+ * Splits a file into its YAML documents from an offset on, as kubectl does: at lines that begin with "---". Such a line
+ * always ends a document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because
+ * that may hold the start of its value; but for "---#", which is no marker to a parser. Stretches of blanks and comments are
+ * left out; directives stay with what follows them.
  */
-export function splitDocuments(text: string): Span[] {
+export function splitDocuments(text: string, from = 0): Span[] {
   const spans: Span[] = [];
-  let start = 0;
+  let start = from;
   /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
-  let read = 0;
+  let read = from;
+  let hasDirectives = false;
   const close = (end: number, next: number): void => {
     const kind = contentOf(text, read, end);
+    if (kind === 'directives') hasDirectives = true;
     if (kind === 'directives' || (kind === 'nothing' && read > start)) {
       read = end;
       return;
     }
     if (kind === 'value') spans.push({ start, end });
+    hasDirectives = false;
     start = read = next;
   };
-  // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028. What follows "..." on
-  // its line can be a comment; anything else is left to the parser, which refuses it.
-  const marker = /(?<![^\n])(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t]*\r?(?:\n|$)|[ \t]+#))/g;
-  // Most documents hold no other line that starts with a dash or a dot, so a search for the marker is all there is.
+  // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028.
+  const marker = /(?<![^\n])---(?=[ \t\r\n#]|$)/g;
+  marker.lastIndex = from;
+  // Most documents hold no other line that starts with a dash, so a search for the marker is all there is.
   for (let match = marker.exec(text); match; match = marker.exec(text)) {
-    const isEnd = match[0] === '...';
-    close(match.index, isEnd ? match.index + 3 : match.index);
+    close(match.index, text[match.index + 3] === '#' ? match.index + 3 : match.index);
   }
   close(text.length, text.length);
+  // Directives without a document are for the parser to refuse.
+  if (hasDirectives) spans.push({ start, end: text.length });
   return spans;
 }
 
@@ -41,7 +46,8 @@ const wordFirst = /(?:---\s*)?[A-Za-z]/y;
 function contentOf(text: string, start: number, end: number): 'nothing' | 'directives' | 'value' {
   wordFirst.lastIndex = start;
   if (wordFirst.test(text) && wordFirst.lastIndex <= end) return 'value';
-  const line = /[^\r\n]*(?:\r\n|\r|\n|$)/y;
+  // What ends a line in YAML 1.1: a comment ends there, and what comes after it counts.
+  const line = /[^\r\n\u0085\u2028\u2029]*(?:\r\n|[\r\n\u0085\u2028\u2029]|$)/y;
   let directives = false;
   for (let at = start; at < end; at = line.lastIndex) {
     line.lastIndex = at;
@@ -50,7 +56,7 @@ function contentOf(text: string, start: number, end: number): 'nothing' | 'direc
     const content = full
       .slice(0, end - at)
       .replace(/^---/, '')
-      .trimStart();
+      .replace(/^[ \t\r\n]+/, '');
     if (content.startsWith('%') && at + full.indexOf('%') === at) directives = true;
     else if (content !== '' && !content.startsWith('#')) return 'value';
   }

@@ -1,0 +1,71 @@
+import type { Diagnostic } from './diagnostic.ts';
+import { groupSlices } from './endpoints.ts';
+import type { EndpointSlice, Service, Sourced } from './objects.ts';
+
+/** What any input may come to, and for each port, endpoint, address and source range of the input as many more. */
+const freeLines = 2_000_000;
+const linesPerEntry = 100;
+
+/** What one Service comes to. */
+interface Size {
+  readonly service: Sourced<Service>;
+  /** Pairs of a port and an endpoint. */
+  readonly pairs: number;
+  /** Virtual servers, their real servers, and pairs of a port and a source range. */
+  readonly lines: number;
+}
+
+/**
+ * Says what is too much to compile, before anything is made of it: ports, endpoints, addresses and source ranges multiply,
+ * so that a small file can stand for more than fits in a memory. `nodeAddresses` is on how many addresses node ports listen.
+ */
+export function checkSize(
+  services: readonly Sourced<Service>[],
+  slices: readonly Sourced<EndpointSlice>[],
+  nodeAddresses: number,
+): readonly Diagnostic[] {
+  const slicesOf = groupSlices(slices);
+  const sizes = services.map((service) => {
+    const { namespace, name } = service.object.metadata;
+    return measure(service, slicesOf.get(`${namespace}/${name}`) ?? [], nodeAddresses);
+  });
+  const lines = sum(sizes.map((size) => size.lines));
+  const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
+  const limit = freeLines + linesPerEntry * entries;
+  const largest = sizes.toSorted((a, b) => b.lines - a.lines)[0];
+  return lines <= limit || !largest ? [] : [describe(largest, lines, limit)];
+}
+
+function measure(service: Sourced<Service>, slices: readonly Sourced<EndpointSlice>[], nodeAddresses: number): Size {
+  const { spec, ingress } = service.object;
+  const pairs = sum(slices.map(({ object }) => object.ports.length * object.endpoints.length));
+  const addresses = spec.clusterIPs.length + spec.externalIPs.length + ingress.length;
+  const servers = spec.ports.length * addresses + (spec.type === 'ClusterIP' ? 0 : spec.ports.length * nodeAddresses);
+  const perPort = addresses + (spec.type === 'ClusterIP' ? 0 : nodeAddresses);
+  const ranges = spec.ports.length * ingress.length * spec.loadBalancerSourceRanges.length;
+  return { service, pairs, lines: servers + pairs * Math.max(1, perPort) + ranges };
+}
+
+function countEntries({ spec, ingress }: Service): number {
+  return spec.ports.length + spec.externalIPs.length + ingress.length + spec.loadBalancerSourceRanges.length;
+}
+
+function countSliceEntries({ object }: Sourced<EndpointSlice>): number {
+  return object.ports.length + object.endpoints.length;
+}
+
+function describe({ service, pairs }: Size, lines: number, limit: number): Diagnostic {
+  const { metadata, spec, ingress } = service.object;
+  const factors = [
+    `${spec.ports.length} ports`,
+    `${pairs} pairs of a port and an endpoint`,
+    `${spec.clusterIPs.length + spec.externalIPs.length + ingress.length} addresses`,
+    `${spec.loadBalancerSourceRanges.length} source ranges`,
+  ];
+  const text = `the input comes to about ${lines} rules, and kpc compiles up to ${limit} of so much input: Service ${metadata.namespace}/${metadata.name} has ${factors.join(', ')}`;
+  return { severity: 'error', code: 'too-large', text, place: service.source.place([]) };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { createParsers, fullParsers, type Parsers } from '../../src/input/parsers.ts';
+import { readDocuments } from '../../src/input/read-documents.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+
+/**
+ * What kubectl 1.36.3 makes of a file: the values that NewYAMLOrJSONDecoder of k8s.io/apimachinery v0.36.3 hands over
+ * one after the other (sigs.k8s.io/yaml v1.6.0, go.yaml.in/yaml/v2 v2.4.3), without the null ones that kubectl passes over,
+ * or its error. The answers are recorded; each line of the file is one.
+ */
+type Answer = { readonly text: string } & ({ readonly values: readonly unknown[] } | { readonly error: string });
+
+const answers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', import.meta.url)))
+  .toString()
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Answer);
+
+/** What kubectl takes and kpc refuses, by what kpc says of it. */
+const refused: readonly (readonly [kind: string, message: RegExp])[] = [
+  ['a key twice in one mapping, of which kubectl takes the last', /^this key is in the same mapping twice/],
+  ['keys that are one in JSON, of which kubectl takes any', /^this key is in the same mapping as another one/],
+  ['what stands behind the end of a document, which kubectl drops', /the document has ended before this/],
+  ['YAML behind JSON without "---"', /^after JSON another document begins|^not valid JSON|^a tab is used/],
+  ['a byte order mark elsewhere than at the start of the file', /byte order mark/],
+  ['"---" and white space that is no blank, or a comment with a line end of YAML in it', /can follow "---"/],
+  ['control characters behind "---"', /the character U\+000C cannot be in YAML/],
+  ['!!binary, whose bytes become text', /!!binary/],
+];
+
+/** What kubectl refuses and kpc takes, by what kubectl says of it. None of it has two meanings. */
+const taken: readonly (readonly [kind: string, error: RegExp])[] = [
+  ['a value on the line of its "---"', /^invalid Yaml document separator/],
+  ['%YAML 1.1 and %TAG before a document', /did not find expected <document start>/],
+  ['nothing but comments and white space', /found character that cannot start any token|control characters/],
+  ['"---#" as the first line', /mapping values are not allowed/],
+  ['fewer than four bytes of YAML, and YAML behind JSON values', /^json: offset|^invalid character/],
+];
+
+function check({ text, ...answer }: Answer, parsers: Parsers): string | undefined {
+  const file = new TextFile('in.yaml', text.replace(/^\uFEFF/, ''));
+  const { documents, diagnostics } = readDocuments(file, parsers);
+  const [fault] = diagnostics;
+  if ('error' in answer) {
+    if (fault || taken.some(([, error]) => error.test(answer.error))) return undefined;
+    return `kubectl refuses it (${answer.error}): ${JSON.stringify(text)}`;
+  }
+  if (fault) {
+    if (refused.some(([, message]) => message.test(fault.text))) return undefined;
+    return `kpc refuses it (${fault.text}): ${JSON.stringify(text)}`;
+  }
+  const values = documents.map(({ value }) => value);
+  // Through JSON: kubectl's -0 and numbers beyond 2^53 are doubles, too, once they are read.
+  if (isDeepStrictEqual(JSON.parse(JSON.stringify(values)), JSON.parse(JSON.stringify(answer.values))))
+    return undefined;
+  return `${JSON.stringify(text)} is ${JSON.stringify(answer.values)} to kubectl and ${JSON.stringify(values)} to kpc`;
+}
+
+describe("kubectl's answers", () => {
+  it('are many, and of both kinds', () => {
+    expect(answers.length).toBeGreaterThan(15_000);
+    expect(answers.filter((answer) => 'error' in answer).length).toBeGreaterThan(5000);
+    expect(answers.filter((answer) => 'values' in answer).length).toBeGreaterThan(5000);
+  });
+
+  it.each([
+    ['the full parsers', () => fullParsers],
+    ['the fast parsers, which know what they have read', createParsers],
+  ])('are those of %s', (_, make) => {
+    const parsers = make();
+    expect(answers.flatMap((answer) => check(answer, parsers) ?? []).slice(0, 10)).toEqual([]);
+  });
+
+  it.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
+    const isSuch = (answer: Answer): boolean => {
+      const [fault] = readDocuments(new TextFile('in.yaml', answer.text.replace(/^\uFEFF/, ''))).diagnostics;
+      return 'values' in answer && fault !== undefined && message.test(fault.text);
+    };
+    expect(answers.some(isSuch)).toBe(true);
+  });
+});
