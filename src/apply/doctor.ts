@@ -54,12 +54,19 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
   return groups.flat();
 }
 
-/** What must be so before anything is changed. The rest an apply finds out by itself. */
-export async function examineBeforeApply(host: Host, needs: Needs): Promise<readonly Finding[]> {
+/**
+ * What must be so before anything is changed with these tools. The rest an apply finds out by itself: the node has just
+ * been read, so that what reads it is there.
+ */
+export async function examineBeforeApply(
+  host: Host,
+  needs: Needs,
+  used: ReadonlySet<string>,
+): Promise<readonly Finding[]> {
   const modules = await readModuleIndex(host, needs.modules);
   const groups = await Promise.all([
     examineRights(host),
-    examineTools(host, needs),
+    examineTools(host, needs, ({ name, neededBy }) => neededBy !== 'nobody' && used.has(name)),
     examineModules(modules, needs),
     examineKubeProxy(host),
   ]);
@@ -84,8 +91,12 @@ async function examineRights(host: Host): Promise<readonly Finding[]> {
   ];
 }
 
-async function examineTools(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => tool.neededBy !== 'ipvs' || needs.mode === 'ipvs');
+async function examineTools(
+  host: Host,
+  needs: Needs,
+  isUsed: (tool: Tool) => boolean = () => true,
+): Promise<readonly Finding[]> {
+  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'ipvs' || needs.mode === 'ipvs'));
   const states = await inspectTools(host, asked, needs.leastVersions);
   return states.flatMap((state) => describeTool(state) ?? []);
 }
