@@ -139,7 +139,7 @@ export function withoutRelease(plan: Plan): Plan {
 export function planRelease(plan: Plan, connections: () => Connections, terms: DrainTerms): Plan {
   const { leavesIpvs, wanted } = plan;
   const present = leavesIpvs ? plan.present : plan.state;
-  const drain = { ...terms, leavesIpvs, known: plan.draining };
+  const drain = { ...terms, leavesIpvs };
   const { virtualServers, links, draining, kept, cut } = planIpvs(present, wanted, connections, drain);
   const delta: KernelDelta = {
     ...diffStates(emptyState, emptyState),

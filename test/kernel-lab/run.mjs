@@ -19,6 +19,7 @@ const suites = {
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
   hitless: ['hitless.ts'],
+  'mode-change': ['mode-change.ts'],
   watch: ['watch.ts'],
   packets: ['packets.ts'],
   readme: ['readme.ts'],
