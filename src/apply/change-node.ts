@@ -29,8 +29,10 @@ import {
 } from './record.ts';
 import { runStep } from './run-steps.ts';
 import { changedParts, describeStep, listSteps, type Step } from './steps.ts';
-import type { Family } from '../kernel/family.ts';
-import { createRuleMemo, type RuleMemos } from '../kernel/rule-memo.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { applyTablesDelta } from '../kernel/iptables-delta.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -78,7 +80,7 @@ export interface Observation {
   readonly reading: NodeReading;
   readonly plan: Plan;
   readonly node: NodeState;
-  readonly rules: RuleMemos;
+  readonly rules: RuleLinesByFamily;
   /** By which connections and clock the plan was made. */
   readonly connections: () => Connections;
   readonly terms: DrainTerms;
@@ -144,18 +146,30 @@ async function look(
     readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed }),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
-  const rules = before?.rules ?? memorize(target.state);
+  const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
   const state = parseReading(reading, {
     rules,
     earlier: before && { reading: before.reading, state: before.node.state },
   });
   const node: NodeState = { state, settings: reading.settings, modules, connections };
   const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
-  return { reading, plan: makePlan(node, target, claims, terms), node, rules, connections, terms };
+  const wanted = before
+    ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
+    : target;
+  return { reading, plan: makePlan(node, wanted, claims, terms), node, rules, connections, terms };
 }
 
-function memorize({ iptables }: KernelState): RuleMemos {
-  return { ipv4: createRuleMemo(iptables.ipv4), ipv6: createRuleMemo(iptables.ipv6) };
+/**
+ * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
+ * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
+ */
+function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    if (wanted.iptables[family] === undefined) continue;
+    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
+  }
+  return iptables;
 }
 
 /**

@@ -4,7 +4,7 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm, type IpvsTimeouts } from '../kernel/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
-import type { RuleMemos } from '../kernel/rule-memo.ts';
+import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { Failure } from './failure.ts';
 import { formatCommand, type Command, type Host } from './host.ts';
@@ -141,7 +141,10 @@ export interface ParsedReading {
 /** The kernel's state as the tools told it, all of it: other people's too. Settings and modules are not in it. */
 export function parseReading(
   reading: NodeReading,
-  { rules, earlier }: { readonly rules?: RuleMemos | undefined; readonly earlier?: ParsedReading | undefined } = {},
+  {
+    rules,
+    earlier,
+  }: { readonly rules?: RuleLinesByFamily | undefined; readonly earlier?: ParsedReading | undefined } = {},
 ): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
   for (const family of families) {

@@ -9,7 +9,7 @@ import {
 } from './iptables.ts';
 import { parseRuleWords } from './iptables-rule.ts';
 import { splitWords } from './iptables-words.ts';
-import type { RuleMemo } from './rule-memo.ts';
+import type { RuleLines } from './rule-lines.ts';
 import { SpliceList } from './splice-list.ts';
 import type { UnreadLine } from './unread-line.ts';
 
@@ -26,16 +26,17 @@ type Spliced = Map<DraftChain, SpliceList<Rule>>;
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, which the tools print last, the text is not `complete`. A memo serves where texts are nearly the same.
+ * has no COMMIT, which the tools print last, the text is not `complete`. `known` serves texts that are read after another.
  */
 export function parseIptablesSave(
   text: string,
-  memo?: RuleMemo,
+  known?: RuleLines,
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
   readonly complete: boolean;
 } {
+  known?.rewind();
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
   const spliced: Spliced = new Map();
   const unread: UnreadLine[] = [];
@@ -59,7 +60,7 @@ export function parseIptablesSave(
       table = undefined;
       open = false;
     } else if (line.trim() !== '') {
-      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line, memo) : 'outside a table';
+      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line, known) : 'outside a table';
     }
     if (reason !== undefined) unread.push({ line: number, text: line, reason });
   }
@@ -78,9 +79,9 @@ function readLine(
   chains: Map<string, DraftChain>,
   spliced: Spliced,
   line: string,
-  memo: RuleMemo | undefined,
+  lines: RuleLines | undefined,
 ): string | undefined {
-  const known = memo?.find(line);
+  const known = lines?.find(line);
   if (known) {
     const chain = findChain(chains, known.chain);
     insertRule(chain, chain.rules.length, known.rule, spliced);
@@ -99,7 +100,8 @@ function readLine(
   const chain = findChain(chains, name);
   if (command === '-A') {
     const rule = { args: dropCounters(parseRuleWords(words, at + 2)) };
-    insertRule(chain, chain.rules.length, memo?.remember(line, { chain: name, rule }) ?? rule, spliced);
+    insertRule(chain, chain.rules.length, rule, spliced);
+    lines?.record(line, { chain: name, rule });
     return undefined;
   }
   const position = /^[1-9]\d{0,8}$/.test(words[at + 2] ?? '') ? Number(words[at + 2]) : undefined;
