@@ -2,7 +2,7 @@ import type { Family } from './family.ts';
 import type { Rule } from './iptables.ts';
 
 /** A rule, and the chain that its line appends it to. */
-export interface AppendedRule {
+interface AppendedRule {
   readonly chain: string;
   readonly rule: Rule;
 }

@@ -116,29 +116,37 @@ describe('from IPVS to iptables rules', () => {
     expect(node.dump()).not.toMatch(/^-A -t |kube-ipvs0/m);
   });
 
-  test('a process killed after the rules leaves what the next apply or rollback makes whole', async () => {
-    for (const next of [['apply', iptables], ['rollback']]) {
-      const node = await inIpvsMode(3, 0);
-      const before = node.dump().split('\n').toSorted();
-      const dying: Host = {
-        ...node.host,
-        run: (command) =>
-          command.args[0] === '-R' || command.args[0] === '-batch'
-            ? new Promise(() => {}) // killed: it never comes back
-            : node.host.run(command),
-      };
-      void callApply(dying, 'apply', iptables);
-      for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve));
-      // Its process is gone, and with it its hold on the lock.
-      node.files.delete('/proc/100/stat');
-      const heir: Host = { ...node.host, pid: 101 };
-      node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
-      expect((await callApply(heir, ...next)).status).toBe(0);
-      if (next[0] === 'rollback') {
-        const servers = (lines: readonly string[]) => lines.filter((line) => /^-[Aa] /.test(line));
-        expect(servers(node.dump().split('\n').toSorted())).toEqual(servers(before));
-      } else expect(node.dump().match(/^-a -t .*$/gm)).toEqual([`-a -t ${address}:80 -r 10.244.1.10:8080 -m -w 0`]);
-    }
+  /** A node on which kpc-apply was killed when it had put the rules in place. */
+  async function killedAfterRules(): Promise<{ readonly node: FakeNode; readonly heir: Host }> {
+    const node = await inIpvsMode(3, 0);
+    const dying: Host = {
+      ...node.host,
+      run: (command) =>
+        command.args[0] === '-R' || command.args[0] === '-batch'
+          ? new Promise(() => {}) // killed: it never comes back
+          : node.host.run(command),
+    };
+    void callApply(dying, 'apply', iptables);
+    for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve));
+    // Its process is gone, and with it its hold on the lock.
+    node.files.delete('/proc/100/stat');
+    node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
+    expect(node.dump()).toContain('KUBE-SVC-');
+    expect(node.dump()).toContain('-a -t 10.96.0.80:80 -r 10.244.1.10:8080 -m -w 1');
+    return { node, heir: { ...node.host, pid: 101 } };
+  }
+
+  test('killed after the rules, the next apply goes on from there', async () => {
+    const { node, heir } = await killedAfterRules();
+    expect((await callApply(heir, 'apply', iptables)).status).toBe(0);
+    expect(node.dump().match(/^-a -t .*$/gm)).toEqual([`-a -t ${address}:80 -r 10.244.1.10:8080 -m -w 0`]);
+  });
+
+  test('killed after the rules, rollback brings IPVS mode back', async () => {
+    const { node, heir } = await killedAfterRules();
+    expect((await callApply(heir, 'rollback')).status).toBe(0);
+    expect(node.dump()).not.toContain('KUBE-SVC-');
+    expect((await callApply(heir, 'verify', ipvs)).status).toBe(0);
   });
 });
 

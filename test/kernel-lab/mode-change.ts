@@ -55,7 +55,7 @@ async function open(prefix: string, some: readonly Route[]): Promise<readonly st
   for (const [i, [from, address, port, protocol]] of some.entries()) {
     const id = `${prefix}${i}`;
     const answer = await traffic.transfer(id, from, address, port, protocol);
-    assert(/^pod-/.test(answer), `${from} to ${address}:${port} over ${protocol}: ${answer}`);
+    assert(answer.startsWith('pod-'), `${from} to ${address}:${port} over ${protocol}: ${answer}`);
     ids.push(id);
   }
   return ids;
@@ -76,11 +76,11 @@ async function assertMoving(ids: readonly string[], some: readonly Route[]): Pro
 
 /** Applies a bundle while newcomers keep coming, none of whom may be turned away. */
 async function applyUnderFire(bundle: string): Promise<void> {
-  let isOver = false;
+  const asked = { stop: false };
   const failed = new Set<string>();
   let attempts = 0;
   const fire = (async () => {
-    while (!isOver) {
+    while (!asked.stop) {
       const answers = await traffic.probe(newcomers);
       attempts += answers.length;
       answers.forEach((answer, i) => {
@@ -89,7 +89,7 @@ async function applyUnderFire(bundle: string): Promise<void> {
     }
   })();
   await expectApply(['apply', bundle], 0);
-  isOver = true;
+  asked.stop = true;
   await fire;
   assert(attempts > 0 && failed.size === 0, `of ${attempts} new connections failed: ${[...failed].join('; ')}`);
 }
