@@ -119,15 +119,17 @@ describe('from IPVS to iptables rules', () => {
   /** A node on which kpc-apply was killed when it had put the rules in place. */
   async function killedAfterRules(): Promise<{ readonly node: FakeNode; readonly heir: Host }> {
     const node = await inIpvsMode(3, 0);
-    const dying: Host = {
-      ...node.host,
-      run: (command) =>
-        command.args[0] === '-R' || command.args[0] === '-batch'
-          ? new Promise(() => {}) // killed: it never comes back
-          : node.host.run(command),
-    };
-    void callApply(dying, 'apply', iptables);
-    for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((kill) => {
+      const dying: Host = {
+        ...node.host,
+        run: (command) => {
+          if (command.args[0] !== '-R' && command.args[0] !== '-batch') return node.host.run(command);
+          kill();
+          return new Promise(() => {}); // It never comes back.
+        },
+      };
+      void callApply(dying, 'apply', iptables);
+    });
     // Its process is gone, and with it its hold on the lock.
     node.files.delete('/proc/100/stat');
     node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
