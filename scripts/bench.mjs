@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { compare, describeMachine, fitExponent, measure, runOnce } from './bench/measure.mjs';
 import { plotLines } from './bench/plot.mjs';
+import { benchSmallChange } from './bench/small-change.mjs';
 import { writeFleet } from './make-fleet.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -169,6 +170,20 @@ async function benchOthers() {
   ];
 }
 
+/** One endpoint of 1,000 Services with ten each has another address, on a node that has the rest already. */
+async function benchApply() {
+  const folder = await makeCase(1000);
+  const text = readFileSync(join(folder, 'cluster.yaml'), 'utf8');
+  writeFileSync(join(folder, 'changed.yaml'), text.replace('- 10.0.0.2\n', '- 10.200.0.2\n'));
+  const bundles = {};
+  for (const mode of ['iptables', 'ipvs']) {
+    bundles[mode] = { before: join(scratch, `node-${mode}`), after: join(scratch, `node-${mode}-changed`) };
+    runOnce(compile(folder, { mode, out: ['-o', bundles[mode].before] }));
+    runOnce(compile(folder, { mode, file: 'changed.yaml', out: ['-o', bundles[mode].after] }));
+  }
+  return benchSmallChange({ bundles, program: join(root, 'dist', 'kpc-apply.js'), runs: plan.runs });
+}
+
 async function benchFleet() {
   const { services, nodes, localNodes } = plan.fleet;
   const folder = join(scratch, 'fleet');
@@ -298,6 +313,24 @@ async function main() {
       (await benchOthers()).map(({ name, ...own }) => [name, ...figures(own)]),
     ),
   );
+
+  const applied = await benchApply();
+  say(
+    'kpc-apply where one endpoint of 1,000 Services with ten each has changed, against reading the node once (iptables-save, ' +
+      'ip6tables-save, ipset save, ipvsadm -Sn), in turn:',
+  );
+  const measured = applied.filter(({ skipped }) => skipped === undefined);
+  say(
+    table(
+      ['', 'time', 'CPU', 'time to read', 'CPU to read', 'ratio', 'ratio of CPU'],
+      measured.map(({ name, own, other, ratio }) => [
+        name,
+        ...[own.wall, own.cpu, other.wall, other.cpu].map(seconds),
+        ...ratios(ratio),
+      ]),
+    ),
+  );
+  for (const { name, skipped } of applied) if (skipped !== undefined) say(`Not measured: ${name}: ${skipped}`);
 
   const fleet = await benchFleet();
   say('A fleet in one process:');

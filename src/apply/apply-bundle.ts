@@ -1,5 +1,8 @@
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
+import { isEmptyDelta } from '../kernel/delta.ts';
+import type { ChainChange } from '../kernel/iptables-delta.ts';
+import type { Rule } from '../kernel/iptables.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -10,6 +13,8 @@ import { examineBeforeApply } from './doctor.ts';
 import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import type { Plan } from './plan.ts';
+import { listSteps, stepCommand } from './steps.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, type Setting } from './node-decisions.ts';
 
 /** What somebody may choose besides the bundle. */
@@ -87,11 +92,11 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
-    if (!choices.force && !isIdle) await assertReady(host, bundle);
+  const prepare: ChangeRequest['prepare'] = async (plan, isIdle) => {
+    if (!choices.force && !isIdle) await assertReady(host, bundle, plan);
   };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
-  if (outcome.kind === 'changed') await forgetStaleFlows(session, bundle);
+  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
   return outcome;
 }
 
@@ -105,8 +110,40 @@ async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle
   }
 }
 
-async function assertReady(host: Host, bundle: StoredBundle): Promise<void> {
-  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle));
+/**
+ * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
+ * to its end. The table of connections may be large, and whoever changes something else should not wait for it.
+ */
+function concernsUdp({ delta }: Plan): boolean {
+  if (isEmptyDelta(delta)) return true;
+  const chains = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
+  return (
+    delta.virtualServers.some(({ service }) => service.protocol === 'UDP') ||
+    chains.some((change) => rulesOf(change).some(isUdpRule))
+  );
+}
+
+function rulesOf(change: ChainChange): readonly Rule[] {
+  switch (change.kind) {
+    case 'write-chain':
+      return [...change.chain.rules, ...(change.from?.rules ?? [])];
+    case 'delete-chain':
+      return change.chain.rules;
+    case 'delete-rule':
+    case 'insert-rule':
+      return [change.rule];
+    default:
+      return change satisfies never;
+  }
+}
+
+function isUdpRule({ args }: Rule): boolean {
+  return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
+}
+
+async function assertReady(host: Host, bundle: StoredBundle, plan: Plan): Promise<void> {
+  const used = new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []));
+  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), used);
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
   throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');

@@ -1,17 +1,33 @@
-import type { Family } from '../kernel/family.ts';
-import { readConnections } from './connections.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { commit, writeRecord } from './commit.ts';
+import { connectionsIn, readConnectionListing, type Connections } from './connections.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { readBootId } from './process-identity.ts';
 import { readModuleIndex } from './modules.ts';
-import { parseReading, readNode, type NodeReading } from './node-reading.ts';
-import { isEmptyBelongings, joinBelongings, ownershipOf, type Belongings } from './belongings.ts';
+import { parseReading, readNode, type NodeReading, type ReadingPart } from './node-reading.ts';
+import {
+  addressKey,
+  isEmptyBelongings,
+  joinBelongings,
+  noBelongings,
+  ownershipOf,
+  type Belongings,
+} from './belongings.ts';
 import { describeConflict, type Claims, type Conflict } from './ownership.ts';
-import { isEmptyPlan, makePlan, type NodeState, type Plan, type Target } from './plan.ts';
+import {
+  isEmptyPlan,
+  joinRelease,
+  makePlan,
+  planRelease,
+  withoutRelease,
+  type DrainTerms,
+  type NodeState,
+  type Plan,
+  type Target,
+} from './plan.ts';
 import {
   readRecord,
   readSnapshot,
@@ -22,9 +38,15 @@ import {
   type StateFolder,
 } from './record.ts';
 import { runStep } from './run-steps.ts';
-import { describeStep, listSteps } from './steps.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
+import { changedParts, describeStep, listSteps } from './steps.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { applyTablesDelta } from '../kernel/iptables-delta.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import { restrictState } from '../kernel/restrict.ts';
+import { isEmptyDelta } from '../kernel/delta.ts';
+import type { KernelState } from '../kernel/state.ts';
 
 /** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
 export interface Session {
@@ -62,6 +84,11 @@ export interface ChangeRequest {
 export interface Observation {
   readonly reading: NodeReading;
   readonly plan: Plan;
+  readonly node: NodeState;
+  readonly rules: RuleLinesByFamily;
+  /** By which connections and clock the plan was made. */
+  readonly connections: () => Connections;
+  readonly terms: DrainTerms;
 }
 
 export type ChangeOutcome =
@@ -75,7 +102,12 @@ export type ChangeOutcome =
 /** Looks at the node and says what would have to change. Changes nothing. */
 export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
   const { owned, draining } = await readHoldings(session);
-  return look(session.host, request, owned, draining);
+  return look(session.host, request, owned, drainTerms(session.host, request, draining));
+}
+
+/** One moment for a whole change: whatever has had its time then has it, and nothing else until the next change. */
+function drainTerms(host: Host, request: ChangeRequest, known: readonly DrainingServer[]): DrainTerms {
+  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known };
 }
 
 /** What is ours by the record, and by the journal of an apply that did not come to its end. */
@@ -92,30 +124,47 @@ async function readHoldings({ host, folder }: Session): Promise<{
   return { record, unfinished, owned, draining: record.draining };
 }
 
+/** A look that goes by an earlier one for all but the parts that have been changed since. */
+interface SecondLook {
+  readonly earlier: Observation;
+  readonly changed: ReadonlySet<ReadingPart>;
+  readonly connections: () => Connections;
+}
+
 async function look(
   host: Host,
   request: ChangeRequest,
   owned: Belongings,
-  draining: readonly DrainingServer[],
+  terms: DrainTerms,
+  second?: SecondLook,
 ): Promise<Observation> {
-  const target = await request.target();
+  const [target, listing] = await Promise.all([request.target(), second ? undefined : readConnectionListing(host)]);
   const scope = {
+    hasIpvs: second ? undefined : listing !== undefined,
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),
   };
-  const [reading, modules, connections] = await Promise.all([
-    readNode(host, scope),
-    readModuleIndex(host, target.modules),
-    draining.length > 0 ? readConnections(host) : new Map<string, number>(),
+  const before = second?.earlier;
+  const connections = second?.connections ?? connectionsIn(listing);
+  const [reading, modules] = await Promise.all([
+    readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed }),
+    before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
-  const node: NodeState = { state: parseReading(reading), settings: reading.settings, modules, connections };
+  const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
+  const state = parseReading(reading, {
+    rules,
+    earlier: before && { reading: before.reading, state: before.node.state },
+  });
+  const node: NodeState = { state, settings: reading.settings, modules, connections };
   const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
-  const drain = { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known: draining };
-  const plan = makePlan(node, target, claims, drain);
+  const wanted = before
+    ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
+    : target;
+  const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan };
+  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, connections, terms };
 }
 
 /** A plan in which rules of a kube-proxy that packets still meet are in the way. */
@@ -124,6 +173,19 @@ function refuseLeftovers(plan: Plan): Plan {
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
   const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
+}
+
+/**
+ * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
+ * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
+ */
+function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    if (wanted.iptables[family] === undefined) continue;
+    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
+  }
+  return iptables;
 }
 
 /**
@@ -138,7 +200,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await settleUnconfirmed(session);
   const { record, unfinished, owned, draining } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  const { reading, plan } = await look(host, request, owned, draining);
+  const before = await look(host, request, owned, drainTerms(host, request, draining));
+  const { reading, plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it.
   await request.prepare?.(plan, isIdle);
@@ -160,10 +223,13 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   try {
-    await runPlan(session, plan);
-    const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), plan);
-    const belongings = request.belongings ?? plan.share.belongings;
-    const committed: OwnershipRecord = { bootId: record.bootId, owned: belongings, draining: settled };
+    const progress = await carryOut(session, before);
+    const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), before, progress);
+    const committed: OwnershipRecord = {
+      bootId: record.bootId,
+      owned: withDraining(request.belongings ?? plan.share.belongings, settled.draining, progress.plan),
+      draining: settled.draining,
+    };
     if (unconfirmed) {
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
@@ -171,7 +237,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     await commit(host, folder, committed);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
-    return { kind: 'changed', plan, draining: settled };
+    return { kind: 'changed', plan: { ...progress.plan, kept: settled.kept }, draining: settled.draining };
   } catch (error) {
     const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
@@ -219,28 +285,66 @@ async function runPlan(session: Session, plan: Plan): Promise<void> {
   }
 }
 
+/** What has been done upon a look at the node. */
+interface Progress {
+  /** All of it, as one plan. */
+  readonly plan: Plan;
+  readonly changed: ReadonlySet<ReadingPart>;
+  readonly connections: () => Connections;
+}
+
+/** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
+async function carryOut(session: Session, { plan, connections, terms }: Observation): Promise<Progress> {
+  const first = withoutRelease(plan);
+  await runPlan(session, first);
+  if (!plan.leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), connections };
+  const present = connectionsIn(await readConnectionListing(session.host));
+  const release = planRelease(plan, present, terms);
+  await runPlan(session, release);
+  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), connections: present };
+}
+
+/** What drains stays ours, with the addresses that it is reached at, where what is wanted has no such virtual server. */
+function withDraining(belongings: Belongings, draining: readonly DrainingServer[], { share, state }: Plan): Belongings {
+  if (draining.length === 0) return belongings;
+  const links = new Set(state.links.map(({ name }) => name));
+  const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
+  return joinBelongings(belongings, {
+    ...noBelongings,
+    virtualServers: draining.map((server) => server.virtualServer),
+    links: share.ours.links.filter((name) => links.has(name)),
+    addresses: share.ours.addresses.filter((key) => addresses.has(key)),
+  });
+}
+
 function assertNotInterrupted({ signal }: Session): void {
   if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
 }
 
 /**
- * Reads everything back: a plan made from scratch must find nothing left to do but what could only be done now, which
- * it does: settings that came with a module, and real servers that have drained in the meantime. Gives those that still
- * drain. Tools' exit statuses prove too little.
+ * Reads back what has been changed, and compares: a plan made from that must find nothing left to do but settings that
+ * came with a module, which it sets. Tools' exit statuses prove too little.
+ *
+ * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
+ * all addresses; and every setting. So what another program does to the same part meanwhile is found, be it near what
+ * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
+ * reads them all.
  */
 async function settle(
   session: Session,
   request: ChangeRequest,
   owned: Belongings,
-  done: Plan,
-): Promise<readonly DrainingServer[]> {
+  before: Observation,
+  { plan, changed, connections }: Progress,
+): Promise<Plan> {
   session.onEvent({ kind: 'checking' });
-  let after = await look(session.host, request, owned, done.draining);
-  if (!isEmptyPlan(after.plan) && isAfterthought(after.plan)) {
+  const terms = { ...before.terms, known: plan.draining };
+  let after = await look(session.host, request, owned, terms, { earlier: before, changed, connections });
+  if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    after = await look(session.host, request, owned, after.plan.draining);
+    after = await look(session.host, request, owned, terms, { earlier: after, changed: new Set(), connections });
   }
-  if (isAfterthought(after.plan) && after.plan.settings.length === 0) return after.plan.draining;
+  if (isEmptyPlan(after.plan)) return after.plan;
   throw new Failure(
     'wrong-result',
     `the tools reported no failure, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
@@ -257,15 +361,8 @@ function describeRest(plan: Plan): string {
   return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])].join('\n');
 }
 
-/** Whether all that is left are settings, and real servers whose connections have ended. */
-function isAfterthought(plan: Plan): boolean {
-  const { virtualServers, sets, links, iptables, ipvsTimeouts } = plan.delta;
-  const others = [sets, links, ...Object.values(iptables), plan.modules];
-  return (
-    virtualServers.every((change) => change.kind === 'delete-real-server') &&
-    others.every((changes) => changes.length === 0) &&
-    ipvsTimeouts === undefined
-  );
+function hasSettingsOnly(plan: Plan): boolean {
+  return plan.modules.length === 0 && isEmptyDelta(plan.delta);
 }
 
 /** How often putting back is tried: what failed once may have been a passing trouble. */
@@ -282,7 +379,7 @@ export async function putBack(session: Session, snapshot: Snapshot): Promise<Pla
   let left: Plan | undefined;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      left = (await look(host, request, owned, [])).plan;
+      left = (await look(host, request, owned, drainTerms(host, request, []))).plan;
     } catch {
       // The node cannot be read just now. The next attempt may fare better.
       continue;

@@ -2,16 +2,31 @@ import { parseAddress } from '../kernel/address.ts';
 import type { Host } from './host.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 
-/** How many connections, of those that count as active or not, each real server has: key of both → number. */
-export type Connections = ReadonlyMap<string, number>;
+/** The connections that IPVS has to a real server. */
+export interface ConnectionCount {
+  /** Established ones. */
+  readonly active: number;
+  /** Those that begin or have just ended, and all of protocols that have no connections. */
+  readonly inactive: number;
+}
+
+/** Key of a virtual server and its real server → its connections. */
+export type Connections = ReadonlyMap<string, ConnectionCount>;
 
 /** Names a real server of a virtual server, by their keys. */
 export function placeKey(virtualServer: string, realServer: string): string {
   return `${virtualServer} ${realServer}`;
 }
 
-export async function readConnections(host: Host): Promise<Connections> {
-  return parseConnections((await host.readFile('/proc/net/ip_vs')) ?? '');
+/** What IPVS lists of itself without a process; undefined where it is not in the kernel. */
+export function readConnectionListing(host: Host): Promise<string | undefined> {
+  return host.readFile('/proc/net/ip_vs');
+}
+
+/** Reads a listing when it is first asked for what is in it, which most changes of a node never do. */
+export function connectionsIn(listing: string | undefined): () => Connections {
+  let connections: Connections | undefined;
+  return () => (connections ??= parseConnections(listing ?? ''));
 }
 
 /**
@@ -21,7 +36,7 @@ export async function readConnections(host: Host): Promise<Connections> {
  *       -> 0A010102:1F90      Masq    1      0          2
  */
 export function parseConnections(text: string): Connections {
-  const connections = new Map<string, number>();
+  const connections = new Map<string, ConnectionCount>();
   let virtualServer: string | undefined;
   for (const line of text.split('\n')) {
     const words = line.trim().split(/\s+/);
@@ -32,7 +47,7 @@ export function parseConnections(text: string): Connections {
     } else if (first === '->' && virtualServer !== undefined) {
       const socket = parseSocket(second);
       const [active, inactive] = [Number(words[4]), Number(words[5])];
-      if (socket) connections.set(placeKey(virtualServer, realServerKey(socket)), active + inactive);
+      if (socket) connections.set(placeKey(virtualServer, realServerKey(socket)), { active, inactive });
     }
   }
   return connections;

@@ -38,12 +38,19 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
   return groups.flat();
 }
 
-/** What must be so before anything is changed. The rest an apply finds out by itself. */
-export async function examineBeforeApply(host: Host, needs: Needs): Promise<readonly Finding[]> {
+/**
+ * What must be so before anything is changed with these tools. The rest an apply finds out by itself: the node has just
+ * been read, so that what reads it is there.
+ */
+export async function examineBeforeApply(
+  host: Host,
+  needs: Needs,
+  used: ReadonlySet<string>,
+): Promise<readonly Finding[]> {
   const modules = await readModuleIndex(host, needs.modules);
   const groups = await Promise.all([
     examineRights(host),
-    examineTools(host, modules, needs),
+    examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'nobody' && used.has(name)),
     examineModules(host, modules, needs),
     examineKubeProxy(host),
   ]);

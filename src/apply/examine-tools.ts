@@ -4,9 +4,14 @@ import { findModule, isInKernel, type ModuleIndex } from './modules.ts';
 import { adviseRights } from './rights.ts';
 import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
 
-/** Whether the tools are there, work, and are new enough. */
-export async function examineTools(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => tool.neededBy !== 'ipvs' || needs.mode === 'ipvs');
+/** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
+export async function examineTools(
+  host: Host,
+  modules: ModuleIndex,
+  needs: Needs,
+  isUsed: (tool: Tool) => boolean = () => true,
+): Promise<readonly Finding[]> {
+  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'ipvs' || needs.mode === 'ipvs'));
   const states = await inspectTools(host, asked, needs.leastVersions);
   const rights = await adviseRights(host);
   return states.flatMap((state) => describeTool(state, modules, rights) ?? []);

@@ -4,6 +4,7 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm, type IpvsTimeouts } from '../kernel/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
+import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { Failure } from './failure.ts';
 import { formatCommand, type Command, type Host } from './host.ts';
@@ -29,21 +30,62 @@ export interface ReadingScope {
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
+  /** Whether IPVS is in the kernel, where that is known already. */
+  readonly hasIpvs?: boolean | undefined;
 }
 
-/** Reads the node: all tools at once. Throws a Failure where one of them does not do its part. */
-export async function readNode(host: Host, scope: ReadingScope): Promise<NodeReading> {
+/** What one tool tells of a node. */
+export type ReadingPart = Family | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+
+/** A reading to go by for all but the parts that may have changed since. */
+export interface EarlierReading {
+  readonly reading: NodeReading;
+  readonly changed: ReadonlySet<ReadingPart>;
+}
+
+/**
+ * Reads the node: all tools at once, or, where there is an earlier reading, those of the parts that may have changed;
+ * settings always. Throws a Failure where a tool does not do its part.
+ */
+export async function readNode(host: Host, scope: ReadingScope, earlier?: EarlierReading): Promise<NodeReading> {
   const [hasIpvs, hasSets] = await Promise.all([
-    host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
+    scope.hasIpvs ?? host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
   ]);
+  const part = (name: ReadingPart, known: (reading: NodeReading) => string, read: () => Promise<string>) =>
+    earlier && !earlier.changed.has(name) ? known(earlier.reading) : read();
+  const tool = (name: string, ...args: readonly string[]) => readTool(host, { tool: name, args });
   const [ipv4, ipv6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
-    readTables(host, 'ipv4', scope),
-    readTables(host, 'ipv6', scope),
-    hasSets ? readTool(host, { tool: 'ipset', args: ['save'] }) : '',
-    hasIpvs ? readTool(host, { tool: 'ipvsadm', args: ['-Sn'] }) : '',
-    hasIpvs && scope.timeouts ? readTool(host, { tool: 'ipvsadm', args: ['-L', '--timeout'] }) : '',
-    readTool(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }),
+    part(
+      'ipv4',
+      (reading) => reading.iptables.ipv4,
+      () => readTables(host, 'ipv4', scope),
+    ),
+    part(
+      'ipv6',
+      (reading) => reading.iptables.ipv6,
+      () => readTables(host, 'ipv6', scope),
+    ),
+    part(
+      'ipset',
+      (reading) => reading.ipset,
+      async () => (hasSets ? tool('ipset', 'save') : ''),
+    ),
+    part(
+      'ipvsadm',
+      (reading) => reading.ipvsadm,
+      async () => (hasIpvs ? tool('ipvsadm', '-Sn') : ''),
+    ),
+    part(
+      'ipvs timeouts',
+      (reading) => reading.ipvsTimeouts,
+      async () => (hasIpvs && scope.timeouts ? tool('ipvsadm', '-L', '--timeout') : ''),
+    ),
+    part(
+      'addresses',
+      (reading) => reading.addresses,
+      () => tool('ip', '-j', '-d', 'addr'),
+    ),
     readSettings(host, scope.settings),
   ]);
   return { iptables: { ipv4, ipv6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
@@ -90,15 +132,36 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
   return settings;
 }
 
+/** What an earlier reading was parsed to: of parts that read the same, the same values, which compare at no cost. */
+export interface ParsedReading {
+  readonly reading: NodeReading;
+  readonly state: KernelState;
+}
+
 /** The kernel's state as the tools told it, all of it: other people's too. Settings and modules are not in it. */
-export function parseReading(reading: NodeReading): KernelState {
+export function parseReading(
+  reading: NodeReading,
+  {
+    rules,
+    earlier,
+  }: { readonly rules?: RuleLinesByFamily | undefined; readonly earlier?: ParsedReading | undefined } = {},
+): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) iptables[family] = parseIptablesSave(reading.iptables[family]).tables;
+  for (const family of families) {
+    const text = reading.iptables[family];
+    const known = earlier?.reading.iptables[family] === text ? earlier.state.iptables[family] : undefined;
+    iptables[family] = known ?? parseIptablesSave(text, rules?.[family]).tables;
+  }
+  const old = earlier?.reading;
   return {
     iptables,
-    sets: parseIpsetSave(reading.ipset).sets,
-    virtualServers: parseIpvsadm(reading.ipvsadm).virtualServers,
-    links: parseIpAddrJson(reading.addresses).links,
+    sets: earlier && old?.ipset === reading.ipset ? earlier.state.sets : parseIpsetSave(reading.ipset).sets,
+    virtualServers:
+      earlier && old?.ipvsadm === reading.ipvsadm
+        ? earlier.state.virtualServers
+        : parseIpvsadm(reading.ipvsadm).virtualServers,
+    links:
+      earlier && old?.addresses === reading.addresses ? earlier.state.links : parseIpAddrJson(reading.addresses).links,
     sysctls: new Map(),
     ipvsTimeouts: parseTimeouts(reading.ipvsTimeouts),
     modules: [],

@@ -1,12 +1,18 @@
 import { diffStates, isEmptyDelta, type KernelDelta } from '../kernel/delta.ts';
+import { splitSetsDelta } from '../kernel/ipset-delta.ts';
+import { diffVirtualServers } from '../kernel/ipvs-delta.ts';
+import { diffLinks } from '../kernel/link-delta.ts';
+import type { Link } from '../kernel/link.ts';
 import { restrictState } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
 import type { Connections } from './connections.ts';
-import { planDrain, type DrainPolicy } from './drain.ts';
+import { planDrain, type DrainPlan, type DrainPolicy } from './drain.ts';
 import { findModule, type ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
 import { ownershipOf } from './belongings.ts';
 import { takeShare, type Claims, type Share } from './ownership.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
 import type { DrainingServer } from './record.ts';
 
 /** What a node is to be like. */
@@ -23,8 +29,8 @@ export interface NodeState {
   /** File → value. */
   readonly settings: Readonly<Record<string, string>>;
   readonly modules: ModuleIndex;
-  /** Of IPVS; only asked of real servers that drain. */
-  readonly connections: Connections;
+  /** Of IPVS; only asked of real servers that go. */
+  readonly connections: () => Connections;
 }
 
 /** A setting that has another value, or none yet. */
@@ -40,35 +46,134 @@ export interface Plan {
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
+  /** Open connections to real servers that drain. */
+  readonly kept: number;
+  /** Open connections that end with the real server or virtual server that they go through. */
+  readonly cut: number;
+  /** Whether iptables rules take over from IPVS: see planDrain. */
+  readonly leavesIpvs: boolean;
   readonly share: Share;
-  /** The state that the delta leads to, of what is ours. */
+  /** What is ours, as it is. */
+  readonly present: KernelState;
+  /** The same as it is wanted in the end. */
+  readonly wanted: KernelState;
+  /** The state that the delta leads to, of what is ours: what is wanted, and what drains. */
   readonly state: KernelState;
 }
 
+/** When a plan is made, and how long real servers may drain. */
+export interface DrainTerms {
+  readonly timeout: number | undefined;
+  readonly now: number;
+  readonly uptime: number;
+  readonly known: readonly DrainingServer[];
+}
+
 /** Compares a node with what it is to be like. */
-export function makePlan(
-  node: NodeState,
-  target: Target,
-  claims: Claims,
-  drain: DrainPolicy & { readonly known: readonly DrainingServer[] },
-): Plan {
+export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
   const share = takeShare(node.state, target.state, claims);
   const owns = ownershipOf(share.ours);
   const present = restrictState(node.state, owns);
   const wanted = restrictState(share.wanted, owns);
-  const drained = planDrain(present.virtualServers, wanted.virtualServers, node.connections, drain.known, drain);
+  const leavesIpvs = servesByRulesAlone(wanted);
+  const ipvs = planIpvs(present, wanted, node.connections, { ...terms, leavesIpvs });
   const state: KernelState = {
     ...wanted,
-    virtualServers: drained.virtualServers,
+    virtualServers: ipvs.virtualServers,
+    links: ipvs.links,
     ipvsTimeouts: target.state.ipvsTimeouts ?? present.ipvsTimeouts,
   };
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
     settings: target.settings.flatMap((setting) => changeSetting(node, setting) ?? []),
     delta: diffStates(present, state),
-    draining: drained.draining,
+    draining: ipvs.draining,
+    kept: ipvs.kept,
+    cut: ipvs.cut,
+    leavesIpvs,
     share,
+    present,
+    wanted,
     state,
+  };
+}
+
+/** Whether a state serves by iptables rules, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+function servesByRulesAlone({ iptables, virtualServers, links }: KernelState): boolean {
+  const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
+  return hasChains && virtualServers.length === 0 && links.length === 0;
+}
+
+/** The part of a plan that depends on connections. */
+function planIpvs(
+  present: Pick<KernelState, 'virtualServers' | 'links'>,
+  wanted: KernelState,
+  connections: () => Connections,
+  drain: DrainTerms & DrainPolicy,
+): DrainPlan & { readonly links: readonly Link[] } {
+  const drained = planDrain(present.virtualServers, wanted.virtualServers, connections, drain.known, drain);
+  return { ...drained, links: drain.leavesIpvs ? keepAddresses(present.links, drained.virtualServers) : wanted.links };
+}
+
+/**
+ * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
+ * never gets to IPVS. Where there are none, the link goes.
+ */
+function keepAddresses(links: readonly Link[], servers: readonly VirtualServer[]): readonly Link[] {
+  const needed = new Set(servers.map((server) => server.address));
+  return links.flatMap((link) => {
+    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => needed.has(address)) : [];
+    return addresses.length > 0 ? [{ ...link, addresses }] : [];
+  });
+}
+
+/** What of a plan can be done before anybody looks at connections again. Virtual servers stay until rules replace them. */
+export function withoutRelease(plan: Plan): Plan {
+  if (!plan.leavesIpvs) return plan;
+  const sets = splitSetsDelta(plan.delta.sets).additions;
+  return { ...plan, delta: { ...plan.delta, virtualServers: [], links: [], sets } };
+}
+
+/**
+ * What is left of a plan once the rest of it is done: to let go of what has no connections by then. New ones go elsewhere
+ * from now on, so that none can come between the look and what is done upon it.
+ */
+export function planRelease(plan: Plan, connections: () => Connections, terms: DrainTerms): Plan {
+  const { leavesIpvs, wanted } = plan;
+  const present = leavesIpvs ? plan.present : plan.state;
+  const drain = { ...terms, leavesIpvs };
+  const { virtualServers, links, draining, kept, cut } = planIpvs(present, wanted, connections, drain);
+  const delta: KernelDelta = {
+    ...diffStates(emptyState, emptyState),
+    sets: leavesIpvs ? splitSetsDelta(plan.delta.sets).removals : [],
+    virtualServers: diffVirtualServers(present.virtualServers, virtualServers),
+    links: diffLinks(present.links, links),
+  };
+  return {
+    ...plan,
+    modules: [],
+    settings: [],
+    delta,
+    draining,
+    kept,
+    cut,
+    present,
+    state: { ...plan.state, virtualServers, links },
+  };
+}
+
+/** Both as one, for people: what was done first, and what upon the second look at connections. */
+export function joinRelease(plan: Plan, release: Plan): Plan {
+  const { virtualServers, links } = release.delta;
+  return {
+    ...plan,
+    delta: plan.leavesIpvs
+      ? { ...plan.delta, virtualServers, links }
+      : { ...plan.delta, virtualServers: [...plan.delta.virtualServers, ...virtualServers] },
+    draining: release.draining,
+    kept: release.kept,
+    cut: plan.leavesIpvs ? release.cut : plan.cut + release.cut,
+    state: release.state,
   };
 }
 

@@ -1,10 +1,11 @@
 import { splitDelta, type KernelDelta, type TimeoutsChange } from '../kernel/delta.ts';
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { formatSetsDelta } from '../kernel/ipset-delta.ts';
 import { formatTablesDelta } from '../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
 import type { Command } from './host.ts';
+import type { ReadingPart } from './node-reading.ts';
 import type { Plan, SettingChange } from './plan.ts';
 
 /** One thing to do on the node. */
@@ -71,6 +72,19 @@ function restoreTables(delta: KernelDelta, family: Family): readonly Step[] {
 
 function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {
   return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
+}
+
+/** The parts of a node, as they are read, in which these plans change anything. */
+export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
+  const parts = new Set<ReadingPart>();
+  for (const { delta } of plans) {
+    for (const family of families) if ((delta.iptables[family] ?? []).length > 0) parts.add(family);
+    if (delta.sets.length > 0) parts.add('ipset');
+    if (delta.virtualServers.length > 0) parts.add('ipvsadm');
+    if (delta.ipvsTimeouts) parts.add('ipvs timeouts');
+    if (delta.links.length > 0) parts.add('addresses');
+  }
+  return parts;
 }
 
 /** The command that carries out a step; undefined for one that is a write to a file. */

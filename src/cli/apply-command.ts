@@ -95,12 +95,12 @@ function formatStep(step: Step): string {
 export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal): Promise<ExitStatus> {
   switch (outcome.kind) {
     case 'unchanged':
-      await terminal.err(
-        `nothing to do: the node is as it should be${describeDraining(outcome.plan.draining.length)}\n`,
-      );
+      await terminal.err(`nothing to do: the node is as it should be${describeDraining(outcome.plan)}\n`);
       return exitStatus.ok;
     case 'changed':
-      await terminal.err(`done: ${summarizePlan(outcome.plan)}${describeDraining(outcome.draining.length)}\n`);
+      await terminal.err(
+        `done: ${summarizePlan(outcome.plan)}${describeDraining(outcome.plan)}${describeCut(outcome.plan)}\n`,
+      );
       return exitStatus.ok;
     case 'put-back': {
       const status = await reportFailure(outcome.failure, terminal);
@@ -114,7 +114,13 @@ export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal):
   }
 }
 
-function describeDraining(count: number): string {
-  if (count === 0) return '';
-  return `; ${count} real ${count === 1 ? 'server waits' : 'servers wait'} for the end of connections`;
+function describeDraining({ draining, kept }: Plan): string {
+  if (draining.length === 0) return '';
+  const servers = draining.length === 1 ? '1 real server waits' : `${draining.length} real servers wait`;
+  const open = kept === 0 ? 'connections' : kept === 1 ? '1 connection' : `${kept} connections`;
+  return `; ${servers} for the end of ${open}`;
+}
+
+function describeCut({ cut }: Plan): string {
+  return cut === 0 ? '' : `; ${cut === 1 ? '1 connection was' : `${cut} connections were`} cut`;
 }

@@ -42,7 +42,7 @@ export function periodOption(flags: string, description: string, usual: string):
 export function drainOption(): Option {
   return new Option(
     '--drain-timeout <duration>',
-    'a TCP real server that goes waits this long for its connections to end (default: until they have)',
+    'what goes, and has connections, waits this long for their end: real servers of TCP, and all of IPVS where rules replace it (default: until they have ended)',
   ).argParser(parseDuration);
 }
 

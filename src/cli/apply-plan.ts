@@ -71,6 +71,8 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ),
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
+    ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
+    ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
   return printableLines(`${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`);
@@ -83,5 +85,10 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
+    ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   });
+}
+
+function connections(count: number): string {
+  return count === 1 ? '1 connection' : `${count} connections`;
 }

@@ -9,6 +9,7 @@ import {
 } from './iptables.ts';
 import { parseRuleWords } from './iptables-rule.ts';
 import { splitWords } from './iptables-words.ts';
+import type { RuleLines } from './rule-lines.ts';
 import { SpliceList } from './splice-list.ts';
 import type { UnreadLine } from './unread-line.ts';
 
@@ -25,13 +26,17 @@ type Spliced = Map<DraftChain, SpliceList<Rule>>;
 /**
  * Reads what iptables-save or ip6tables-save prints (legacy or nft, with or without counters), and what formatTables
  * writes. Takes any text: lines it cannot read are in `unread`, and nothing else is left out but counters. Where a table
- * has no COMMIT, which the tools print last, the text is not `complete`.
+ * has no COMMIT, which the tools print last, the text is not `complete`. `known` serves texts that are read after another.
  */
-export function parseIptablesSave(text: string): {
+export function parseIptablesSave(
+  text: string,
+  known?: RuleLines,
+): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
   readonly complete: boolean;
 } {
+  known?.rewind();
   const tables: { [T in TableName]?: Map<string, DraftChain> } = {};
   const spliced: Spliced = new Map();
   const unread: UnreadLine[] = [];
@@ -55,7 +60,7 @@ export function parseIptablesSave(text: string): {
       table = undefined;
       open = false;
     } else if (line.trim() !== '') {
-      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line) : 'outside a table';
+      reason = table ? readLine(table, (tables[table] ??= new Map()), spliced, line, known) : 'outside a table';
     }
     if (reason !== undefined) unread.push({ line: number, text: line, reason });
   }
@@ -74,7 +79,14 @@ function readLine(
   chains: Map<string, DraftChain>,
   spliced: Spliced,
   line: string,
+  lines: RuleLines | undefined,
 ): string | undefined {
+  const known = lines?.find(line);
+  if (known) {
+    const chain = findChain(chains, known.chain);
+    insertRule(chain, chain.rules.length, known.rule, spliced);
+    return undefined;
+  }
   if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
@@ -87,7 +99,9 @@ function readLine(
   if (name === undefined) return 'a rule without a chain';
   const chain = findChain(chains, name);
   if (command === '-A') {
-    insertRule(chain, chain.rules.length, { args: dropCounters(parseRuleWords(words, at + 2)) }, spliced);
+    const rule = { args: dropCounters(parseRuleWords(words, at + 2)) };
+    insertRule(chain, chain.rules.length, rule, spliced);
+    lines?.record(line, { chain: name, rule });
     return undefined;
   }
   const position = /^[1-9]\d{0,8}$/.test(words[at + 2] ?? '') ? Number(words[at + 2]) : undefined;

@@ -3,6 +3,8 @@ import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { parseConnections } from '../../src/apply/connections.ts';
 import { planDrain } from '../../src/apply/drain.ts';
 
+const none = () => new Map();
+const counted = (active: number, inactive: number) => () => parseConnections(listing(active, inactive));
 const servers = (text: string) => parseIpvsadm(text).virtualServers;
 const listing = (active: number, inactive: number) => `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
@@ -19,7 +21,7 @@ const there = (weight: number) =>
 -a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1
 `);
 const wanted = servers('-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.1.2.10:8080 -m -w 1\n');
-const policy = { timeout: undefined, now: 1_700_000_005_000, uptime: 5000 };
+const policy = { timeout: undefined, now: 1_700_000_005_000, uptime: 5000, leavesIpvs: false };
 const begun = { since: 1_700_000_001_000, sinceBoot: 1000 };
 const weights = (list: ReturnType<typeof servers>) =>
   list.flatMap((server) => server.realServers.map(({ weight }) => weight));
@@ -27,34 +29,34 @@ const weights = (list: ReturnType<typeof servers>) =>
 describe('/proc/net/ip_vs', () => {
   test('counts active and inactive connections of both families', () => {
     expect([...parseConnections(listing(2, 3))]).toEqual([
-      ['TCP 10.96.0.10 80 10.1.1.10 8080', 5],
-      ['TCP fd00:96::10 80 fd00:1::a 8080', 5],
+      ['TCP 10.96.0.10 80 10.1.1.10 8080', { active: 2, inactive: 3 }],
+      ['TCP fd00:96::10 80 fd00:1::a 8080', { active: 1, inactive: 4 }],
     ]);
   });
 });
 
 describe('a TCP real server that goes', () => {
   test('gets weight 0 first, even without connections: one may be opened just now', () => {
-    const plan = planDrain(there(1), wanted, new Map(), [], policy);
+    const plan = planDrain(there(1), wanted, none, [], policy);
     expect(weights(plan.virtualServers)).toEqual([0, 1]);
     expect(plan.draining).toEqual([{ ...key, since: 1_700_000_005_000, sinceBoot: 5000 }]);
   });
 
   test('stays at weight 0 while it has connections', () => {
     const known = [{ ...key, ...begun }];
-    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 1)), known, policy);
+    const plan = planDrain(there(0), wanted, counted(0, 1), known, policy);
     expect(weights(plan.virtualServers)).toEqual([0, 1]);
     expect(plan.draining).toEqual(known);
   });
 
   test('goes when its connections have ended', () => {
-    const plan = planDrain(there(0), wanted, parseConnections(listing(0, 0)), [{ ...key, ...begun }], policy);
-    expect(plan).toEqual({ virtualServers: wanted, draining: [] });
+    const plan = planDrain(there(0), wanted, counted(0, 0), [{ ...key, ...begun }], policy);
+    expect(plan).toEqual({ virtualServers: wanted, draining: [], kept: 0, cut: 0 });
   });
 
   test('goes with its connections when its time is over, and not before', () => {
     const known = [{ ...key, ...begun }];
-    const connections = parseConnections(listing(1, 0));
+    const connections = counted(1, 0);
     const after = (timeout: number) => planDrain(there(0), wanted, connections, known, { ...policy, timeout });
     expect(weights(after(4001).virtualServers)).toEqual([0, 1]);
     expect(weights(after(4000).virtualServers)).toEqual([1]);
@@ -63,13 +65,13 @@ describe('a TCP real server that goes', () => {
   test.each([3_600_000, -3_600_000])('has the same time where the clock is set by %d ms meanwhile', (by) => {
     const known = [{ ...key, ...begun }];
     const after = (timeout: number) =>
-      planDrain(there(0), wanted, parseConnections(listing(1, 0)), known, { ...policy, timeout, now: policy.now + by });
+      planDrain(there(0), wanted, counted(1, 0), known, { ...policy, timeout, now: policy.now + by });
     expect(weights(after(4001).virtualServers)).toEqual([0, 1]);
     expect(weights(after(4000).virtualServers)).toEqual([1]);
   });
 
   test('stays where nobody knows of its connections', () => {
-    expect(weights(planDrain(there(0), wanted, new Map(), [], policy).virtualServers)).toEqual([0, 1]);
+    expect(weights(planDrain(there(0), wanted, none, [], policy).virtualServers)).toEqual([0, 1]);
   });
 });
 
@@ -78,7 +80,7 @@ test.each(['-u', '--sctp-service'])('a real server of %s goes at once', (flag) =
   const plan = planDrain(
     servers(text(`-a ${flag} 10.96.0.10:80 -r 10.1.1.10:8080 -m -w 1\n`)),
     servers(text('')),
-    new Map(),
+    none,
     [],
     policy,
   );
@@ -86,5 +88,5 @@ test.each(['-u', '--sctp-service'])('a real server of %s goes at once', (flag) =
 });
 
 test('a virtual server that goes takes its real servers with it', () => {
-  expect(planDrain(there(1), [], new Map(), [], policy)).toEqual({ virtualServers: [], draining: [] });
+  expect(planDrain(there(1), [], none, [], policy)).toEqual({ virtualServers: [], draining: [], kept: 0, cut: 0 });
 });

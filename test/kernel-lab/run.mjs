@@ -24,6 +24,7 @@ const suites = {
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
   hitless: ['hitless.ts'],
+  'mode-change': ['mode-change.ts'],
   watch: ['watch.ts'],
   confirm: ['confirm.ts'],
   neighbours: ['neighbours.ts', 'legacy'],

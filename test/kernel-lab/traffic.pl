@@ -4,7 +4,8 @@
 #
 #   listen NAMESPACE PROTOCOL ADDRESS PORT NAME    answers every client with "NAME CLIENT-ADDRESS", then echoes
 #   probe ID NAMESPACE PROTOCOL ADDRESS PORT [SOURCE-ADDRESS]    "ID NAME CLIENT-ADDRESS", or "ID refused", "ID timeout" …
-#   transfer ID NAMESPACE tcp ADDRESS PORT         keeps sending and reading back until "stop"
+#   transfer ID NAMESPACE PROTOCOL ADDRESS PORT    keeps sending and reading back until "stop"; over udp it asks again
+#                                                  where an answer is lost, but must be answered by one server for good
 #   status ID                                      "ID open BYTES", "ID broken BYTES REASON"
 #   stop ID                                        "ID stopped BYTES"
 #   forget NAMESPACE PROTOCOL PORT                 closes a server
@@ -166,6 +167,7 @@ sub transfer {
     my ($socket, $info) = make_socket($namespace, $protocol, $address, $port);
     my $transfer = { id => $id, socket => $socket, open => 1, bytes => 0, awaited => -1, last => time, next => 0, name => '' };
     $transfers{$id} = $transfer;
+    return transfer_datagrams($transfer, $info) if $protocol eq 'udp';
     on_read($socket, sub {
         my $count = sysread($socket, my $data, 65536);
         return if !defined $count && $! == EAGAIN;
@@ -183,9 +185,37 @@ sub transfer {
     connect($socket, $info->{addr}) or $! == EINPROGRESS or broken($transfer, reason($!));
 }
 
+sub transfer_datagrams {
+    my ($transfer, $info) = @_;
+    $transfer->{datagrams} = 1;
+    on_read($transfer->{socket}, sub {
+        my $count = sysread($transfer->{socket}, my $data, 65536);
+        return if !defined $count && $! == EAGAIN;
+        return broken($transfer, reason($!)) unless $count;
+        my ($name) = split / /, $data;
+        $transfer->{last} = time;
+        if ($transfer->{name} eq '') {
+            $transfer->{name} = $name;
+            print "$transfer->{id} open $name\n";
+        }
+        return broken($transfer, "moved to $name") if $name ne $transfer->{name};
+        $transfer->{bytes} += $count;
+        $transfer->{awaited} = 0;
+        $transfer->{next} = time + 0.02;
+    });
+    connect($transfer->{socket}, $info->{addr}) or return broken($transfer, reason($!));
+    pump($transfer);
+}
+
 sub pump {
     my ($transfer) = @_;
     return broken($transfer, 'stalled') if time - $transfer->{last} > 60;
+    if ($transfer->{datagrams}) {
+        return if time < $transfer->{next};
+        $transfer->{next} = time + 1;    # asks again after a second without an answer
+        syswrite($transfer->{socket}, "x");
+        return;
+    }
     return if $transfer->{awaited} != 0 || time < $transfer->{next};
     $transfer->{next} = time + 0.02;
     my $written = syswrite($transfer->{socket}, 'x' x 4096);

@@ -26,7 +26,7 @@ export interface Traffic {
   /** All at once; for each "NAME CLIENT-ADDRESS", "refused", "timeout", "unreachable" … */
   probe(probes: readonly Probe[]): Promise<readonly string[]>;
   /** Opens a connection that keeps sending; gives the server's name, or what went wrong. */
-  transfer(id: string, from: string, address: string, port: number): Promise<string>;
+  transfer(id: string, from: string, address: string, port: number, protocol?: 'tcp' | 'udp'): Promise<string>;
   /** "open BYTES" or "broken BYTES REASON". */
   status(id: string): Promise<string>;
   stop(id: string): Promise<string>;
@@ -68,8 +68,8 @@ export function startTraffic(script = fileURLToPath(new URL('traffic.pl', import
         }),
       );
     },
-    async transfer(id, from, address, port) {
-      const answer = await ask(id, ['transfer', id, from, 'tcp', address, port]);
+    async transfer(id, from, address, port, protocol = 'tcp') {
+      const answer = await ask(id, ['transfer', id, from, protocol, address, port]);
       return answer.startsWith('open ') ? answer.slice('open '.length) : answer;
     },
     status: (id) => ask(id, ['status', id]),

@@ -1,0 +1,44 @@
+// What kpc-apply costs where one endpoint has changed, against reading the node once with the tools alone.
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const script = join(here, 'small-change.sh');
+const inKernel = join(here, '..', '..', 'test', 'kernel-lab', 'in-kernel.sh');
+
+/** Where the change is made: in a network namespace of this kernel, or in the kernel tests' own, which has IPVS. */
+const places = [
+  { name: 'iptables mode, legacy', mode: 'iptables', variant: 'legacy', enter: ['unshare', '-n', '-m'] },
+  { name: 'iptables mode, nft', mode: 'iptables', variant: 'nft', enter: ['unshare', '-n', '-m'] },
+  { name: 'IPVS mode, in the test kernel', mode: 'ipvs', variant: 'any', enter: [inKernel] },
+];
+
+/**
+ * `bundles`: mode → the bundles before and after. Gives the medians of both sides and of their ratios, and for a place
+ * that this machine has not got why not.
+ */
+export function benchSmallChange({ bundles, program, runs }) {
+  return places.map(({ name, mode, variant, enter: [command, ...args] }) => {
+    const { before, after } = bundles[mode];
+    const argv = [...args, 'bash', script, variant, before, after, `${runs}`, process.execPath, program];
+    const { status, stdout, stderr, error } = spawnSync(command, argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
+    if (error || status !== 0) return { name, skipped: error?.message ?? stderr.trim().split('\n').at(-1) };
+    const [applied, read] = ['apply', 'read'].map((word) => readTimes(stdout, word));
+    const ratio = applied.map((own, i) => ({ wall: own.wall / read[i].wall, cpu: own.cpu / read[i].cpu }));
+    return { name, own: middle(applied), other: middle(read), ratio: middle(ratio) };
+  });
+}
+
+function readTimes(text, word) {
+  return [...text.matchAll(new RegExp(`^${word} (\\S+) (\\S+) (\\S+)$`, 'gm'))].map(([, wall, user, system]) => ({
+    wall: Number(wall),
+    cpu: Number(user) + Number(system),
+  }));
+}
+
+/** The median of each figure. */
+function middle(rows) {
+  const median = (key) => rows.map((row) => row[key]).toSorted((a, b) => a - b)[rows.length >> 1];
+  return { wall: median('wall'), cpu: median('cpu') };
+}

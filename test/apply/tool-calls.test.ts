@@ -1,0 +1,109 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-tool-calls-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** A copy of the example's bundle in which one endpoint has another address. */
+function moveEndpoint(mode: 'ipvs' | 'iptables', endpoint = '10.244.2.10'): string {
+  const folder = join(scratch, `${mode}-${endpoint}`);
+  cpSync(bundleOf(mode), folder, { recursive: true });
+  const manifestPath = join(folder, 'manifest.json');
+  const manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as { files: Record<string, string> };
+  for (const file of Object.keys(manifest.files)) {
+    const text = readFileSync(join(folder, file), 'utf8').replaceAll(endpoint, '10.244.2.99');
+    writeFileSync(join(folder, file), text);
+    manifest.files[file] = createHash('sha256').update(text).digest('hex');
+  }
+  writeFileSync(manifestPath, JSON.stringify(manifest));
+  return folder;
+}
+
+const bundleOf = (mode: 'ipvs' | 'iptables') => `fixtures/quickstart/expected-${mode}`;
+const spoken = (node: FakeNode) => node.commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted();
+
+async function countCalls(mode: 'ipvs' | 'iptables', endpoint?: string): Promise<readonly string[]> {
+  const node = createFakeNode();
+  await callApply(node.host, 'apply', bundleOf(mode));
+  node.commands.length = 0;
+  expect((await callApply(node.host, 'apply', moveEndpoint(mode, endpoint))).status).toBe(0);
+  return spoken(node);
+}
+
+describe('where one endpoint has changed', () => {
+  test('each tool reads the node once, and those whose part was touched once more: iptables mode', async () => {
+    expect(await countCalls('iptables')).toEqual([
+      'ip -j -d addr',
+      'ip6tables-save',
+      'ipset save',
+      'iptables-restore --noflush --wait 10',
+      'iptables-restore --version',
+      'iptables-save',
+      'iptables-save',
+      'ipvsadm -Sn',
+    ]);
+  });
+
+  const remote = [
+    'ip -j -d addr',
+    'ip6tables-save',
+    'ipset save',
+    'iptables-save',
+    'ipvsadm --version',
+    'ipvsadm -R',
+    'ipvsadm -Sn',
+    'ipvsadm -Sn',
+  ];
+
+  test('the same in IPVS mode, of an endpoint elsewhere', async () => {
+    expect(await countCalls('ipvs')).toEqual(remote);
+  });
+
+  test('the same in IPVS mode, of an endpoint here, which stands in a set', async () => {
+    const sets = ['ipset --version', 'ipset restore', 'ipset restore', 'ipset save'];
+    expect(await countCalls('ipvs', '10.244.1.10')).toEqual([...remote, ...sets].toSorted());
+  });
+});
+
+describe.each(['iptables', 'ipvs'] as const)('in %s mode, what another program does meanwhile', (mode) => {
+  /** A node on which another program changes something once, right after the first tool that changes anything. */
+  const disturbed = (node: FakeNode, disturb: (host: Host) => Promise<unknown>): Host => {
+    let isDone = false;
+    return {
+      ...node.host,
+      run: async (command) => {
+        const result = await node.host.run(command);
+        const changes = command.args[0] === '-R' || command.args[0] === '--noflush';
+        if (changes && !isDone) {
+          isDone = true;
+          await disturb(node.host);
+        }
+        return result;
+      },
+    };
+  };
+
+  test('to the part that is changed is found, far from what was changed as well', async () => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', bundleOf(mode));
+    const host = disturbed(node, (real) =>
+      mode === 'ipvs'
+        ? real.run({ tool: 'ipvsadm', args: ['-R'], stdin: '-D -t 192.168.50.11:30080\n' })
+        : real.run({
+            tool: 'iptables-restore',
+            args: ['--noflush'],
+            stdin: '*filter\n:KUBE-FORWARD - [0:0]\nCOMMIT\n',
+          }),
+    );
+    const { status, err } = await callApply(host, 'apply', moveEndpoint(mode));
+    expect(status).toBe(3);
+    expect(err).toMatch(/the node is not as it should be; still to do:/);
+    expect((await callApply(node.host, 'verify', bundleOf(mode))).status).toBe(0);
+  });
+});

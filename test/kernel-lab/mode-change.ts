@@ -1,0 +1,239 @@
+// Long connections survive changes of mode, in both directions and through each kind of address, and no new one fails
+// meanwhile. Where they must be cut, it is said how many.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
+import { buildNetwork, run } from './network.ts';
+import { normalizeTables } from './saved-state.ts';
+import { startServers } from './servers.ts';
+import type { Probe } from './traffic.ts';
+
+const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
+const [ipvs, iptables] = [`${bundles}/before-ipvs`, `${bundles}/before-iptables`];
+const suite = startSuite('mode-change');
+buildNetwork();
+const traffic = await startServers();
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Where somebody connects to, from where ("-" is the node), and over what. */
+type Route = readonly [from: string, address: string, port: number, protocol: 'tcp' | 'udp'];
+
+/** Twenty: pods and the node to cluster IPs, outside clients to node ports, external IPs and load balancers. */
+const routes: readonly Route[] = [
+  ['pod-b', '10.96.0.10', 80, 'tcp'],
+  ['pod-b', '10.96.0.18', 80, 'tcp'],
+  ['pod-b', 'fd00:96::10', 80, 'tcp'],
+  ['pod-a', '10.96.0.21', 80, 'tcp'],
+  ['client', '10.96.0.23', 80, 'tcp'],
+  ['client', '192.168.0.1', 30080, 'tcp'],
+  ['client', '192.168.0.1', 30081, 'tcp'],
+  ['client', 'fd00:192::1', 30080, 'tcp'],
+  ['client', '203.0.113.10', 80, 'tcp'],
+  ['client', '203.0.113.20', 80, 'tcp'],
+  ['client', '203.0.113.21', 80, 'tcp'],
+  ['client', '203.0.113.22', 80, 'tcp'],
+  ['-', '10.96.0.10', 80, 'tcp'],
+  ['-', '10.96.0.13', 80, 'tcp'],
+  ['-', 'fd00:96::10', 80, 'tcp'],
+  ['-', '192.168.0.1', 30080, 'tcp'],
+  ['client', '10.96.0.11', 53, 'udp'],
+  ['pod-b', '10.96.0.11', 53, 'udp'],
+  ['client', '192.168.0.1', 30053, 'udp'],
+  ['-', '10.96.0.11', 53, 'udp'],
+];
+
+/** One of each way in, for those who come meanwhile. */
+const newcomers: readonly Probe[] = [0, 1, 2, 5, 8, 10, 12, 14, 15].flatMap((i) => {
+  const [from, address, port, protocol] = routes[i] ?? [];
+  return from === undefined || address === undefined || port === undefined || protocol === undefined
+    ? []
+    : [{ from, protocol, address, port }];
+});
+
+async function open(prefix: string, some: readonly Route[]): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const [i, [from, address, port, protocol]] of some.entries()) {
+    const id = `${prefix}${i}`;
+    const answer = await traffic.transfer(id, from, address, port, protocol);
+    assert(answer.startsWith('pod-'), `${from} to ${address}:${port} over ${protocol}: ${answer}`);
+    ids.push(id);
+  }
+  return ids;
+}
+
+/** Throws where any of them has broken or stands still, and says which. */
+async function assertMoving(ids: readonly string[], some: readonly Route[]): Promise<void> {
+  const before = await Promise.all(ids.map((id) => traffic.status(id)));
+  await sleep(1500);
+  const after = await Promise.all(ids.map((id) => traffic.status(id)));
+  const wrong = ids.flatMap((id, i) => {
+    const [old = '', now = ''] = [before[i], after[i]];
+    const moves = now.startsWith('open ') && Number(now.split(' ')[1]) > Number(old.split(' ')[1]);
+    return moves ? [] : [`${id} (${some[i]?.join(' ')}): ${now}`];
+  });
+  assert(wrong.length === 0, `${ids.length - wrong.length} of ${ids.length} go on; not ${wrong.join('; ')}`);
+}
+
+/** Applies a bundle while newcomers keep coming, none of whom may be turned away. */
+async function applyUnderFire(bundle: string): Promise<void> {
+  const asked = { stop: false };
+  const failed = new Set<string>();
+  let attempts = 0;
+  const fire = (async () => {
+    while (!asked.stop) {
+      const answers = await traffic.probe(newcomers);
+      attempts += answers.length;
+      answers.forEach((answer, i) => {
+        if (!answer.startsWith('pod-')) failed.add(`${newcomers[i]?.from} to ${newcomers[i]?.address}: ${answer}`);
+      });
+    }
+  })();
+  await expectApply(['apply', bundle], 0);
+  asked.stop = true;
+  await fire;
+  assert(attempts > 0 && failed.size === 0, `of ${attempts} new connections failed: ${[...failed].join('; ')}`);
+}
+
+const stopAll = async (ids: readonly string[]): Promise<void> => {
+  for (const id of ids) await traffic.stop(id);
+};
+const hasIpvs = () => run('ipvsadm', ['-Sn']) !== '' || run('ip', ['-o', 'link']).includes('kube-ipvs0');
+
+await suite.check('IPVS goes when its connections have ended', async () => {
+  await expectApply(['apply', ipvs], 0);
+  const ids = await open('ending-', routes.slice(0, 5));
+  const { err } = await expectApply(['apply', iptables], 0);
+  assert(/; 5 real servers wait for the end of 5 connections$/m.test(err), err);
+  const listed = run('ipvsadm', ['-Sn']);
+  assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
+  await assertMoving(ids, routes);
+  await stopAll(ids);
+  // IPVS remembers a connection that was reset for ten seconds.
+  for (let i = 0; i < 20 && hasIpvs(); i++) {
+    await sleep(3000);
+    await expectApply(['apply', iptables], 0);
+  }
+  assert(!hasIpvs(), `IPVS never went:\n${run('ipvsadm', ['-Ln'])}`);
+  await expectApply(['verify', iptables], 0);
+});
+
+const opened: string[] = [];
+const openedRoutes: Route[] = [];
+
+await suite.check(
+  '20 connections of all kinds go on over four changes of mode, and so do those opened between',
+  async () => {
+    await expectApply(['apply', ipvs], 0);
+    run('ipvsadm', ['--set', '900', '2', '3']);
+    opened.push(...(await open('first-', routes)));
+    openedRoutes.push(...routes);
+    for (const [i, bundle] of [iptables, ipvs, iptables, ipvs].entries()) {
+      await applyUnderFire(bundle);
+      await assertMoving(opened, openedRoutes);
+      await expectApply(['verify', bundle], 0);
+      const some = routes.filter((_, at) => at % 4 === i);
+      opened.push(...(await open(`later-${i}-`, some)));
+      openedRoutes.push(...some);
+    }
+  },
+);
+
+await suite.check('plan counts the connections that wait, and those that would be cut', async () => {
+  const waiting = await kpcApply(['plan', iptables]);
+  assert(/^\d+ connections open to real servers that drain$/m.test(waiting.out), waiting.out);
+  const cutting = await kpcApply(['plan', iptables, '--drain-timeout', '0']);
+  assert(/^! \d+ connections would be cut$/m.test(cutting.out), cutting.out);
+  await stopAll(opened);
+});
+
+await suite.check('--drain-timeout 0 cuts at once, and says how many', async () => {
+  await expectApply(['apply', ipvs], 0);
+  const ids = await open('cut-', routes.slice(0, 5));
+  const { err } = await expectApply(['apply', iptables, '--drain-timeout', '0'], 0);
+  assert(/; \d+ connections were cut$/m.test(err), err);
+  assert(!hasIpvs(), 'IPVS is still there');
+  await stopAll(ids);
+});
+
+await suite.check('--drain-timeout ends the waiting at a later apply', async () => {
+  await expectApply(['apply', ipvs], 0);
+  const ids = await open('late-', routes.slice(0, 5));
+  await expectApply(['apply', iptables, '--drain-timeout', '1h'], 0);
+  await assertMoving(ids, routes);
+  const { err } = await expectApply(['apply', iptables, '--drain-timeout', '100ms'], 0);
+  assert(/connections were cut$/m.test(err) && !hasIpvs(), err);
+  await stopAll(ids);
+});
+
+/** Runs kpc-apply as a process, with an ipvsadm that kills it when it is to change anything. */
+function applyAndKill(bundle: string, change: 'before' | 'after'): void {
+  const bin = '/run/killer';
+  mkdirSync(bin, { recursive: true });
+  const real = run('bash', ['-c', 'command -v ipvsadm']).trim();
+  const work = change === 'after' ? `${real} "$@"` : ':';
+  writeFileSync(
+    `${bin}/ipvsadm`,
+    `#!/bin/bash\nif [ "$1" = -R ]; then ${work}; kill -KILL $PPID; sleep 1; exit; fi\nexec ${real} "$@"\n`,
+  );
+  chmodSync(`${bin}/ipvsadm`, 0o755);
+  const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
+  const { signal } = spawnSync(process.execPath, [program, 'apply', bundle, '--state-dir', stateDir], { env });
+  assert(signal === 'SIGKILL', `it was not killed, but ended with ${signal}`);
+}
+
+for (const [change, next] of [
+  ['before', 'apply'],
+  ['before', 'watch'],
+  ['after', 'rollback'],
+] as const) {
+  await suite.check(
+    `SIGKILL ${change} virtual servers change, then ${next}: a whole node, and connections`,
+    async () => {
+      await expectApply(['apply', ipvs], 0);
+      const whole = run('ipvsadm', ['-Sn']);
+      const ids = await open(`kill-${change}-${next}-`, routes.slice(0, 3));
+      applyAndKill(iptables, change);
+      await assertMoving(ids, routes);
+      if (next === 'watch') await watchFor(iptables);
+      else await expectApply(next === 'apply' ? ['apply', iptables] : ['rollback'], 0);
+      await assertMoving(ids, routes);
+      await expectApply(['verify', next === 'rollback' ? ipvs : iptables], 0);
+      if (next === 'rollback') assertSame('ipvsadm -Sn', sorted(run('ipvsadm', ['-Sn'])), sorted(whole));
+      const answers = await traffic.probe(newcomers);
+      assert(
+        answers.every((answer) => answer.startsWith('pod-')),
+        answers.join(', '),
+      );
+      await stopAll(ids);
+      await expectApply(['apply', iptables, '--drain-timeout', '0'], 0);
+      assert(!hasIpvs(), 'IPVS is still there');
+    },
+  );
+}
+
+await suite.check('a roll back out of IPVS lets its connections end, too', async () => {
+  await expectApply(['apply', ipvs], 0);
+  const rules = normalizeTables(run('iptables-save', []));
+  const ids = await open('back-', routes.slice(0, 5));
+  await expectApply(['rollback'], 0);
+  await assertMoving(ids, routes);
+  await expectApply(['verify', iptables], 0);
+  await expectApply(['rollback'], 0);
+  assertSame('iptables-save', normalizeTables(run('iptables-save', [])), rules);
+  await assertMoving(ids, routes);
+  await stopAll(ids);
+});
+
+traffic.close();
+suite.finish();
+
+function sorted(text: string): string {
+  return text.split('\n').toSorted().join('\n');
+}
+
+/** Runs watch as a process until it has synced once. */
+async function watchFor(bundle: string): Promise<void> {
+  const script = `node ${program} watch ${bundle} --sync-period 1s --state-dir ${stateDir} & pid=$!; sleep 12; kill $pid; wait $pid`;
+  const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
+  assert(status === 0, `watch ended with ${status}: ${stderr}`);
+}
