@@ -1,5 +1,6 @@
 import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { settingsOf } from '../bundle/manifest.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex, type ModuleIndex } from './modules.ts';
@@ -189,7 +190,8 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 }
 
 async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  const decided = needs.manifest === undefined ? [] : decideOnNode(needs.manifest.settings, await readNodeFacts(host));
+  const decided =
+    needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
   const named = needs.sysctls.map((name) => ({ name, path: sysctlPath(name) }));
   return Promise.all(
     [...named, ...decided].map(async ({ name, path }): Promise<Finding> => {

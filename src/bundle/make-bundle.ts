@@ -14,7 +14,7 @@ import { formatSysctls } from '../kernel/sysctl.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileNames, formatVersion } from './manifest.ts';
+import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -36,9 +36,6 @@ export interface Bundle {
   readonly manifest: Manifest;
   readonly files: BundleFiles;
 }
-
-/** The kube-proxy that the rules follow. */
-const kubeProxyVersion = 'v1.36.3';
 
 /**
  * Writes a bundle as text. The same content gives the same bytes on any machine. Many bundles of one cluster are
@@ -92,6 +89,7 @@ function makeManifest(
   texts: BundleTexts,
 ): Manifest {
   const { state, node, settings } = content;
+  const { kubeProxyVersion, settings: written } = writeSettings(settings);
   return {
     formatVersion,
     kpcVersion: content.kpcVersion,
@@ -106,7 +104,7 @@ function makeManifest(
       hostAddresses: node.hostAddresses.map(({ text }) => text),
     },
     families: content.families,
-    settings,
+    settings: written,
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,

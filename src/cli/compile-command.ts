@@ -22,6 +22,7 @@ import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { prepareForNodes, settleVersion } from './kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
@@ -68,7 +69,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);
   const nodeName = chooseNodeName(options.node?.[0], loaded.prepared);
-  const checked = addDiagnostics(loaded, checkRequest(options));
+  const checked = addDiagnostics(settleVersion(loaded, nodeName), checkRequest(options));
   return compileOne(
     isHostFolder(hosts) ? addHostAddresses(checked, hosts, nodeName) : checked,
     nodeName,
@@ -85,13 +86,14 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, prepared);
-  const diagnostics = [...fleet.diagnostics, ...loaded.diagnostics];
+  const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
+  const diagnostics = [...fleet.diagnostics, ...wrongVersions, ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(({ severity }) => severity === 'error')) {
     await reportFailure(options, diagnostics, terminal);
     return exitStatus.badInput;
   }
-  const run = { prepared, fleet, diagnostics, options, terminal };
+  const run = { prepared, preparedFor, fleet, diagnostics, options, terminal };
   return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
 }
 

@@ -1,7 +1,7 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
-import { buildCluster } from '../cluster/build-cluster.ts';
+import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
@@ -11,6 +11,9 @@ import { describeNode } from '../cluster/node-context.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import type { FeatureGates } from '../input/settings.ts';
+import type { Behaviours, Release } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
@@ -33,16 +36,28 @@ export interface Prepared {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly assigned: BundleContent['assigned'];
   readonly diagnostics: readonly Diagnostic[];
+  /** The feature gates that the configuration sets. */
+  readonly gates: FeatureGates;
+  /** The same inputs as a kube-proxy sees them that behaves so. */
+  readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
 /** Builds the cluster, once for all nodes. */
-export function prepare(inputs: Inputs, settings: ProxySettings, ranges: AssignmentRanges): Prepared {
+export function prepare(
+  inputs: Inputs,
+  settings: ProxySettings,
+  gates: FeatureGates,
+  ranges: AssignmentRanges,
+): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const cluster = buildCluster(services, slices, settings);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(services, slices, settings, behaviours);
+  const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
     settings,
+    gates,
+    buildCluster: build,
     nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
     assigned,
     diagnostics: [
@@ -50,6 +65,16 @@ export function prepare(inputs: Inputs, settings: ProxySettings, ranges: Assignm
       ...findConflicts(cluster),
       ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
     ],
+  };
+}
+
+/** The same inputs, as the kube-proxy of another release sees them. */
+export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
+  if (release === prepared.settings.release) return prepared;
+  return {
+    ...prepared,
+    cluster: prepared.buildCluster(behavioursOf(release, prepared.gates)),
+    settings: { ...prepared.settings, release },
   };
 }
 
@@ -69,8 +94,9 @@ export class NodeMemo {
 
 /** Compiles for one node. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
-  const { cluster, settings } = prepared;
+  const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+  const cluster = settleOnNode(prepared.cluster, node);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
   const state = compileState(cluster, node, settings, chosen, memo);
   return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };

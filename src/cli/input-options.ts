@@ -11,12 +11,15 @@ import { readInputs } from '../input/read-inputs.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { ipvsLink } from '../ipvs/compile-ipvs.ts';
 import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
 import { ipFamilyChoices, prepare } from './compile-inputs.ts';
+import type { VersionChoice } from './kubernetes-version.ts';
+import { parseVersionChoice, releaseRange, startingRelease } from './kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of all commands that compile manifests. */
@@ -25,6 +28,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly config?: string;
   readonly hostAddresses?: string;
   readonly ipFamily: IpFamilyChoice;
+  readonly kubernetesVersion?: string;
 }
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
@@ -39,6 +43,10 @@ export function addInputOptions(command: Command): Command {
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
         .choices(ipFamilyChoices)
         .default('auto'),
+    )
+    .option(
+      '--kubernetes-version <version>',
+      `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
     )
     .option('--proxy-mode <mode>', 'ipvs or iptables (default: what the config says, else ipvs)')
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
@@ -101,6 +109,7 @@ function describeEmptiness({
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
 export interface LoadedInputs {
   readonly prepared: Prepared;
+  readonly version: VersionChoice;
   readonly hostAddresses: readonly Address[] | undefined;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
@@ -116,13 +125,19 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const stdin = [...sources, options.config].includes('-') ? await terminal.readStdin() : undefined;
   const inputs = readInputs(sources, { stdin });
   const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
-  const { settings, diagnostics: wrongSettings } = resolveSettings(config?.config ?? inputs.configs[0], options);
+  const version = parseVersionChoice(options.kubernetesVersion);
+  const {
+    settings,
+    gates,
+    diagnostics: wrongSettings,
+  } = resolveSettings(config?.config ?? inputs.configs[0], options, startingRelease(version.choice));
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
-  const prepared = prepare(inputs, settings, ranges);
+  const prepared = prepare(inputs, settings, gates, ranges);
   const files = new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]);
   return {
     prepared,
+    version: version.choice,
     hostAddresses: host?.addresses,
     configured: options.config !== undefined || inputs.configs.length > 0,
     files,
@@ -131,6 +146,7 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
       ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),
+      ...version.diagnostics,
       ...wrongSettings,
       ...wrongRanges,
       ...(host?.diagnostics ?? []),

@@ -4,6 +4,7 @@ import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/
 import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
 import { isName } from './check-names.ts';
 import { parseDuration } from './durations.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -28,9 +29,13 @@ export interface ProxyFlags {
   readonly hostnameOverride?: string | undefined;
 }
 
+/** The feature gates that a configuration sets. */
+export type FeatureGates = Readonly<Record<string, boolean>>;
+
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
+  readonly gates: FeatureGates;
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -53,17 +58,29 @@ interface Given<T> {
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
  * checked as in pkg/proxy/apis/config/validation), but that the mode's default is ipvs.
  */
-export function resolveSettings(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags): ResolvedSettings {
-  const resolver = new SettingsResolver(config, flags);
-  return { settings: resolver.resolve(), diagnostics: resolver.diagnostics };
+export function resolveSettings(
+  config: Sourced<KubeProxyConfig> | undefined,
+  flags: ProxyFlags,
+  release: Release = newestRelease,
+): ResolvedSettings {
+  const resolver = new SettingsResolver(config, flags, release);
+  const settings = resolver.resolve();
+  return { settings, gates: readGates(config?.object.featureGates ?? {}), diagnostics: resolver.diagnostics };
+}
+
+/** A gate that is null is as if it were not there. */
+function readGates(raw: Readonly<Record<string, boolean | null>>): FeatureGates {
+  return Object.fromEntries(Object.entries(raw).flatMap(([name, on]) => (on === null ? [] : [[name, on] as const])));
 }
 
 class SettingsResolver {
   readonly diagnostics: Diagnostic[] = [];
   readonly #config: Sourced<KubeProxyConfig> | undefined;
   readonly #flags: ProxyFlags;
+  readonly #release: Release;
 
-  constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags) {
+  constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags, release: Release) {
+    this.#release = release;
     this.#config = config;
     this.#flags = flags;
   }
@@ -73,6 +90,7 @@ class SettingsResolver {
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
     return {
+      release: this.#release,
       mode: this.#mode(this.#pick('--proxy-mode', flags.proxyMode, ['mode'], config.mode)),
       hostnameOverride: this.#hostname(flags.hostnameOverride, config.hostnameOverride),
       bindAddress: this.#bindAddress(config.bindAddress),
