@@ -6,6 +6,7 @@ import type { Rule } from '../kernel/iptables.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { settingsOf } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
 import { cleanStaleFlows } from './conntrack.ts';
@@ -59,7 +60,7 @@ function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefi
 
 /** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */
 async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
-  const decided = decideOnNode(manifest.settings, await readNodeFacts(host));
+  const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
   const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
   return decided.filter((_, i) => writable[i]);
 }

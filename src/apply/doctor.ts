@@ -1,4 +1,5 @@
 import { describeError } from '../bundle/errors.ts';
+import { settingsOf } from '../bundle/manifest.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
@@ -168,7 +169,8 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
 }
 
 async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  const decided = needs.manifest === undefined ? [] : decideOnNode(needs.manifest.settings, await readNodeFacts(host));
+  const decided =
+    needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
   const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
   return Promise.all(
     // What the node decides is left alone where it cannot be set.

@@ -1,3 +1,4 @@
+import { newestRelease } from '../kube-proxy/releases.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
@@ -89,6 +90,7 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
 
 function settingsOfDump(mode: 'ipvs' | 'iptables'): BundleContent['settings'] {
   return {
+    release: newestRelease,
     mode,
     hostnameOverride: '',
     bindAddress: '',

@@ -1,8 +1,10 @@
-import type { Manifest } from '../bundle/manifest.ts';
+import type { settingsOf } from '../bundle/manifest.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import type { Host } from './host.ts';
 import { compareVersions, parseVersion, type Version } from './version.ts';
 
-type ProxySettings = Manifest['settings'];
+type ProxySettings = ReturnType<typeof settingsOf>;
 
 /** What kube-proxy looks at on the node before it decides what no bundle can know. */
 export interface NodeFacts {
@@ -50,7 +52,8 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
  * ipvs/proxier.go), and the connection tracking settings (setSysctls in conntrack/sysctls.go).
  */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
-  return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts)];
+  const behaviours = behavioursOf(settings.release);
+  return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];
 }
 
 function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
@@ -60,9 +63,13 @@ function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonl
   return [decideSysctl('net.ipv4.vs.conn_reuse_mode', 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
 }
 
-function decideConntrack(conntrack: ProxySettings['conntrack'], facts: NodeFacts): readonly Setting[] {
+function decideConntrack(
+  conntrack: ProxySettings['conntrack'],
+  facts: NodeFacts,
+  behaviours: Behaviours,
+): readonly Setting[] {
   const decisions: Setting[] = [];
-  const max = decideConntrackMax(conntrack, facts.cores);
+  const max = decideConntrackMax(conntrack, facts.cores, behaviours);
   if (max) {
     decisions.push(decideSysctl('net.netfilter.nf_conntrack_max', max.value, max.reason));
     const buckets = Math.floor(max.value / 4);
@@ -88,11 +95,12 @@ function decideConntrack(conntrack: ProxySettings['conntrack'], facts: NodeFacts
 function decideConntrackMax(
   conntrack: ProxySettings['conntrack'],
   cores: number,
+  behaviours: Behaviours,
 ): { readonly value: number; readonly reason: string } | undefined {
   if (conntrack.maxPerCore <= 0) return undefined;
   const scaled = conntrack.maxPerCore * cores;
   const product = `${conntrack.maxPerCore} × ${cores} ${cores === 1 ? 'core' : 'cores'}`;
-  if (scaled > conntrackMaxLimit)
+  if (scaled > conntrackMaxLimit && behaviours.has('conntrack-limit'))
     return { value: conntrackMaxLimit, reason: `${product}, at most ${conntrackMaxLimit}` };
   if (scaled > conntrack.min) return { value: scaled, reason: product };
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };

@@ -8,6 +8,7 @@ import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { makeBundle } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
+import { settingsOf } from './manifest.ts';
 import { bundleFileNames } from './manifest.ts';
 import type { BundleMeaning, StoredBundle } from './read-bundle.ts';
 import { describeStrangeLine } from './strange-lines.ts';
@@ -52,7 +53,8 @@ export function checkForms(bundle: BundleMeaning, files: BundleFiles, compile: C
 
 function compareWithCompiled(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
   const { manifest, cluster } = bundle;
-  const { settings, families, assigned, kpcVersion } = manifest;
+  const { families, assigned, kpcVersion } = manifest;
+  const settings = settingsOf(manifest);
   const node = nodeOfBundle(manifest);
   const state = compile(cluster, node, settings, families);
   const fresh = makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion });

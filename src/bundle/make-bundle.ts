@@ -13,9 +13,8 @@ import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
-import { kubeProxyVersion } from './kube-proxy-version.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileNames, formatVersion } from './manifest.ts';
+import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -90,6 +89,7 @@ function makeManifest(
   texts: BundleTexts,
 ): Manifest {
   const { state, node, settings } = content;
+  const { kubeProxyVersion, settings: written } = writeSettings(settings);
   return {
     formatVersion,
     kpcVersion: content.kpcVersion,
@@ -104,7 +104,7 @@ function makeManifest(
       hostAddresses: node.hostAddresses.map(({ text }) => text),
     },
     families: content.families,
-    settings,
+    settings: written,
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,

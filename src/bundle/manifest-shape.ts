@@ -1,7 +1,9 @@
 import type { DetectLocal, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { newestRelease, releases } from '../kube-proxy/releases.ts';
 import type { HealthCheck, Manifest } from './manifest.ts';
+import { readKubeProxyVersion } from './manifest.ts';
 import {
   amount,
   boolean,
@@ -21,6 +23,10 @@ const address = shape('an IP address', (value) => typeof value === 'string' && B
 const network = shape('a CIDR', (value) => typeof value === 'string' && Boolean(parseNetwork(value)));
 const port = wholeNumber(1, 65_535);
 const checksum = shape('a SHA-256 in hex', (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
+const kubeProxyVersion = shape(
+  `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
+  (value) => typeof value === 'string' && readKubeProxyVersion(value) !== undefined,
+);
 const mode = oneOf('ipvs', 'iptables');
 
 const detectLocal = variantOf('mode', {
@@ -34,7 +40,7 @@ const detectLocal = variantOf('mode', {
   }),
 });
 
-const settings = objectOf<ProxySettings>({
+const settings = objectOf<Omit<ProxySettings, 'release'>>({
   mode,
   hostnameOverride: text,
   bindAddress: text,
@@ -68,7 +74,7 @@ const settings = objectOf<ProxySettings>({
 export const manifestShape = objectOf<Manifest>({
   formatVersion: wholeNumber(1),
   kpcVersion: text,
-  kubeProxyVersion: text,
+  kubeProxyVersion,
   mode,
   dumped: optional(oneOf(true)),
   node: objectOf<Manifest['node']>({

@@ -2,6 +2,8 @@ import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
@@ -24,7 +26,7 @@ export type BundleFileName = (typeof bundleFileNames)[number];
 export interface Manifest {
   readonly formatVersion: number;
   readonly kpcVersion: string;
-  /** The kube-proxy whose state this is: "v1.36.3". */
+  /** The kube-proxy whose state this is: "v1.36.3". It says the release that the settings leave out. */
   readonly kubeProxyVersion: string;
   readonly mode: ProxySettings['mode'];
   /** Only where the state was read from a node (kpc-apply dump): there are no Services that it was compiled from. */
@@ -39,7 +41,7 @@ export interface Manifest {
   };
   readonly families: readonly Family[];
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
-  readonly settings: ProxySettings;
+  readonly settings: Omit<ProxySettings, 'release'>;
   /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
   readonly ipvsTimeouts: IpvsTimeouts | null;
   /** Sorted by port. */
@@ -62,4 +64,23 @@ export interface HealthCheck {
   /** "namespace/name". */
   readonly service: string;
   readonly localEndpoints: { readonly [F in Family]?: number };
+}
+
+/** The release whose kube-proxy a manifest names; undefined where kpc does not follow it. */
+export function readKubeProxyVersion(text: string): Release | undefined {
+  const reading = parseRelease(text);
+  return reading.kind === 'release' ? reading.release : undefined;
+}
+
+/** The settings of a manifest that was checked, with the release that its kube-proxy is of. */
+export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
+  const release = readKubeProxyVersion(kubeProxyVersion);
+  if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);
+  return { ...settings, release };
+}
+
+/** What a manifest says of settings, in two fields. */
+export function writeSettings(settings: ProxySettings): Pick<Manifest, 'kubeProxyVersion' | 'settings'> {
+  const { release, ...written } = settings;
+  return { kubeProxyVersion: kubeProxyVersions[release], settings: written };
 }

@@ -7,7 +7,7 @@ import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
-import { families } from '../kernel/family.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
 import { checkBundle } from './check-bundle.ts';
 import type { Expected } from './check-folder.ts';
 import { checkNodes } from './check-node.ts';
@@ -28,6 +28,7 @@ import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { prepareForNodes, settleVersion } from './kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
@@ -75,7 +76,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal);
   if (isFleet(options)) return compileFleet(loaded, options, terminal);
   const nodeName = chooseNodeName(options.node?.[0], loaded.prepared);
-  const checked = addDiagnostics(loaded, [
+  const checked = addDiagnostics(settleVersion(loaded, nodeName), [
     ...checkRequest(options),
     ...(await checkTarget(options, { kind: 'bundle' })),
     ...checkCompiled([nodeName], options, loaded),
@@ -96,10 +97,12 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, prepared);
+  const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
   const target = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const diagnostics = [
     ...target,
     ...fleet.diagnostics,
+    ...wrongVersions,
     ...checkCompiled(fleet.nodes, options, loaded),
     ...notesOf(loaded, options),
     ...loaded.diagnostics,
@@ -109,7 +112,7 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     await reportFailure(options, diagnostics, terminal);
     return exitStatus.badInput;
   }
-  const run = { prepared, fleet, diagnostics, options, terminal };
+  const run = { prepared, preparedFor, fleet, diagnostics, options, terminal };
   return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
 }
 
@@ -122,7 +125,7 @@ function checkCompiled(
   // An object that is wrong is not there.
   if (hasErrors(diagnostics)) return [];
   const { node, allowEmpty, ipFamily } = options;
-  const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : families;
+  const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
   return [
     ...checkNodes(nodeNames, isFleet(options) ? (node ?? []) : node, prepared),
     ...(allowEmpty ? [] : describeEmptyResult(prepared.services, prepared.cluster, chosen)),

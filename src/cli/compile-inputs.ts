@@ -1,7 +1,7 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
-import { buildCluster } from '../cluster/build-cluster.ts';
+import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
@@ -13,6 +13,8 @@ import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/o
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
@@ -38,12 +40,17 @@ export interface Prepared {
   readonly services: readonly Sourced<Service>[];
   readonly assigned: BundleContent['assigned'];
   readonly diagnostics: readonly Diagnostic[];
+  /** The feature gates that the configuration sets. */
+  readonly gates: FeatureGates;
+  /** The same inputs as a kube-proxy sees them that behaves so. */
+  readonly buildCluster: (behaviours: Behaviours) => Cluster;
 }
 
 /** Builds the cluster, once for all nodes. */
 export function prepare(
   inputs: Inputs,
   settings: ProxySettings,
+  gates: FeatureGates,
   ranges: AssignmentRanges,
   hostAddresses?: readonly Address[],
 ): Prepared {
@@ -52,10 +59,13 @@ export function prepare(
   const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
   const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
   const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const cluster = buildCluster(built, from, settings, served);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
+  const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
     settings,
+    gates,
+    buildCluster: build,
     nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
@@ -75,6 +85,22 @@ function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[]
   return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
 }
 
+/** The same inputs, as the kube-proxy of another release sees them. */
+export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
+  if (release === prepared.settings.release) return prepared;
+  const behaviours = behavioursOf(release, prepared.gates);
+  const { ignoresExternalIPs: _, ...settings } = prepared.settings;
+  return {
+    ...prepared,
+    cluster: prepared.buildCluster(behaviours),
+    settings: {
+      ...settings,
+      release,
+      ...(behaviours.has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
+    },
+  };
+}
+
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
@@ -91,8 +117,9 @@ export class NodeMemo {
 
 /** Compiles for one node. */
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
-  const { cluster, settings } = prepared;
+  const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+  const cluster = settleOnNode(prepared.cluster, node);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
   const state = compileState(cluster, node, settings, chosen, memo);
   return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };

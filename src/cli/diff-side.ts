@@ -5,6 +5,7 @@ import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { settingsOf } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
@@ -107,7 +108,8 @@ async function readBundleSide(path: string): Promise<StoredSide> {
   const { manifest, state, cluster } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
   const node = nodeOfBundle(manifest);
-  const { settings, families } = manifest;
+  const { families } = manifest;
+  const settings = settingsOf(manifest);
   const side: Side = {
     kind: 'bundle',
     name: path,
@@ -184,7 +186,7 @@ export async function compileSide(
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
   const { configured } = loaded;
   let { settings: wanted } = loaded.prepared;
-  if (stored && !configured && !hasProxyFlags(options)) wanted = stored.settings;
+  if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
   const mode = other.kind === 'dump' ? recognizeMode(other.dump.state) : undefined;
   if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
   const prepared = { ...loaded.prepared, settings: wanted };

@@ -25,6 +25,8 @@ import type { Terminal } from './terminal.ts';
 /** What a run for many nodes works on. */
 export interface FleetRun {
   readonly prepared: Prepared;
+  /** What a node compiles from: nodes of different releases have different ones. */
+  readonly preparedFor: (node: string) => Prepared;
   readonly fleet: Fleet;
   /** What was said of the input. */
   readonly diagnostics: readonly Diagnostic[];
@@ -98,7 +100,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
 }
 
 function* compileFleet({
-  prepared,
+  preparedFor,
   fleet,
   options,
 }: FleetRun): Generator<readonly [node: string, bundle: Bundle, content: BundleContent]> {
@@ -106,7 +108,7 @@ function* compileFleet({
   const bundleMemo = new BundleMemo();
   for (const nodeName of fleet.nodes) {
     const request = { nodeName, hostAddresses: fleet.hostAddresses.get(nodeName), ipFamily: options.ipFamily };
-    const content = compileNode(prepared, request, nodeMemo);
+    const content = compileNode(preparedFor(nodeName), request, nodeMemo);
     yield [nodeName, makeBundle(content, bundleMemo), content];
   }
 }

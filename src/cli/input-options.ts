@@ -11,12 +11,15 @@ import { readInputs } from '../input/read-inputs.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import type { IpFamilyChoice, Prepared } from './compile-inputs.ts';
 import { ipFamilyChoices, prepare } from './compile-inputs.ts';
+import type { VersionChoice } from './kubernetes-version.ts';
+import { parseVersionChoice, releaseRange, startingRelease } from './kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of all commands that compile manifests. */
@@ -27,6 +30,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
   readonly allowEmpty?: boolean;
+  readonly kubernetesVersion?: string;
 }
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
@@ -41,6 +45,10 @@ export function addInputOptions(command: Command): Command {
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
         .choices(ipFamilyChoices)
         .default('auto'),
+    )
+    .option(
+      '--kubernetes-version <version>',
+      `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
     )
     .option(
       '--proxy-mode <mode>',
@@ -117,6 +125,7 @@ function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[]
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
 export interface LoadedInputs {
   readonly prepared: Prepared;
+  readonly version: VersionChoice;
   readonly hostAddresses: readonly Address[] | undefined;
   /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
   readonly configured: boolean;
@@ -136,13 +145,16 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
   const configured = options.config !== undefined || inputs.configs.length > 0;
   const given = options.config === undefined ? inputs.configs[0] : config?.config;
-  const { settings, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options);
+  const version = parseVersionChoice(options.kubernetesVersion);
+  const release = startingRelease(version.choice);
+  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options, release);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);
-  const prepared = prepare(inputs, settings, ranges, host?.addresses);
+  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses);
   const files = new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]);
   return {
     prepared,
+    version: version.choice,
     hostAddresses: host?.addresses,
     configured,
     modeNote: configured && !given ? undefined : modeNote,
@@ -153,6 +165,7 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
       ...describeSkipped(inputs.skipped),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),
+      ...version.diagnostics,
       ...wrongSettings,
       ...wrongRanges,
       ...(host?.diagnostics ?? []),

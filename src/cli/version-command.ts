@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { kubeProxyVersion } from '../bundle/kube-proxy-version.ts';
+import { kubeProxyVersions, newestRelease, releases } from '../kube-proxy/releases.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
 import type { Terminal } from './terminal.ts';
@@ -14,15 +14,19 @@ interface VersionOptions {
 export function addVersionCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   program
     .command('version')
-    .description('Print the version, the kube-proxy that it follows, and the Node that runs it.')
+    .description(
+      'Print the version, the kube-proxy and releases of Kubernetes that it follows, and the Node that runs it.',
+    )
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(new Option('--json', 'the same as --output json').default(false, 'no'))
     .action(async ({ output, json }: VersionOptions) => {
       const nodeVersion = process.version;
+      const kubeProxyVersion = kubeProxyVersions[newestRelease];
+      const range = `${releases[0]} to ${newestRelease}`;
       await terminal.out(
         json || output === 'json'
-          ? formatJson({ kpcVersion: version, kubeProxyVersion, nodeVersion })
-          : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion}\nNode ${nodeVersion}\n`,
+          ? formatJson({ kpcVersion: version, kubeProxyVersion, kubernetesVersions: releases, nodeVersion })
+          : `${program.name()} ${version}\nkube-proxy ${kubeProxyVersion} (Kubernetes ${range})\nNode ${nodeVersion}\n`,
       );
       done(exitStatus.ok);
     });

@@ -2,16 +2,24 @@ import type { Address } from '../kernel/address.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { SlicesByService } from './endpoints.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
+import type { HintReading, SlicesByService } from './endpoints.ts';
 import { compareText } from './compare-text.ts';
-import { endpointsByPort, groupSlices } from './endpoints.ts';
+import { isLocal } from './endpoint-choice.ts';
+import { endpointsByPort, groupSlices, headlessLabel, proxyNameLabel, settleRivals } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
-import type { Cluster, ServiceHealthCheck, ServiceInfo, ServicePort, ServicePortPlaces } from './model.ts';
+import type {
+  Cluster,
+  Endpoint,
+  NodeContext,
+  ServiceHealthCheck,
+  ServiceInfo,
+  ServicePort,
+  ServicePortPlaces,
+} from './model.ts';
 import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { EndpointSlice, ProxySettings, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
-
-const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
+import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 
 const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
@@ -23,21 +31,42 @@ const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, 
 export function buildCluster(
   services: readonly Sourced<Service>[],
   slices: readonly Sourced<EndpointSlice>[],
-  settings: Pick<ProxySettings, 'ignoresExternalIPs'>,
+  behaviours: Behaviours,
   served?: ReadonlySet<string>,
 ): Cluster {
   const slicesOf = groupSlices(slices);
   const ours = services
-    .filter(({ object }) => !isLeftToOther(object))
+    .filter(({ object }) => isWatched(object, behaviours))
     .sort(compareServices)
     .map((service) => ({ service, slices: slicesOfService(service.object, slicesOf) }));
   return {
     services: ours.map(({ service, slices: its }) => describeService(service, its, served)),
     servicePorts: ours
-      .flatMap(({ service, slices: its }) => servicePortsOf(service, its, settings.ignoresExternalIPs === true))
+      .flatMap(({ service, slices: its }) => servicePortsOf(service, its, behaviours))
       .sort(compareServicePorts),
-    healthChecks: ours.flatMap(({ service, slices: its }) => healthChecksOf(service.object, its)),
+    healthChecks: ours.flatMap(({ service, slices: its }) => healthChecksOf(service.object, its, behaviours)),
   };
+}
+
+/** Whether kube-proxy sees the Service: its informer leaves Services out by their labels. */
+function isWatched(service: Service, behaviours: Behaviours): boolean {
+  const { labels } = service.metadata;
+  return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
+}
+
+/**
+ * The cluster as a node sees it: where two slices name one endpoint, which of them counts is settled. The same value
+ * where there is nothing to settle.
+ */
+export function settleOnNode(cluster: Cluster, node: Pick<NodeContext, 'name'>): Cluster {
+  let settled = false;
+  const servicePorts = cluster.servicePorts.map((port) => {
+    const endpoints = settleRivals(port.endpoints, (endpoint) => isLocal(endpoint, node));
+    if (endpoints === port.endpoints) return port;
+    settled = true;
+    return { ...port, endpoints };
+  });
+  return settled ? { ...cluster, servicePorts } : cluster;
 }
 
 /** By namespace, Service, port name, protocol, then IPv4 before IPv6. */
@@ -107,16 +136,17 @@ function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceIn
 function servicePortsOf(
   { object: service, source }: Sourced<Service>,
   slices: readonly Sourced<EndpointSlice>[],
-  ignoresExternalIPs: boolean,
+  behaviours: Behaviours,
 ): readonly ServicePort[] {
   if (skipReason(service) !== undefined) return [];
+  const hints = readHints(service, behaviours);
   return families.flatMap((family) => {
     const clusterIP = clusterIPOf(service, family);
     if (!clusterIP) return [];
-    const endpoints = endpointsByPort(slices, family);
+    const endpoints = endpointsByPort(slices, family, behaviours, hints);
     const policies = policiesOf(service);
-    const all = addressesOf(service, family);
-    const ignored = ignoresExternalIPs && all.externalIPs.length > 0;
+    const all = addressesOf(service, family, behaviours);
+    const ignored = !behaviours.has('external-ips') && all.externalIPs.length > 0;
     const addresses = ignored ? { ...all, externalIPs: [] } : all;
     return indexPorts(service).map(({ index, port }): ServicePort => {
       const { namespace, name } = service.metadata;
@@ -145,6 +175,19 @@ function servicePortsOf(
       };
     });
   });
+}
+
+/** kube-proxy's annotations by which a Service once asked for zone hints; the first wins where both are there. */
+const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;
+
+/** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
+function readHints({ metadata: { annotations } }: Service, behaviours: Behaviours): HintReading {
+  const annotation = hintAnnotations.map((name) => annotations[name]).find((value) => value !== undefined) ?? '';
+  const asked = !['', 'disabled', 'Disabled'].includes(annotation);
+  return {
+    zones: behaviours.has('zone-hints') && (asked || behaviours.has('zone-hints-without-annotation')),
+    nodes: behaviours.has('node-hints'),
+  };
 }
 
 interface IndexedPort {
@@ -193,26 +236,29 @@ const noAddresses: ServiceAddresses = {
 };
 
 /** The addresses of one family that a Service answers on. */
-function addressesOf(service: Service, family: Family): ServiceAddresses {
+function addressesOf(service: Service, family: Family, behaviours: Behaviours): ServiceAddresses {
   // Most Services have none.
   const { externalIPs: external, loadBalancerSourceRanges } = service.spec;
   if (external.length + service.ingress.length + loadBalancerSourceRanges.length === 0) return noAddresses;
   const externalIPs = indexAddresses(external, family);
   const ingress = indexAddresses(
-    service.ingress.map(({ ip, ipMode }) => (ipMode === 'VIP' ? (ip ?? '') : '')),
+    service.ingress.map(({ ip, ipMode }) =>
+      ipMode === 'VIP' || !behaviours.has('load-balancer-ip-mode') ? (ip ?? '') : '',
+    ),
     family,
   );
   const ranges = loadBalancerSourceRanges.flatMap((text, index) => {
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
+  // A range of length zero lets every client in, as no range at all does.
+  const isOpen = behaviours.has('open-source-range') && ranges.some(([, range]) => range.prefixLength === 0);
   return {
     externalIPs: externalIPs.map(([, address]) => address),
     externalIPIndexes: externalIPs.map(([index]) => index),
     loadBalancerIPs: ingress.map(([, address]) => address),
     ingressIndexes: ingress.map(([index]) => index),
-    // A range of length zero lets everybody in, as no range at all does.
-    sourceRanges: ranges.some(([, range]) => range.prefixLength === 0) ? [] : ranges.map(([, range]) => range),
+    sourceRanges: isOpen ? [] : ranges.map(([, range]) => range),
     rangeIndexes: ranges.map(([index]) => index),
   };
 }
@@ -272,22 +318,40 @@ class FieldPlaces implements ServicePortPlaces {
  * Ready endpoints of all slices of a Service, whatever their ports: what the health check node port counts on a node
  * (LocalReadyEndpoints).
  */
-function healthChecksOf(service: Service, slices: readonly Sourced<EndpointSlice>[]): readonly ServiceHealthCheck[] {
+function healthChecksOf(
+  service: Service,
+  slices: readonly Sourced<EndpointSlice>[],
+  behaviours: Behaviours,
+): readonly ServiceHealthCheck[] {
   const port = service.spec.healthCheckNodePort;
   if (skipReason(service) !== undefined || !needsHealthCheck(service) || port === 0) return [];
   const { namespace, name } = service.metadata;
   return families
     .filter((family) => service.spec.ports.length > 0 && clusterIPOf(service, family) !== undefined)
-    .map((family) => ({ namespace, service: name, family, port, readyEndpoints: readyEndpoints(slices, family) }));
+    .map((family) => ({
+      namespace,
+      service: name,
+      family,
+      port,
+      readyEndpoints: readyEndpoints(slices, family, behaviours),
+    }));
+}
+
+/** An endpoint and its rivals, each as the node sees it that it is on: the last of each node. */
+function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
+  if (!endpoint.rivals) return [endpoint];
+  return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.nodeName, each])).values()];
 }
 
 function readyEndpoints(
   slices: readonly Sourced<EndpointSlice>[],
   family: Family,
+  behaviours: Behaviours,
 ): ServiceHealthCheck['readyEndpoints'] {
   const found = new Map<string, { readonly address: string; readonly nodeName: string }>();
-  for (const endpoints of endpointsByPort(slices, family).values()) {
-    for (const { address, nodeName, ready } of endpoints) {
+  const hints = { zones: false, nodes: false };
+  for (const endpoints of endpointsByPort(slices, family, behaviours, hints).values()) {
+    for (const { address, nodeName, ready } of endpoints.flatMap(asOwnNodesSee)) {
       if (!ready || nodeName === undefined) continue;
       found.set(`${address.text} ${nodeName}`, { address: address.text, nodeName });
     }

@@ -5,12 +5,19 @@ import type { Location, Place } from '../kernel/origin.ts';
 import { compareText } from './compare-text.ts';
 import { compareEndpoints } from './endpoint-order.ts';
 import { groupBy } from './group-by.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
+import { sortAsGo } from './unstable-sort.ts';
 
 /** The label by which a slice names its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
-const headlessLabel = 'service.kubernetes.io/headless';
+/** The labels by which kube-proxy's watches leave objects out. */
+export const headlessLabel = 'service.kubernetes.io/headless';
+export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
+
+/** What an endpoint's hints say to a kube-proxy that does not read them. */
+const noHints: readonly string[] = [];
 
 /** All slices of one Service. */
 export type SlicesByService = ReadonlyMap<string, readonly Sourced<EndpointSlice>[]>;
@@ -31,9 +38,9 @@ export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesBy
   return groups;
 }
 
-/** Whether kube-proxy never sees the slice: its informer leaves out slices of headless Services by their label. */
-function isHeadlessSlice(slice: EndpointSlice): boolean {
-  return headlessLabel in slice.metadata.labels;
+/** Whether kube-proxy never sees the slice: its informer leaves slices out by their labels. */
+function isUnwatched({ metadata: { labels } }: EndpointSlice, behaviours: Behaviours): boolean {
+  return headlessLabel in labels || (proxyNameLabel in labels && !behaviours.has('separate-watches'));
 }
 
 /** The family whose proxier reads the slice; undefined for host names. */
@@ -51,45 +58,78 @@ function sliceFamily(slice: EndpointSlice): Family | undefined {
 /** "name/protocol": how slice ports are matched with Service ports. */
 export type PortKey = `${string}/${string}`;
 
+/** Which hints of a Service's endpoints a kube-proxy reads. */
+export interface HintReading {
+  readonly zones: boolean;
+  readonly nodes: boolean;
+}
+
 /**
- * The endpoints behind each port of one Service, of one family. An endpoint named twice counts once, and one that
- * terminates never replaces one already known (kube-proxy's EndpointSliceCache.addEndpoints).
+ * The endpoints behind each port of one Service, of one family. An endpoint named twice counts once (kube-proxy's
+ * EndpointSliceCache.addEndpoints): the last that does not terminate, or, of the releases before that, the first with
+ * the others as its rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
   family: Family,
+  behaviours: Behaviours,
+  hints: HintReading,
 ): ReadonlyMap<PortKey, readonly Endpoint[]> {
-  const byPort = new Map<PortKey, Endpoint[]>();
+  const byPort = new Map<PortKey, SlicedEndpoint[]>();
   for (const { object: slice, source } of slices) {
-    if (sliceFamily(slice) !== family || isHeadlessSlice(slice)) continue;
+    if (sliceFamily(slice) !== family || isUnwatched(slice, behaviours)) continue;
+    const order = endpointOrder(slice, behaviours);
     for (const port of slice.ports) {
       if (!port.port) continue;
       const key: PortKey = `${port.name}/${port.protocol}`;
       let found = byPort.get(key);
       if (!found) byPort.set(key, (found = []));
-      for (let index = 0; index < slice.endpoints.length; index++) {
+      for (let i = 0; i < slice.endpoints.length; i++) {
+        const index = order ? (order[i] ?? i) : i;
         const from = slice.endpoints[index];
-        if (from?.address) found.push(new SlicedEndpoint(from, from.address, port.port, source, index));
+        if (from?.address) found.push(new SlicedEndpoint(from, from.address, port.port, source, index, hints));
       }
     }
   }
-  for (const [key, found] of byPort) byPort.set(key, sortOnce(found));
+  const keepsRivals = !behaviours.has('running-endpoint-first');
+  for (const [key, found] of byPort) byPort.set(key, sortOnce(found, keepsRivals));
   return byPort;
 }
 
+/**
+ * The indexes of a slice's endpoints in the order in which kube-proxy takes them up; undefined for the order as written. It matters only where two have one
+ * address; up to v1.30 they were sorted before, by a sort that is not stable (newEndpointSliceInfo).
+ */
+function endpointOrder({ endpoints }: EndpointSlice, behaviours: Behaviours): readonly number[] | undefined {
+  if (behaviours.has('slices-as-written')) return undefined;
+  const labelled = endpoints.map(({ addresses }, index) => ({ label: addresses.join(','), index }));
+  return sortAsGo(labelled, (a, b) => compareText(a.label, b.label)).map(({ index }) => index);
+}
+
 /** Sorted, with one endpoint for each address and port. */
-function sortOnce(found: Endpoint[]): Endpoint[] {
+function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint[] {
   // Where two are equal, the order in which they came decides: sort keeps it.
   found.sort(compareEndpoints);
-  const sorted: Endpoint[] = [];
-  let last: Endpoint | undefined;
+  const sorted: SlicedEndpoint[] = [];
+  let last: SlicedEndpoint | undefined;
   for (const endpoint of found) {
-    const isNew = last === undefined || compareEndpoints(last, endpoint) !== 0;
-    if (isNew) sorted.push(endpoint);
+    if (last === undefined || compareEndpoints(last, endpoint) !== 0) sorted.push((last = endpoint));
+    else if (keepsRivals) last.addRival(endpoint);
     else if (!endpoint.terminating) sorted[sorted.length - 1] = endpoint;
-    last = endpoint;
   }
   return sorted;
+}
+
+/**
+ * Settles which of the endpoints with one address and port a node takes: of the releases before v1.36 the last that is
+ * on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). Without rivals it is the same list.
+ */
+export function settleRivals(
+  endpoints: readonly Endpoint[],
+  isLocal: (endpoint: Endpoint) => boolean,
+): readonly Endpoint[] {
+  if (endpoints.every(({ rivals }) => rivals === undefined)) return endpoints;
+  return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
 /**
@@ -102,8 +142,11 @@ class SlicedEndpoint implements Endpoint, Place {
   readonly #from: SliceEndpoint;
   readonly #source: Source;
   readonly #index: number;
+  readonly #hints: HintReading;
+  #rivals: Endpoint[] | undefined;
 
-  constructor(from: SliceEndpoint, address: Address, port: number, source: Source, index: number) {
+  constructor(from: SliceEndpoint, address: Address, port: number, source: Source, index: number, hints: HintReading) {
+    this.#hints = hints;
     this.address = address;
     this.port = port;
     this.#from = from;
@@ -136,11 +179,20 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get zoneHints(): readonly string[] {
-    return this.#from.zoneHints;
+    return this.#hints.zones ? this.#from.zoneHints : noHints;
   }
 
   get nodeHints(): readonly string[] {
-    return this.#from.nodeHints;
+    return this.#hints.nodes ? this.#from.nodeHints : noHints;
+  }
+
+  get rivals(): readonly Endpoint[] | undefined {
+    return this.#rivals;
+  }
+
+  /** Another endpoint of this address and port. */
+  addRival(rival: Endpoint): void {
+    (this.#rivals ??= []).push(rival);
   }
 
   get place(): Place {

@@ -7,7 +7,8 @@ import { nameSome } from './name-some.ts';
 import type { Service, Sourced } from './objects.ts';
 
 /** Why nothing is programmed for a Service. */
-type LeftOutReason = NonNullable<ReturnType<typeof skipReason>> | 'other-proxy' | 'no-ports' | 'other-family';
+type LeftOutReason =
+  NonNullable<ReturnType<typeof skipReason>> | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
 
 const reasons: { readonly [R in LeftOutReason]: string } = {
   'no-cluster-ip':
@@ -15,6 +16,7 @@ const reasons: { readonly [R in LeftOutReason]: string } = {
   headless: 'headless (clusterIP None)',
   'external-name': 'of type ExternalName',
   'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
+  'headless-label': 'with the label service.kubernetes.io/headless, which this release leaves out',
   'no-ports': 'without ports',
   'other-family': 'of the address family that --ip-family leaves out',
 };
@@ -33,21 +35,24 @@ export function describeEmptyResult(
 ): readonly Diagnostic[] {
   const isProgrammed = cluster.servicePorts.some(({ family }) => families.includes(family));
   if (services.length === 0 || isProgrammed) return [];
+  const seen = new Set(cluster.services.map(({ namespace, name }) => `${namespace}/${name}`));
   const groups = (Object.keys(reasons) as LeftOutReason[]).flatMap((reason) => {
     const names = services
-      .filter(({ object }) => leftOutReason(object) === reason)
+      .filter(({ object }) => leftOutReason(object, seen) === reason)
       .map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)
       .sort(compareText);
     return names.length === 0 ? [] : [`${names.length} ${reasons[reason]}: ${nameSome(names)}`];
   });
   const which = services.length === 1 ? 'the one Service' : `any of the ${services.length} Services`;
-  const severity = services.some(({ object }) => faulty.has(leftOutReason(object))) ? 'error' : 'warning';
+  const severity = services.some(({ object }) => faulty.has(leftOutReason(object, seen))) ? 'error' : 'warning';
   const [nothing, take] = severity === 'error' ? ['nothing would be', 'would take'] : ['nothing is', 'takes'];
   const text = `${nothing} programmed for ${which}, and what is compiled ${take} all Services off a node: ${groups.join('; ')} (--allow-empty says that this is meant)`;
   return [{ severity, code: 'nothing-programmed', text }];
 }
 
-function leftOutReason(service: Service): LeftOutReason {
-  if (isLeftToOther(service)) return 'other-proxy';
+/** `seen`: "namespace/name" of the Services that kube-proxy watches. */
+function leftOutReason(service: Service, seen: ReadonlySet<string>): LeftOutReason {
+  const { namespace, name } = service.metadata;
+  if (!seen.has(`${namespace}/${name}`)) return isLeftToOther(service) ? 'other-proxy' : 'headless-label';
   return skipReason(service) ?? (service.spec.ports.length === 0 ? 'no-ports' : 'other-family');
 }

@@ -110,6 +110,11 @@ export interface Endpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /**
+   * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
+   * own node: see settleRivals. Absent once that is settled.
+   */
+  readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }
 

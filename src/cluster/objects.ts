@@ -1,5 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
@@ -116,6 +117,8 @@ export interface EndpointAddress {
 
 export interface Node {
   readonly metadata: ObjectMeta;
+  /** What its kube-proxy, else its kubelet, says of its own version: "v1.34.2"; '' where neither does. */
+  readonly kubernetesVersion: string;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
 }
@@ -125,6 +128,8 @@ export interface Node {
  * Durations are in seconds.
  */
 export interface ProxySettings {
+  /** The release of Kubernetes whose kube-proxy is meant. */
+  readonly release: Release;
   readonly mode: 'ipvs' | 'iptables';
   /** '' where it is not set. */
   readonly hostnameOverride: string;
@@ -134,7 +139,7 @@ export interface ProxySettings {
   readonly detectLocal: DetectLocal;
   /** CIDRs, or the one word 'primary'. */
   readonly nodePortAddresses: readonly string[];
-  /** Set where the feature gate AllowServiceExternalIPs is off: nothing is programmed for external IPs then. */
+  /** Set where the feature gate AllowServiceExternalIPs is off: releases that know the gate program no external IPs then. */
   readonly ignoresExternalIPs?: true;
   readonly masqueradeAll: boolean;
   /** 0 to 31; default 14. */

@@ -1,7 +1,8 @@
 import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseDuration } from './durations.ts';
-import { type FeatureGates, isGateOn } from './feature-gates.ts';
+import type { FeatureGates } from '../kube-proxy/releases.ts';
+import { isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
 

@@ -1,3 +1,5 @@
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { kubeProxyVersions, newestRelease, stageOfGate } from '../kube-proxy/releases.ts';
 import { findNearest, quote } from './wording.ts';
 
 // The feature gates of kube-proxy v1.36.3: all that its program registers, though it looks at few of them
@@ -177,9 +179,6 @@ const knownGates: ReadonlyMap<string, Gate> = new Map(
 /** Gates that stand for all of a stage. */
 const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 
-/** What gates are set to. */
-export type FeatureGates = ReadonlyMap<string, boolean>;
-
 /** What keeps kube-proxy from starting, and the gate it is about. */
 export interface GateFault {
   readonly gate: string;
@@ -199,12 +198,37 @@ export function isGateOn(name: string, gates: FeatureGates): boolean {
  * Checks gates as kube-proxy does when it starts (SetFromMap): it has to know them, some cannot be set, and what is on
  * may need others to be on.
  */
-export function checkFeatureGates(gates: FeatureGates): readonly GateFault[] {
+export function checkFeatureGates(gates: FeatureGates, release: Release): readonly GateFault[] {
+  if (release !== newestRelease) return checkGatesOfBehaviours(gates, release);
   const faults = [...gates].flatMap(([gate, isOn]) => {
     const text = describeFault(gate, isOn);
     return text === undefined ? [] : [{ gate, text }];
   });
   return faults.length > 0 ? faults : checkDependencies(gates);
+}
+
+/** Of another release only those gates are known that change what is programmed. */
+function checkGatesOfBehaviours(gates: FeatureGates, release: Release): readonly GateFault[] {
+  const version = kubeProxyVersions[release];
+  return [...gates].flatMap(([gate, isOn]) => {
+    switch (stageOfGate(gate, release)) {
+      case 'unknown':
+        return {
+          gate,
+          text: `kube-proxy ${version} knows no feature gate ${quote(gate)}, and does not start: leave it out`,
+        };
+      case 'locked':
+        return isOn
+          ? []
+          : {
+              gate,
+              text: `the feature gate ${gate} is true for good, and kube-proxy ${version} does not start with false: leave it out`,
+            };
+      case 'settable':
+      case undefined:
+        return [];
+    }
+  });
 }
 
 function describeFault(name: string, isOn: boolean): string | undefined {

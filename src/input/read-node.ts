@@ -32,5 +32,6 @@ export function readNode(raw: RawNode, report: Report): Node {
     type: type ?? '',
     address: address ?? '',
   }));
-  return { metadata, podCIDRs, addresses };
+  const { kubeProxyVersion, kubeletVersion } = raw.status?.nodeInfo ?? {};
+  return { metadata, kubernetesVersion: kubeProxyVersion || kubeletVersion || '', podCIDRs, addresses };
 }

@@ -7,7 +7,8 @@ import { isInterfaceName, isName } from '../cluster/object-names.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
-import { checkFeatureGates, type FeatureGates, isGateOn } from './feature-gates.ts';
+import { checkFeatureGates } from './feature-gates.ts';
+import { behavioursOf, type FeatureGates, newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -45,6 +46,7 @@ export interface ProxyFlags {
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
+  readonly gates: FeatureGates;
   readonly diagnostics: readonly Diagnostic[];
   /** Which mode was taken and why, where nothing names one. */
   readonly modeNote: Diagnostic | undefined;
@@ -68,9 +70,15 @@ interface Given<T> {
  * Settings from flags over the config file over kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
  * checked as in pkg/proxy/apis/config/validation), but that the mode is ipvs where there is no configuration at all.
  */
-export function resolveSettings(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags): ResolvedSettings {
-  const resolver = new SettingsResolver(config, flags);
-  return { settings: resolver.resolve(), diagnostics: resolver.diagnostics, modeNote: resolver.modeNote };
+export function resolveSettings(
+  config: Sourced<KubeProxyConfig> | undefined,
+  flags: ProxyFlags,
+  release: Release = newestRelease,
+): ResolvedSettings {
+  const resolver = new SettingsResolver(config, flags, release);
+  const settings = resolver.resolve();
+  const { gates, diagnostics, modeNote } = resolver;
+  return { settings, gates, diagnostics, modeNote };
 }
 
 class SettingsResolver {
@@ -79,8 +87,11 @@ class SettingsResolver {
   readonly #config: Sourced<KubeProxyConfig> | undefined;
   readonly #flags: ProxyFlags;
   readonly #mode: ProxySettings['mode'];
+  readonly #release: Release;
+  gates: FeatureGates = new Map();
 
-  constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags) {
+  constructor(config: Sourced<KubeProxyConfig> | undefined, flags: ProxyFlags, release: Release) {
+    this.#release = release;
     this.#config = config;
     this.#flags = flags;
     const { mode, error, note } = chooseMode(flags.proxyMode, config);
@@ -93,11 +104,12 @@ class SettingsResolver {
     const { iptables, ...config } = this.#config?.object ?? {};
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
-    const gates = this.#featureGates();
+    const gates = (this.gates = this.#featureGates());
     for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates)) {
       this.#error({ path }, code, text);
     }
     return {
+      release: this.#release,
       mode: this.#mode,
       hostnameOverride: this.#hostname(flags.hostnameOverride, config.hostnameOverride),
       bindAddress: this.#bindAddress(
@@ -116,7 +128,7 @@ class SettingsResolver {
           config.nodePortAddresses,
         ),
       ),
-      ...(isGateOn('AllowServiceExternalIPs', gates) ? {} : { ignoresExternalIPs: true as const }),
+      ...(behavioursOf(this.#release, gates).has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
       masqueradeAll: this.#flag('--masquerade-all', flags.masqueradeAll) ?? iptables?.masqueradeAll ?? false,
       masqueradeBit: this.#masqueradeBit(flags.iptablesMasqueradeBit) ?? iptables?.masqueradeBit ?? 14,
       localhostNodePorts:
@@ -251,7 +263,7 @@ class SettingsResolver {
     const flagged = this.#readGates(splitList(this.#flags.featureGates) ?? []);
     const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
     const ofFlag = new Map(flagged);
-    for (const { gate, text } of checkFeatureGates(gates)) {
+    for (const { gate, text } of checkFeatureGates(gates, this.#release)) {
       const isConfigured = !ofFlag.has(gate) && configured.some(([name]) => name === gate);
       this.#error({ path: isConfigured ? ['featureGates', gate] : undefined }, 'bad-feature-gate', text);
     }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { settingsOf } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/cli/load-bundle.ts';
 import { decideOnNode, readNodeFacts, type NodeFacts } from '../../src/apply/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const { settings } = (await loadBundle('fixtures/dual-stack/expected-ipvs')).manifest;
+const settings = settingsOf((await loadBundle('fixtures/dual-stack/expected-ipvs')).manifest);
 const facts: NodeFacts = { kernel: [6, 1, 0], cores: 4, conntrackBuckets: 1_000_000 };
 
 function decide(

@@ -1,3 +1,4 @@
+import { settingsOf } from '../../src/bundle/manifest.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
@@ -31,7 +32,8 @@ export function forgeWhole(files: Files, change: (files: Files) => void): Files 
   if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
   const { manifest, cluster } = reading.bundle;
   const node = nodeOfBundle(manifest);
-  const { settings, families, assigned, kpcVersion } = manifest;
+  const { families, assigned, kpcVersion } = manifest;
+  const settings = settingsOf(manifest);
   const state = compileState(cluster, node, settings, families, undefined);
   return new Map(makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion }).files);
 }

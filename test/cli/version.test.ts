@@ -16,7 +16,7 @@ const programs = [
 test.each(programs)('%s version names itself, kube-proxy and Node', async (name, run) => {
   expect(await run(['version'])).toEqual({
     status: 0,
-    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion}\nNode ${process.version}\n`,
+    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion} (Kubernetes 1.30 to 1.36)\nNode ${process.version}\n`,
     stderr: '',
   });
 });
@@ -25,7 +25,12 @@ test.each(programs)('%s version says the same to programs', async (_, run) => {
   for (const flags of [['--output', 'json'], ['--json']]) {
     const { status, stdout, stderr } = await run(['version', ...flags]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({ kpcVersion, kubeProxyVersion, nodeVersion: process.version });
+    expect(JSON.parse(stdout)).toEqual({
+      kpcVersion,
+      kubeProxyVersion,
+      kubernetesVersions: ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'],
+      nodeVersion: process.version,
+    });
   }
 });
 

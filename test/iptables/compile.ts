@@ -1,3 +1,4 @@
+import { newestRelease } from '../../src/kube-proxy/releases.ts';
 import type { Cluster, Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
 import { servicePortLabel } from '../../src/cluster/model.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
@@ -32,6 +33,7 @@ export const worker: NodeContext = {
 
 /** kube-proxy's defaults, with a cluster CIDR to tell pods by. */
 export const defaults: ProxySettings = {
+  release: newestRelease,
   mode: 'iptables',
   hostnameOverride: '',
   bindAddress: '',

@@ -1,0 +1,170 @@
+/** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
+export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const;
+
+export type Release = (typeof releases)[number];
+
+export const newestRelease: Release = '1.36';
+
+/** The kube-proxy of each release that kpc's output was compared with. */
+export const kubeProxyVersions = {
+  '1.30': 'v1.30.14',
+  '1.31': 'v1.31.14',
+  '1.32': 'v1.32.10',
+  '1.33': 'v1.33.13',
+  '1.34': 'v1.34.2',
+  '1.35': 'v1.35.4',
+  '1.36': 'v1.36.3',
+} as const satisfies Record<Release, string>;
+
+/** A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. */
+interface BehaviourGate {
+  readonly name: string;
+  /** The first release that knows the gate; undefined where that is before all that kpc follows. */
+  readonly from?: Release;
+  /** The first release in which the gate is locked; undefined where there is none yet. */
+  readonly until?: Release;
+  /** Set where neither AllAlpha nor AllBeta concerns the gate. */
+  readonly stage?: 'stable';
+}
+
+/** What feature gates are set to. */
+export type FeatureGates = ReadonlyMap<string, boolean>;
+
+/** One way in which a release's kube-proxy differs from the release before it. */
+export interface BehaviourChange {
+  /** The first release that behaves so by default; undefined where all that kpc follows do. */
+  readonly since?: Release;
+  readonly gate?: BehaviourGate;
+  /** The pull requests to kubernetes/kubernetes that made the change. */
+  readonly pullRequests: readonly number[];
+  /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/**
+ * All that differs between the releases in what kube-proxy programs in iptables and IPVS mode. The code asks for a
+ * behaviour by its name; no release is compared anywhere else.
+ */
+export const behaviourChanges = {
+  'zone-hints': {
+    gate: { name: 'TopologyAwareHints', until: '1.33' },
+    pullRequests: [100728],
+    before: 'ignores the zone hints of endpoints',
+    after: 'follows the zone hints of endpoints',
+  },
+  'zone-hints-without-annotation': {
+    since: '1.31',
+    gate: { name: 'ServiceTrafficDistribution', until: '1.33' },
+    pullRequests: [123487],
+    before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
+    after: 'follows zone hints whatever the annotations of the Service',
+  },
+  'slices-as-written': {
+    since: '1.31',
+    pullRequests: [124626],
+    before: 'sorts the endpoints of a slice, and takes the first where one slice holds the same address and port twice',
+    after: 'takes the endpoint that is written first, where one slice holds the same address and port twice',
+  },
+  'load-balancer-ip-mode': {
+    gate: { name: 'LoadBalancerIPMode', until: '1.32' },
+    pullRequests: [119937],
+    before: 'programs all load balancer addresses',
+    after: 'leaves out load balancer addresses of ipMode Proxy',
+  },
+  'node-hints': {
+    since: '1.34',
+    gate: { name: 'PreferSameTrafficDistribution', from: '1.33', until: '1.35' },
+    pullRequests: [130844],
+    before: 'ignores the node hints of endpoints',
+    after: 'follows the node hints of endpoints',
+  },
+  'open-source-range': {
+    since: '1.34',
+    pullRequests: [132722],
+    before: 'programs 0.0.0.0/0 and ::/0 in loadBalancerSourceRanges like any other range',
+    after: 'restricts nothing where loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
+  },
+  'running-endpoint-first': {
+    since: '1.36',
+    pullRequests: [135593],
+    before: 'takes the endpoint on this node, where two slices hold the same address and port',
+    after: 'takes the endpoint that is not terminating, where two slices hold the same address and port',
+  },
+  'separate-watches': {
+    since: '1.36',
+    pullRequests: [134623],
+    before:
+      'ignores Services and EndpointSlices that have the label service.kubernetes.io/service-proxy-name or service.kubernetes.io/headless',
+    after:
+      'ignores Services by the label service.kubernetes.io/service-proxy-name only, and EndpointSlices by service.kubernetes.io/headless only',
+  },
+  'external-ips': {
+    gate: { name: 'AllowServiceExternalIPs', from: '1.36', stage: 'stable' },
+    pullRequests: [137293],
+    before: 'programs nothing for externalIPs',
+    after: 'programs externalIPs',
+  },
+  'conntrack-limit': {
+    since: '1.36',
+    pullRequests: [137002],
+    before: 'sets net.netfilter.nf_conntrack_max as high as maxPerCore times the number of cores',
+    after: 'sets net.netfilter.nf_conntrack_max to 1,048,576 at most',
+  },
+} as const satisfies Record<string, BehaviourChange>;
+
+export type Behaviour = keyof typeof behaviourChanges;
+
+/** What a kube-proxy does of all that differs between releases. */
+export type Behaviours = ReadonlySet<Behaviour>;
+
+export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
+
+/** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
+export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
+  return new Set(behaviours.filter((behaviour) => behaves(behaviourChanges[behaviour], release, gates)));
+}
+
+function behaves({ since, gate }: BehaviourChange, release: Release, gates: FeatureGates): boolean {
+  const byDefault = since === undefined || isSince(release, since);
+  return (gate && isInForce(gate, release) ? readGate(gate, byDefault, gates) : undefined) ?? byDefault;
+}
+
+/** A gate that is on by default is of stage beta, one that is not is of stage alpha. */
+function readGate({ name, stage }: BehaviourGate, byDefault: boolean, gates: FeatureGates): boolean | undefined {
+  return gates.get(name) ?? (stage === 'stable' ? undefined : gates.get(byDefault ? 'AllBeta' : 'AllAlpha'));
+}
+
+function isInForce({ from, until }: BehaviourGate, release: Release): boolean {
+  return (from === undefined || isSince(release, from)) && (until === undefined || !isSince(release, until));
+}
+
+function isSince(release: Release, since: Release): boolean {
+  return releases.indexOf(release) >= releases.indexOf(since);
+}
+
+/** What a text says of a release. */
+export type ReleaseReading =
+  | { readonly kind: 'release'; readonly release: Release }
+  /** A release that kpc does not follow. */
+  | { readonly kind: 'unsupported'; readonly minor: string }
+  | { readonly kind: 'unreadable' };
+
+/** Reads "1.34", "v1.34.2" or a provider's version such as "v1.34.2-gke.100" or "v1.34.1+k3s1". */
+export function parseRelease(text: string): ReleaseReading {
+  const minor = /^v?(\d{1,3}\.\d{1,3})(?:\.\d{1,5})?(?:[-+][\w.+-]{1,100})?$/.exec(text)?.[1];
+  if (minor === undefined) return { kind: 'unreadable' };
+  const release = releases.find((known) => known === minor);
+  return release === undefined ? { kind: 'unsupported', minor } : { kind: 'release', release };
+}
+
+/** What a release makes of a feature gate that changes what kube-proxy programs; undefined for all other gates. */
+export function stageOfGate(name: string, release: Release): 'unknown' | 'settable' | 'locked' | undefined {
+  for (const behaviour of behaviours) {
+    const { gate }: BehaviourChange = behaviourChanges[behaviour];
+    if (gate?.name !== name) continue;
+    if (gate.from !== undefined && !isSince(release, gate.from)) return 'unknown';
+    return isInForce(gate, release) ? 'settable' : 'locked';
+  }
+  return undefined;
+}
