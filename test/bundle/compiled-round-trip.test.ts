@@ -42,11 +42,17 @@ function rangesOf(seed: number): readonly string[] {
     .slice(0, 6);
 }
 
+/** Any cluster, in which the Services with node ports have a load balancer too. */
 function clusterOf(seed: number): string {
-  const items = makeCluster(8, makeRandom(seed)).map((object) => {
-    const service = object as { kind?: string; spec?: Record<string, unknown> };
-    if (service.kind !== 'Service' || service.spec?.['type'] !== 'LoadBalancer') return object;
-    return { ...service, spec: { ...service.spec, loadBalancerSourceRanges: rangesOf(seed) } };
+  const items = makeCluster(8, makeRandom(seed)).map((object, i) => {
+    const spec = object['spec'] as Readonly<Record<string, unknown>> | undefined;
+    if (object.kind !== 'Service' || spec?.['type'] !== 'NodePort') return object;
+    const ingress = [{ ip: `198.51.100.${1 + (i % 200)}` }, { ip: `2001:db8:99::${1 + i}` }];
+    return {
+      ...object,
+      spec: { ...spec, type: 'LoadBalancer', loadBalancerSourceRanges: rangesOf(seed + i) },
+      status: { loadBalancer: { ingress } },
+    };
   });
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 }
