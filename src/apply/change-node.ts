@@ -65,6 +65,7 @@ export interface ChangeRequest {
   readonly families: readonly Family[];
   readonly adopt: boolean;
   readonly excluded: Claims['excluded'];
+  readonly clusterIPs?: Claims['clusterIPs'];
   /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
@@ -157,7 +158,8 @@ async function look(
     earlier: before && { reading: before.reading, state: before.node.state },
   });
   const node: NodeState = { state, settings: reading.settings, modules, connections };
-  const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
+  const { adopt, excluded, clusterIPs } = request;
+  const claims: Claims = { owned, adopt, excluded, clusterIPs };
   const wanted = before
     ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
     : target;
