@@ -76,7 +76,13 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
     ours: collect('ours'),
     touched: collect('touched'),
     belongings: collect('belongings'),
-    conflicts: [...servers.conflicts, ...sets.conflicts, ...rules.conflicts, ...links.conflicts, ...findTaken(present, claims)],
+    conflicts: [
+      ...servers.conflicts,
+      ...sets.conflicts,
+      ...rules.conflicts,
+      ...links.conflicts,
+      ...findTaken(present, claims),
+    ],
     foreign: servers.foreign,
     leftovers: [...rules.leftovers, ...sets.leftovers, ...links.leftovers],
   };

@@ -37,7 +37,7 @@ export function checkManifestValues({ settings, node, families: chosen, ipvsTime
     [
       'settings.conntrack.maxPerCore',
       conntrack.maxPerCore > 0 && (conntrack.maxPerCore < leastPerCore || conntrack.maxPerCore > mostPerCore),
-      `be 0, or from ${leastPerCore}, beyond which connections are dropped, to ${mostPerCore}`,
+      `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
     ],
   ];
   for (const field of ['tcpTimeout', 'tcpFinTimeout', 'udpTimeout'] as const) {
