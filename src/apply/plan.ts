@@ -83,7 +83,7 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
   const owns = ownershipOf(share.ours);
   const present = restrictState(node.state, owns);
   const wanted = restrictState(share.wanted, owns);
-  const leavesIpvs = servesByRulesAlone(wanted);
+  const leavesIpvs = servesByRulesAlone(target.state);
   const ipvs = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs });
   const state: KernelState = {
     ...wanted,
@@ -130,7 +130,8 @@ function planIpvs(
   const { leftIpvs = drain.uptime } = drain;
   const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
   const served = new Set(drained.virtualServers.map((server) => server.address));
-  const links = keepAddresses(present.links, (address) => served.has(address) || (!isOver && sources().has(address)));
+  const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
+  const links = keepAddresses(present.links, wanted.links, isNeeded);
   const kept = links.flatMap((link) => link.addresses.map(({ address }) => address));
   const held = kept.filter((address) => !served.has(address));
   return { ...drained, links, held, leftIpvs: kept.length > 0 ? leftIpvs : undefined };
@@ -138,12 +139,18 @@ function planIpvs(
 
 /**
  * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes.
+ * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes, unless
+ * it is another program's.
  */
-function keepAddresses(links: readonly Link[], isNeeded: (address: string) => boolean): readonly Link[] {
-  return links.flatMap((link) => {
+function keepAddresses(
+  present: readonly Link[],
+  wanted: readonly Link[],
+  isNeeded: (address: string) => boolean,
+): readonly Link[] {
+  const staying = new Map(wanted.map((link) => [link.name, link]));
+  return present.flatMap((link) => {
     const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address)) : [];
-    return addresses.length > 0 ? [{ ...link, addresses }] : [];
+    return addresses.length > 0 ? [{ ...link, addresses }] : (staying.get(link.name) ?? []);
   });
 }
 
