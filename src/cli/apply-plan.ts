@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printableLines } from '../base/printable.ts';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
-import { describeDraining, describePlan } from '../apply/describe-plan.ts';
+import { describeDraining, describeHeld, describePlan } from '../apply/describe-plan.ts';
 import { describeConflict } from '../apply/ownership.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
@@ -72,6 +72,7 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
+    ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
@@ -85,6 +86,7 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
+    ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   });
 }
