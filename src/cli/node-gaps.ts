@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
+import { nameSome } from '../cluster/name-some.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Address } from '../kernel/address.ts';
@@ -17,7 +18,7 @@ export function describeNodeGaps(
 ): readonly Diagnostic[] {
   const node = describeNode(nodeName, prepared.nodes.get(nodeName), hostAddresses, prepared.settings);
   if (!prepared.nodes.has(nodeName)) return [describeUnknownNode(node, prepared, hostAddresses !== undefined)];
-  return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family));
+  return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
 }
 
 function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
@@ -53,6 +54,7 @@ function findUnreachableNodePorts(
   node: NodeContext,
   { cluster, settings }: Prepared,
   family: Family,
+  isTold: boolean,
 ): readonly Diagnostic[] {
   const networks = nodePortNetworks(settings, node, family);
   const own = node.hostAddresses.filter((address) => address.family === family);
@@ -63,10 +65,12 @@ function findUnreachableNodePorts(
   const picked = settings.nodePortAddresses
     .filter((cidr) => cidr === 'primary' || parseNetwork(cidr)?.family === family)
     .join(', ');
-  const listed = own.map(({ text }) => text).join(', ');
+  const help = isTold
+    ? 'write a network that holds one of them'
+    : 'if it has more, give what ip -j addr prints there by --host-addresses';
   const text =
     `no node port can be reached on node ${node.name}: --nodeport-addresses ${picked} has none of its addresses ` +
-    `${listed} that node ports can listen on; if it has more, give what ip -j addr prints there by --host-addresses`;
+    `(${nameSome(own.map(({ text: address }) => address))}) that node ports can listen on; ${help}`;
   return [{ severity: 'warning', code: 'no-node-port-address', text }];
 }
 
