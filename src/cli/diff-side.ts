@@ -168,7 +168,7 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
     },
     diagnostics,
     files: noFiles,
-    notes: [`${path}: a dump of a node: ${read}`],
+    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
   };
 }
 
