@@ -88,7 +88,11 @@ function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[]
 /** The same inputs, as the kube-proxy of another release sees them. */
 export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
   if (release === prepared.settings.release) return prepared;
-  const behaviours = behavioursOf(release, prepared.gates);
+  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
+}
+
+/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
+export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
   const { ignoresExternalIPs: _, ...settings } = prepared.settings;
   return {
     ...prepared,

@@ -16,6 +16,7 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -122,7 +123,8 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     services: { cluster, node, settings },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}`;
+  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
+  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
   return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
 }
 
@@ -229,25 +231,30 @@ function readingOf(
   compiled: BundleContent,
   isModeNamed: boolean,
 ): SideReading {
-  const { state, cluster, node, settings, families } = compiled;
+  const { node, settings, families } = compiled;
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const mode = `mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}`;
+  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
   return {
-    side: {
-      kind: 'manifests',
-      name,
-      state,
-      labels: undefined,
-      coverage: coverAll(),
-      families,
-      doubts: [],
-      services: { cluster, node, settings },
-    },
+    side: sideOfManifests(name, compiled),
     diagnostics,
     files,
-    notes: [
-      `${name}: manifests, compiled for ${where}, mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}, ${families.join(' and ')}`,
-    ],
+    notes: [`${name}: manifests, compiled for ${where}, ${mode}, ${families.join(' and ')}${release}`],
   };
+}
+
+/** What was compiled, as a side to compare. */
+export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
+  return {
+    kind: 'manifests',
+    name,
+    state,
+    labels: undefined,
+    coverage: coverAll(),
+    families,
+    doubts: [],
+    services: { cluster, node, settings },
+  } as const satisfies Side;
 }
 
 /**

@@ -45,9 +45,27 @@ function wrong(text: string): VersionReading {
   };
 }
 
-/** The release to start from, before any node is looked at. */
-export function startingRelease(choice: VersionChoice): Release {
-  return choice.kind === 'release' ? choice.release : newestRelease;
+/**
+ * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
+ * the input runs.
+ */
+export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+  switch (choice.kind) {
+    case 'release':
+      return choice.release;
+    case 'default':
+      return newestRelease;
+    case 'auto': {
+      const run = new Set(nodes.map(releaseRunBy));
+      return releases.findLast((release) => run.has(release)) ?? newestRelease;
+    }
+  }
+}
+
+/** The release that a Node object says that it runs; undefined where it says none that kpc follows. */
+export function releaseRunBy(node: Node | undefined): Release | undefined {
+  const reading = parseRelease(node?.kubernetesVersion ?? '');
+  return reading.kind === 'release' ? reading.release : undefined;
 }
 
 /** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
@@ -88,14 +106,19 @@ export function prepareForNodes(
   return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
 }
 
-type NodeRelease =
+export type NodeRelease =
   | { readonly kind: 'release'; readonly release: Release; readonly said: string }
   | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
 
-function releaseOfNode(node: Node | undefined, nodeName: string): NodeRelease {
+/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+export function releaseOfNode(
+  node: Node | undefined,
+  nodeName: string,
+  flag = '--kubernetes-version auto',
+): NodeRelease {
   const unknown = (text: string): NodeRelease => ({
     kind: 'unknown',
-    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `--kubernetes-version auto: ${text}` },
+    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `${flag}: ${text}` },
   });
   if (!node) {
     const which = nodeName === '' ? 'no node is named' : `there is no Node ${quote(nodeName)} in the input`;
