@@ -105,6 +105,23 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
   };
 }
 
+/** The same inputs under other settings, as those of a bundle, by the release that these name. */
+export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
+  const { release, ignoresExternalIPs } = settings;
+  if (release === prepared.settings.release && ignoresExternalIPs === prepared.settings.ignoresExternalIPs) {
+    return { ...prepared, settings };
+  }
+  // A bundle says of its feature gates only this one.
+  const gates = new Map([
+    ...prepared.gates,
+    ...(ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
+  ]);
+  const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
+  const { ignoresExternalIPs: _, ...others } = settings;
+  const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
+  return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
+}
+
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
