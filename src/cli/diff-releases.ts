@@ -2,7 +2,6 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { count } from '../diff/words.ts';
 import { oneLine } from '../diff/one-line.ts';
-import { checkFeatureGates } from '../input/feature-gates.ts';
 import type { Behaviours, Release } from '../kube-proxy/releases.ts';
 import { behaviourChanges, behavioursOf } from '../kube-proxy/releases.ts';
 import { checkNodes } from './check-node.ts';
@@ -16,7 +15,7 @@ import { exitStatus } from './exit-status.ts';
 import type { LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import type { VersionChoice } from './kubernetes-version.ts';
-import { parseVersionChoice, releaseOfNode } from './kubernetes-version.ts';
+import { checkGates, parseVersionChoice, releaseOfNode } from './kubernetes-version.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -106,13 +105,10 @@ function chooseReleases(
     version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given',
   );
   const to = settle(wanted.choice, `${toFlag} auto`);
-  if (to === undefined) return { from, to, diagnostics };
-  const faults = checkFeatureGates(prepared.gates, to).map(({ text }): Diagnostic => ({
-    severity: 'error',
-    code: 'bad-feature-gate',
-    text: `${toFlag} ${to}: ${text}`,
-  }));
-  return { from, to, diagnostics: [...diagnostics, ...faults] };
+  for (const release of new Set([from, to])) {
+    if (release !== undefined) diagnostics.push(...checkGates(prepared, release));
+  }
+  return { from, to, diagnostics };
 }
 
 interface ReleaseComparison {

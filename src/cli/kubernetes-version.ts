@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Node } from '../cluster/objects.ts';
+import { checkFeatureGates } from '../input/feature-gates.ts';
 import { quote } from '../input/wording.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
@@ -75,10 +76,11 @@ export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInp
   if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
   const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
   const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
+  const wrong = checkGates(loaded.prepared, found.release);
   return {
     ...loaded,
     prepared: prepareForRelease(loaded.prepared, found.release),
-    diagnostics: [note, ...loaded.diagnostics],
+    diagnostics: [...wrong, note, ...loaded.diagnostics],
   };
 }
 
@@ -99,11 +101,22 @@ export function prepareForNodes(
       continue;
     }
     const { release } = found;
+    if (!ofRelease.has(release)) diagnostics.push(...checkGates(prepared, release));
     const known = ofRelease.get(release) ?? prepareForRelease(prepared, release);
     ofRelease.set(release, known);
     ofNode.set(node, known);
   }
   return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
+}
+
+/** What keeps the kube-proxy of another release from starting than the one that the settings were read for. */
+export function checkGates({ gates, settings }: Prepared, release: Release): readonly Diagnostic[] {
+  if (release === settings.release) return [];
+  return checkFeatureGates(gates, release).map(({ text }) => ({
+    severity: 'error',
+    code: 'bad-feature-gate',
+    text: `Kubernetes ${release}: ${text}`,
+  }));
 }
 
 export type NodeRelease =

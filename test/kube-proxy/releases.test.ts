@@ -14,7 +14,7 @@ import {
 /** The behaviours of each release by default, written out once more. */
 const byDefault: Record<Release, readonly Behaviour[]> = (() => {
   const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips'];
-  const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written'] as const;
+  const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
   const since134 = [...since131, 'node-hints', 'open-source-range'] as const;
   const all = [...since134, 'running-endpoint-first', 'separate-watches', 'conntrack-limit'] as const;
   return {
@@ -78,9 +78,12 @@ describe('feature gates', () => {
     expect(of('1.36', { AllBeta: false, AllAlpha: true }).has('external-ips')).toBe(true);
   });
 
-  test('a release does not know gates that came later', () => {
+  test('a release does not know gates that came later or went before', () => {
     expect(stageOfGate('PreferSameTrafficDistribution', '1.32')).toBe('unknown');
     expect(stageOfGate('AllowServiceExternalIPs', '1.35')).toBe('unknown');
+    expect(stageOfGate('LoadBalancerIPMode', '1.34')).toBe('locked');
+    expect(stageOfGate('LoadBalancerIPMode', '1.35')).toBe('unknown');
+    expect(stageOfGate('TopologyAwareHints', '1.36')).toBe('unknown');
     expect(stageOfGate('NFTablesProxyMode', '1.30')).toBeUndefined();
   });
 });
