@@ -76,11 +76,11 @@ export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInp
   if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
   const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
   const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
-  const wrong = checkGates(loaded.prepared, found.release);
+  const faults = checkGates(loaded.prepared, found.release);
   return {
     ...loaded,
     prepared: prepareForRelease(loaded.prepared, found.release),
-    diagnostics: [...wrong, note, ...loaded.diagnostics],
+    diagnostics: [...faults, note, ...loaded.diagnostics],
   };
 }
 

@@ -39,7 +39,7 @@ export function differingBehaviours(from: Behaviours, to: Behaviours): readonly 
 }
 
 /** Why kube-proxies of two releases differ, of one behaviour. */
-export function reasonOf(
+function reasonOf(
   behaviour: Behaviour,
   from: Pick<ReleaseSide, 'release' | 'behaviours'>,
   to: Pick<ReleaseSide, 'release'>,
