@@ -93,7 +93,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
 test.for([
   [['--proxy-mode', 'ipvs'], 'ipvsadm'],
   [['--proxy-mode', 'iptables'], 'iptables'],
-  [['--proxy-mode', 'iptables', '--ip-family', 'ipv6'], 'ip6tables'],
+  [['--proxy-mode', 'iptables', '--ip-family', 'ipv6', '--allow-empty'], 'ip6tables'],
 ] as const)('compile %s: the closing hint names a file that is there', async ([flags, name]) => {
   const run = await runKpc(['compile', '-f', 'before', ...flags], { cwd });
   expect(run.stderr).toContain(`see one with --print ${name}.\n`);

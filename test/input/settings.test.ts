@@ -18,6 +18,7 @@ function resolve(
 test('without a config and flags: the defaults of kube-proxy, but for the mode', () => {
   expect(resolveSettings(undefined, {})).toEqual({
     settings: {
+      release: '1.36',
       mode: 'ipvs',
       hostnameOverride: '',
       bindAddress: '',
@@ -38,6 +39,7 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
         udpStreamTimeout: 0,
       },
     },
+    gates: new Map(),
     diagnostics: [],
     modeNote: {
       severity: 'note',
