@@ -10,9 +10,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
- * A recording: commands as they are typed, each with the words after "kpc" and what it reads from standard input.
+ * A recording: commands as they are typed, each with the words after "kpc" and what it reads from standard input. Where
+ * only its first paragraphs are shown, a line says so.
  *
- * @typedef {{ readonly typed: string, readonly args: readonly string[], readonly stdin?: string, readonly lines?: number }} Command
+ * @typedef {{ readonly typed: string, readonly args: readonly string[], readonly stdin?: string, readonly paragraphs?: number }} Command
  * @typedef {{ readonly file: string, readonly title: string, readonly before?: readonly string[], readonly commands: readonly Command[] }} Recording
  */
 
@@ -28,6 +29,7 @@ export const recordings = [
       {
         typed: `kpc describe nginx -f ${svc} --proxy-mode ipvs`,
         args: ['describe', 'nginx', '-f', svc, '--proxy-mode', 'ipvs'],
+        paragraphs: 3,
       },
     ],
   },
@@ -70,16 +72,27 @@ async function record({ before, commands }) {
     });
   try {
     if (before) await run(before, '');
-    shown = '';
-    for (const { typed, args, stdin } of commands) {
-      shown += `\u001b[32m$\u001b[39m \u001b[1m${typed}\u001b[22m\n`;
+    let recorded = '';
+    for (const { typed, args, stdin, paragraphs } of commands) {
+      shown = '';
       await run(args, stdin ?? '');
+      recorded += `\u001b[32m$\u001b[39m \u001b[1m${typed}\u001b[22m\n${firstParagraphs(shown, paragraphs)}`;
     }
+    return recorded;
   } finally {
     process.chdir(left);
     rmSync(folder, { recursive: true, force: true });
   }
-  return shown;
+}
+
+/**
+ * @param {string} text
+ * @param {number | undefined} count
+ */
+function firstParagraphs(text, count) {
+  const all = text.split('\n\n');
+  if (count === undefined || all.length <= count) return text;
+  return `${all.slice(0, count).join('\n\n')}\n\n\u001b[2m… and what pods see in DNS and in their environment\u001b[22m\n`;
 }
 
 /** What a terminal makes of a colour or weight: attributes of the text in SVG. */

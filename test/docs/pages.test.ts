@@ -12,12 +12,16 @@ const updates = process.env['UPDATE_DOCS'] === '1';
 const root = mkdtempSync(join(tmpdir(), 'kpc-pages-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Programs by their names on the PATH: kpc as it is built, and stand-ins for those that ask a cluster or a chart. */
+const dump = join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity');
+
+/** Programs by their names on the PATH: kpc as it is built, and stand-ins for those that ask a cluster, a chart or a kernel. */
 const programs = {
   kpc: `exec "${process.execPath}" "${join(projectFolder, 'bin', 'kpc.js')}" "$@"`,
   kubectl: `cat "${join(fixturesFolder, 'kubectl-list', 'all.json')}"`,
   helm: `cat "${join(fixturesFolder, 'assigned-addresses', 'svc.yaml')}"`,
   kustomize: `cat "${join(fixturesFolder, 'assigned-addresses', 'svc.yaml')}"`,
+  'iptables-save': `cat "${join(dump, 'iptables-save')}"`,
+  'ip6tables-save': `cat "${join(dump, 'ip6tables-save')}"`,
 };
 const path = join(root, 'path');
 mkdirSync(path);
