@@ -114,6 +114,9 @@ const ends = new Map([
   [0, ['font-weight', 'fill']],
 ]);
 
+// What chalk writes before and after a text in colour.
+const colourCode = new RegExp(`${String.fromCodePoint(27)}\\[(\\d+)m`);
+
 const widthOfCharacter = 7.8;
 const heightOfLine = 18;
 const margin = 14;
@@ -144,7 +147,10 @@ ${drawn.join('')}</g>
 
 /** @param {string} line */
 function withoutColours(line) {
-  return line.replace(/\u001b\[[0-9;]*m/g, '');
+  return line
+    .split(colourCode)
+    .filter((_, i) => i % 2 === 0)
+    .join('');
 }
 
 /** @param {string} line */
@@ -152,16 +158,16 @@ function drawLine(line) {
   /** @type {Map<string, string>} */
   const attributes = new Map();
   let drawn = '';
-  for (const part of line.split(/(\u001b\[\d+m)/)) {
-    const code = /^\u001b\[(\d+)m$/.exec(part)?.[1];
-    if (code === undefined) {
+  for (const [i, part] of line.split(colourCode).entries()) {
+    // Text and codes take turns.
+    if (i % 2 === 0) {
       const list = [...attributes].map(([name, value]) => ` ${name}="${value}"`).join('');
       if (part !== '') drawn += list === '' ? escape(part) : `<tspan${list}>${escape(part)}</tspan>`;
       continue;
     }
-    const style = styles.get(Number(code));
+    const style = styles.get(Number(part));
     if (style) attributes.set(style.name, style.value);
-    for (const name of ends.get(Number(code)) ?? []) attributes.delete(name);
+    for (const name of ends.get(Number(part)) ?? []) attributes.delete(name);
   }
   return drawn;
 }

@@ -50,7 +50,10 @@ function describeCommand(program: string, command: Command): string {
   const own = visibleFlags(command).filter((flag) => !shared.has(flagText(flag)));
   const isCompiling = visibleFlags(command).length - own.length === shared.size;
   const args = command.registeredArguments.map((argument) =>
-    tableRow([`\`${argument.required ? `<${argument.name()}>` : `[${argument.name()}]`}\``, plainText(argument.description)]),
+    tableRow([
+      `\`${argument.required ? `<${argument.name()}>` : `[${argument.name()}]`}\``,
+      plainText(argument.description),
+    ]),
   );
   return [
     `### ${program} ${command.name()}\n`,
@@ -91,16 +94,23 @@ describe('commands and flags', () => {
   });
 
   test.each(pagePaths())('%s uses no others', (path) => {
-    const lines = readExamples(readPage(path)).flatMap(({ commands }) => commands.text.replaceAll('\\\n', ' ').split('\n'));
+    const lines = readExamples(readPage(path)).flatMap(({ commands }) =>
+      commands.text.replaceAll('\\\n', ' ').split('\n'),
+    );
     for (const line of lines) {
       for (const [, name = '', rest = ''] of line.matchAll(/(?:^|[|;&]|sudo|npx|exec) *(kpc|kpc-apply) ([^|;&#]*)/g)) {
         const words = rest.trim().split(/\s+/);
-        const command = programs.find((program) => program.name === name)?.commands.find((each) => each.name() === words[0]);
+        const command = programs
+          .find((program) => program.name === name)
+          ?.commands.find((each) => each.name() === words[0]);
         const known = new Set(command?.options.flatMap(({ short, long }) => [short, long]));
         const flags = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.replace(/=.*/, ''));
         if (words[0]?.startsWith('-') || words[0] === 'help') continue;
         expect(command, line).toBeDefined();
-        expect(flags.filter((flag) => flag !== '--help' && !known.has(flag)), line).toEqual([]);
+        expect(
+          flags.filter((flag) => flag !== '--help' && !known.has(flag)),
+          line,
+        ).toEqual([]);
       }
     }
   });

@@ -46,7 +46,7 @@ export function readExamples(page: string): readonly Example[] {
   return blocks.flatMap((commands, i) => {
     if (commands.language !== 'sh') return [];
     const next = blocks[i + 1];
-    const follows = next?.language === 'text' && page.slice(commands.end, next.start).trim() === '```\n\n```text'.trim();
+    const follows = next?.language === 'text' && page.slice(commands.end, next.start) === '```\n\n```text\n';
     return [{ commands, shown: follows ? next : undefined }];
   });
 }

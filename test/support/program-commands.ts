@@ -25,7 +25,9 @@ export interface ProgramCommands {
 
 /** kpc and kpc-apply. */
 export function readPrograms(): readonly ProgramCommands[] {
-  return [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(readCommands);
+  return [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(
+    readCommands,
+  );
 }
 
 function readCommands({ name, description, addCommands }: Program): ProgramCommands {
