@@ -31,11 +31,20 @@ export async function runApplyProgram(
       hasBegun ||= mayChangeNode(event);
     },
   };
-  const program: Program = {
+  try {
+    return await runCommands(kpcApplyProgram(environment), argv, environment.terminal);
+  } catch (error) {
+    return reportError(error, hasBegun, environment.terminal);
+  }
+}
+
+/** The commands of kpc-apply, with their flags. */
+export function kpcApplyProgram(environment: ApplyEnvironment): Program {
+  return {
     name: 'kpc-apply',
     description: 'Puts a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
-      command.hook('preAction', (_, called) => assertTrust(called, host));
+      command.hook('preAction', (_, called) => assertTrust(called, environment.host));
       addDoctorCommand(command, environment, done);
       addPlanCommand(command, environment, done);
       addApplyCommand(command, environment, done);
@@ -48,11 +57,6 @@ export async function runApplyProgram(
       addVersionCommand(command, environment.terminal, done);
     },
   };
-  try {
-    return await runCommands(program, argv, environment.terminal);
-  } catch (error) {
-    return reportError(error, hasBegun, environment.terminal);
-  }
 }
 
 /** Root goes by what is in the state folder and in the bundle: nobody else may change either. */

@@ -1,4 +1,4 @@
-/** What every command's exit status means (README.md lists them for users). */
+/** What every command's exit status means (docs/diagnostics.md lists them for users). */
 export const exitStatus = {
   /** Done; nothing differs; nothing found. */
   ok: 0,

@@ -9,7 +9,12 @@ import { addVersionCommand } from './version-command.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  const program: Program = {
+  return runCommands(kpcProgram(terminal), argv, terminal);
+}
+
+/** The commands of kpc, with their flags. */
+export function kpcProgram(terminal: Terminal): Program {
+  return {
     name: 'kpc',
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: (command, done) => {
@@ -19,5 +24,4 @@ export function runProgram(argv: readonly string[], terminal: Terminal): Promise
       addVersionCommand(command, terminal, done);
     },
   };
-  return runCommands(program, argv, terminal);
 }

@@ -1,117 +1,73 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fixturesFolder } from '../support/fixtures.ts';
-import { projectFolder, runKpc, runKpcApply, runProgram } from '../support/run-kpc.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readExamples, readPage } from '../support/markdown.ts';
+import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
-const readme = readFileSync(join(projectFolder, 'README.md'), 'utf8');
+// What its commands print: test/docs/pages.test.ts.
+const readme = readPage('README.md');
+const commandsFor = (page: string, place: string) =>
+  readExamples(page)
+    .filter(({ commands }) => commands.words.includes(place))
+    .flatMap(({ commands }) => commands.text.trimEnd().split('\n'));
 
-/** The fenced blocks of README.md of one language, in order. */
-function blocks(language: string): readonly string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, text = '']) => text);
-}
-
-/** A folder in which "kpc" is the built program and fixtures/ is there, as README's reader has them. */
-const folder = mkdtempSync(join(tmpdir(), 'kpc-readme-'));
-beforeAll(() => {
-  symlinkSync(fixturesFolder, join(folder, 'fixtures'));
-  mkdirSync(join(folder, 'path'));
-  const kpc = join(folder, 'path', 'kpc');
-  writeFileSync(kpc, `#!/bin/sh\nexec "${process.execPath}" "${join(projectFolder, 'bin', 'kpc.js')}" "$@"\n`);
-  chmodSync(kpc, 0o755);
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const env = { PATH: [join(folder, 'path'), process.env['PATH']].join(delimiter) };
-const shell = (script: string) => runProgram('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
-
-describe("README's commands", () => {
-  test.each(blocks('sh'))('run: %s', async (script) => {
-    expect(script).toMatch(/\bkpc\b/);
-    const { status, stderr } = await shell(script);
-    expect(status, stderr).toBe(0);
+describe('README', () => {
+  test('is short', () => {
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
   });
 
-  test('the first one prints what stands below it', async () => {
-    const [script = ''] = blocks('sh');
-    const [shown] = blocks('text');
-    const stderr: unknown = expect.stringMatching(/^kpc: note: mode ipvs: [^\n]*\n$/);
-    expect(await shell(script)).toEqual({ status: 0, stdout: shown, stderr });
+  test('shows the two commands for a fresh machine', () => {
+    const commands = commandsFor(readme, 'install');
+    expect(commands).toContain('npm ci && npm run example');
+    expect(commands).toContain('npm ci && npm test');
   });
 
-  test('the two for a fresh machine install, and run scripts that there are', async () => {
-    expect(blocks('setup')).toEqual(['npm ci && npm run example\n', 'npm ci && npm test\n']);
-    const { scripts } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as {
-      readonly scripts: Readonly<Record<string, string>>;
+  test('has the programs under the names that they are installed by', () => {
+    const { name, bin } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as {
+      readonly name: string;
+      readonly bin: Readonly<Record<string, string>>;
     };
-    for (const [, script = ''] of readme.matchAll(/npm (?:run )?([a-z:-]+)/g)) {
-      expect(['ci', ...Object.keys(scripts)]).toContain(script);
-    }
-    // npm test is what runs this; the example is built already.
-    const example = (scripts['example'] ?? '').replace(/^.*&& node dist\/kpc\.js/, 'kpc');
-    expect((await shell(example)).stdout).toContain('==> ipvsadm.restore');
+    for (const word of [name, ...Object.keys(bin)]) expect(readme).toContain(`\`${word}\``);
+  });
+
+  test('shows commands for a node that the page on it explains, and that run in the test kernel', () => {
+    const explained = commandsFor(readPage('docs/apply.md'), 'node');
+    expect(explained.length).toBeGreaterThan(5);
+    expect(commandsFor(readme, 'node').filter((command) => !explained.includes(command))).toEqual([]);
+  });
+
+  test('shows figures that were measured', () => {
+    const measured = readPage('docs/performance.md');
+    const rows = readme.match(/^\|.* s +\|.*$/gm) ?? [];
+    const figures = rows.flatMap((row) => row.match(/\d[\d.]* s\b/g) ?? []);
+    expect(figures.length).toBeGreaterThan(3);
+    expect(figures.filter((figure) => !measured.includes(figure))).toEqual([]);
   });
 });
 
-/** The flags that a text names. */
-function flagsIn(text: string): ReadonlySet<string> {
-  return new Set(text.match(/(?<![\w-])--[a-z][a-z-]+/g));
-}
+describe('npm run example', () => {
+  const example = (env: Readonly<Record<string, string>>) =>
+    runProgram(process.execPath, [join(projectFolder, 'scripts', 'example.mjs')], { env });
 
-/** The flags in the first column of the tables below a heading. */
-function documentedFlags(heading: string): ReadonlySet<string> {
-  const start = readme.indexOf(`\n### ${heading}\n`);
-  const length = readme.slice(start + 1).search(/\n##/);
-  const section = readme.slice(start, start + 1 + length);
-  const rows = section.match(/^\| [^|]*/gm) ?? [];
-  return flagsIn(rows.join('\n'));
-}
-
-async function flagsOf(run: typeof runKpc, command: string): Promise<ReadonlySet<string>> {
-  const { stdout } = await run([command, '--help']);
-  return new Set([...flagsIn(stdout)].filter((flag) => flag !== '--help'));
-}
-
-describe('README has every flag, and no other, of', () => {
-  test('kpc compile', async () => {
-    expect(documentedFlags('kpc compile')).toEqual(await flagsOf(runKpc, 'compile'));
+  test('shows a Service, why each endpoint is used or not, and the rules, in one screen', async () => {
+    const { status, stdout, stderr } = await example({});
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('10.244.2.11:8080  worker-2  not used: not ready');
+    expect(stdout).toContain('-A -t 10.96.0.80:80 -s rr\n-a -t 10.96.0.80:80 -r 10.244.1.10:8080 -m -w 1');
+    expect(stdout.split('\n').length).toBeLessThan(40);
+    expect(stdout).not.toContain('\u001b');
   });
 
-  test.each(['diff', 'describe'])('kpc %s, besides those of compile', async (command) => {
-    const [all, ofCompile] = await Promise.all([flagsOf(runKpc, command), flagsOf(runKpc, 'compile')]);
-    const documented = documentedFlags(`kpc ${command}`);
-    expect([...documented].filter((flag) => !all.has(flag))).toEqual([]);
-    expect([...all].filter((flag) => !documented.has(flag) && !ofCompile.has(flag))).toEqual([]);
+  test('is in colour where that is asked for', async () => {
+    expect((await example({ FORCE_COLOR: '1' })).stdout).toContain('\u001b[32m-a -t');
   });
 
-  test('kpc-apply', async () => {
-    const commands = ['doctor', 'plan', 'apply', 'confirm', 'rollback', 'verify', 'dump', 'cleanup', 'watch'];
-    const all = await Promise.all(commands.map((command) => flagsOf(runKpcApply, command)));
-    expect(documentedFlags('kpc-apply')).toEqual(new Set(all.flatMap((flags) => [...flags])));
+  test('names commands that work', async () => {
+    const { stdout } = await example({});
+    const [described, compiled] = stdout.match(/(?<=^ {2}node bin\/kpc\.js )\S.*?(?= {3})/gm) ?? [];
+    expect(described).toMatch(/^describe nginx -f \S+$/);
+    expect(compiled).toMatch(/^compile -f \S+ -o \S+$/);
+    const run = await runProgram(process.execPath, ['bin/kpc.js', ...(described ?? '').split(' ')]);
+    expect(run.status, run.stderr).toBe(0);
   });
-});
-
-test('README shows the rule counts that were measured', () => {
-  const measured = readFileSync(join(projectFolder, 'docs', 'rule-counts.md'), 'utf8');
-  const table = measured
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .join('\n');
-  expect(table).toContain('IPVS mode');
-  expect(readme).toContain(table);
-});
-
-test('README shows the faults that were tried, each with what came of it', () => {
-  const cells = (row: string) => row.split('|').map((cell) => cell.trim());
-  const rows = (text: string) => text.split('\n').filter((line) => line.startsWith('|'));
-  const tried = rows(readFileSync(join(projectFolder, 'docs', 'faults.md'), 'utf8')).map((row) =>
-    cells(row).slice(1, 4),
-  );
-  const shown = rows(readme.slice(readme.indexOf('### Faults'), readme.indexOf('</details>'))).map((row) =>
-    cells(row).slice(1, 4),
-  );
-  const isRule = ([cell]: readonly string[]) => /^-+$/.test(cell ?? '');
-  expect(tried.length).toBeGreaterThan(40);
-  expect(shown.filter((row) => !isRule(row))).toEqual(tried.filter((row) => !isRule(row)));
 });

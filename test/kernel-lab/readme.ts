@@ -1,9 +1,10 @@
-// README's commands for a node, as its reader would type them: in a kernel, with the bundle that the commands before them
+// The commands for a node in docs/apply.md, as its reader would type them: in a kernel, with the bundle that the commands before them
 // have compiled.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { readExamples } from '../support/markdown.ts';
 import { assert, startSuite } from './harness.ts';
 
 const project = process.cwd();
@@ -29,17 +30,28 @@ function shell(script: string, allowed: readonly number[] = [0]): void {
   }
 }
 
-const readme = readFileSync('README.md', 'utf8');
-const blocks = (language: string) =>
-  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, text = '']) => text);
-const compile = blocks('sh').findLast((block) => block.includes('--node worker-1') && block.includes('-o bundle'));
+const examples = readExamples(readFileSync('docs/apply.md', 'utf8'));
+const scriptsFor = (isMeant: (words: readonly string[]) => boolean) =>
+  examples.filter(({ commands }) => isMeant(commands.words)).map(({ commands }) => commands.text);
 
-await suite.check('compiles the bundle', () => shell(compile ?? 'false'));
-for (const command of blocks('sh-node').flatMap((block) => block.trimEnd().split('\n'))) {
+for (const script of scriptsFor((words) => words.length === 0)) {
+  await suite.check('compiles the bundle', () => shell(script));
+}
+const commands = scriptsFor((words) => words.includes('node')).flatMap((script) => script.trimEnd().split('\n'));
+for (const [i, command] of commands.entries()) {
+  if (command === 'kpc-apply confirm') continue;
+  const isToConfirm = commands[i + 1] === 'kpc-apply confirm';
   // plan ends with 1 where it would change something, and here it would. A rollback goes on from what apply did.
-  await suite.check(command, () => shell(command, command.includes(' plan ') ? [1] : [0]));
+  await suite.check(command, () =>
+    isToConfirm ? shell(confirmed(command)) : shell(command, command.includes(' plan ') ? [1] : [0]),
+  );
 }
 await suite.check('has commands for a node', () =>
-  assert(blocks('sh-node').length > 1, 'no block of language sh-node'),
+  assert(commands.length > 5, 'docs/apply.md has too few blocks "sh node"'),
 );
 suite.finish();
+
+/** An apply that has something to do, and that another session confirms as soon as it asks. */
+function confirmed(apply: string): string {
+  return `kpc-apply cleanup; ${apply} & for try in $(seq 20); do sleep 1; kpc-apply confirm && break; done; wait $!`;
+}

@@ -1,0 +1,191 @@
+// Runs the built kpc and draws what a terminal shows of it, as SVG. "npm run docs" and the tests call it; by hand:
+//
+//   node scripts/record-terminal.mjs
+// @ts-check
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/**
+ * A recording: commands as they are typed, each with the words after "kpc" and what it reads from standard input. Where
+ * only its first paragraphs are shown, a line says so.
+ *
+ * @typedef {{ readonly typed: string, readonly args: readonly string[], readonly stdin?: string, readonly paragraphs?: number }} Command
+ * @typedef {{ readonly file: string, readonly title: string, readonly before?: readonly string[], readonly commands: readonly Command[] }} Recording
+ */
+
+const svc = 'fixtures/quickstart/svc.yaml';
+const ready = readFileSync(join(root, svc), 'utf8').replace('ready: false', 'ready: true');
+
+/** @type {readonly Recording[]} */
+export const recordings = [
+  {
+    file: 'docs/describe.svg',
+    title: 'kpc describe shows a Service, its endpoints and all that stems from them in the kernel',
+    commands: [
+      {
+        typed: `kpc describe nginx -f ${svc} --proxy-mode ipvs`,
+        args: ['describe', 'nginx', '-f', svc, '--proxy-mode', 'ipvs'],
+        paragraphs: 3,
+      },
+    ],
+  },
+  {
+    file: 'docs/diff.svg',
+    title: 'kpc diff shows what changes in the kernel when a pod becomes ready, and why',
+    before: ['compile', '-f', svc, '--proxy-mode', 'ipvs', '-o', 'golden/worker-1'],
+    commands: [
+      {
+        typed: `sed 's/ready: false/ready: true/' ${svc} | kpc diff golden/worker-1 -`,
+        args: ['diff', 'golden/worker-1', '-'],
+        stdin: ready,
+      },
+    ],
+  },
+];
+
+/**
+ * What a terminal shows of a recording: each prompt with its command, and what comes of it, in colour.
+ *
+ * @param {Recording} recording
+ * @returns {Promise<string>}
+ */
+async function record({ before, commands }) {
+  const { main } = await import(pathToFileURL(join(root, 'dist', 'kpc.js')).href);
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-record-'));
+  const left = process.cwd();
+  symlinkSync(join(root, 'fixtures'), join(folder, 'fixtures'));
+  process.chdir(folder);
+  let shown = '';
+  /** @param {readonly string[]} args @param {string} stdin */
+  const run = (args, stdin) =>
+    main(args, {
+      out: async (/** @type {string} */ text) => void (shown += text),
+      err: async (/** @type {string} */ text) => void (shown += text),
+      status: async () => {},
+      readStdin: async () => stdin,
+      colour: { out: true, err: true },
+      interactive: true,
+    });
+  try {
+    if (before) await run(before, '');
+    let recorded = '';
+    for (const { typed, args, stdin, paragraphs } of commands) {
+      shown = '';
+      await run(args, stdin ?? '');
+      recorded += `\u001b[32m$\u001b[39m \u001b[1m${typed}\u001b[22m\n${firstParagraphs(shown, paragraphs)}`;
+    }
+    return recorded;
+  } finally {
+    process.chdir(left);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {number | undefined} count
+ */
+function firstParagraphs(text, count) {
+  const all = text.split('\n\n');
+  if (count === undefined || all.length <= count) return text;
+  return `${all.slice(0, count).join('\n\n')}\n\n\u001b[2m… and what pods see in DNS and in their environment\u001b[22m\n`;
+}
+
+/** What a terminal makes of a colour or weight: attributes of the text in SVG. */
+const styles = new Map([
+  [1, { name: 'font-weight', value: 'bold' }],
+  [2, { name: 'fill', value: '#8b949e' }],
+  [31, { name: 'fill', value: '#ff7b72' }],
+  [32, { name: 'fill', value: '#7ee787' }],
+  [33, { name: 'fill', value: '#e3b341' }],
+  [34, { name: 'fill', value: '#79c0ff' }],
+  [35, { name: 'fill', value: '#d2a8ff' }],
+  [36, { name: 'fill', value: '#a5d6ff' }],
+]);
+
+/** Which attribute an ANSI code sets back. */
+const ends = new Map([
+  [22, ['font-weight', 'fill']],
+  [39, ['fill']],
+  [0, ['font-weight', 'fill']],
+]);
+
+// What chalk writes before and after a text in colour.
+const colourCode = new RegExp(`${String.fromCodePoint(27)}\\[(\\d+)m`);
+
+const widthOfCharacter = 7.8;
+const heightOfLine = 18;
+const margin = 14;
+
+/**
+ * Draws text with ANSI colours.
+ *
+ * @param {string} text
+ * @param {string} title
+ */
+function draw(text, title) {
+  const lines = text.trimEnd().split('\n');
+  const columns = Math.max(...lines.map((line) => withoutColours(line).length));
+  const width = Math.ceil(columns * widthOfCharacter + 2 * margin);
+  const height = lines.length * heightOfLine + 2 * margin;
+  const drawn = lines.map((line, i) => {
+    const y = margin + (i + 1) * heightOfLine - 5;
+    return line === '' ? '' : `<text x="${margin}" y="${y}">${drawLine(line)}</text>\n`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
+<title>${escape(title)}</title>
+<rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3" xml:space="preserve">
+${drawn.join('')}</g>
+</svg>
+`;
+}
+
+/** @param {string} line */
+function withoutColours(line) {
+  return line
+    .split(colourCode)
+    .filter((_, i) => i % 2 === 0)
+    .join('');
+}
+
+/** @param {string} line */
+function drawLine(line) {
+  /** @type {Map<string, string>} */
+  const attributes = new Map();
+  let drawn = '';
+  for (const [i, part] of line.split(colourCode).entries()) {
+    // Text and codes take turns.
+    if (i % 2 === 0) {
+      const list = [...attributes].map(([name, value]) => ` ${name}="${value}"`).join('');
+      if (part !== '') drawn += list === '' ? escape(part) : `<tspan${list}>${escape(part)}</tspan>`;
+      continue;
+    }
+    const style = styles.get(Number(part));
+    if (style) attributes.set(style.name, style.value);
+    for (const name of ends.get(Number(part)) ?? []) attributes.delete(name);
+  }
+  return drawn;
+}
+
+/** @param {string} text */
+function escape(text) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/**
+ * The drawing of a recording.
+ *
+ * @param {Recording} recording
+ */
+export async function drawRecording(recording) {
+  return draw(await record(recording), recording.title);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const recording of recordings) writeFileSync(join(root, recording.file), await drawRecording(recording));
+}

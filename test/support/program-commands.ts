@@ -1,0 +1,42 @@
+import type { Option } from 'commander';
+import { Command } from 'commander';
+import { realHost } from '../../src/apply/real-host.ts';
+import { kpcApplyProgram } from '../../src/cli/apply-program.ts';
+import { kpcProgram } from '../../src/cli/program.ts';
+import type { Program } from '../../src/cli/run-commands.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+
+/** Nothing is run, so nothing is said. */
+const silent: Terminal = {
+  out: async () => {},
+  err: async () => {},
+  status: async () => {},
+  readStdin: async () => '',
+  colour: { out: false, err: false },
+  interactive: false,
+};
+
+/** What a program's commands are, as it tells the library that parses its command line. */
+export interface ProgramCommands {
+  readonly name: string;
+  readonly description: string;
+  readonly commands: readonly Command[];
+}
+
+/** kpc and kpc-apply. */
+export function readPrograms(): readonly ProgramCommands[] {
+  return [kpcProgram(silent), kpcApplyProgram({ host: realHost, terminal: silent, onEvent: () => {} })].map(
+    readCommands,
+  );
+}
+
+function readCommands({ name, description, addCommands }: Program): ProgramCommands {
+  const program = new Command(name);
+  addCommands(program, () => {});
+  return { name, description, commands: program.commands };
+}
+
+/** The flags of a command that its help shows, without --help. */
+export function visibleFlags(command: Command): readonly Option[] {
+  return command.options.filter(({ hidden }) => !hidden);
+}
