@@ -22,7 +22,7 @@ export async function assertNoKubeProxy(host: Host): Promise<void> {
   if (pid === undefined) return;
   throw new Failure(
     'not-ready',
-    `a kube-proxy is running (process ${pid}): its rules have the names of kpc-apply's, and would go with them`,
-    'stop it first, or leave the node to it; --force goes on all the same',
+    `kube-proxy is running (process ${pid}): its rules have the same names as kpc-apply's, so they would be removed too`,
+    'stop it first, or leave the node to it; --force continues anyway',
   );
 }

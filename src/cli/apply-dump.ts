@@ -22,9 +22,9 @@ export function addDumpCommand(
   const command = program
     .command('dump')
     .description(
-      "Write this node's state as a folder that kpc diff and plan read: what kpc-apply or a kube-proxy made.",
+      "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
     )
-    .requiredOption('-o, --out <folder>', 'where to write it')
+    .requiredOption('-o, --out <folder>', 'the folder to write')
     .option('--node <name>', 'the name to give the node', hostname());
   addStateOption(command).action(async (options: DumpOptions) => done(await runDump(options, environment)));
 }

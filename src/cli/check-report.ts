@@ -66,7 +66,7 @@ export async function reportCheck(
 export function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
   // Another version of kpc, say, or the name of the node.
-  if (isSame(comparison.diff)) return 'The same Services, and the same in the kernel: only the files differ.\n';
+  if (isSame(comparison.diff)) return 'The Services and the kernel state are the same: only the files differ.\n';
   return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
 
@@ -108,7 +108,7 @@ function differenceAnnotations(report: CheckReport): readonly string[] {
 }
 
 function advice(folder: string): string {
-  return `If this is meant, write ${folder} again with kpc compile -o ${folder}`;
+  return `If this is intended, write ${folder} again with kpc compile -o ${folder}`;
 }
 
 /** One workflow command. */

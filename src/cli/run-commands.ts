@@ -51,5 +51,5 @@ export async function runCommands(
 
 /** Every command that reads files names them by a flag, which people forget. */
 function adviseOnFiles(error: string): string {
-  return error.includes("too many arguments for 'compile'") ? 'Name each file or folder by -f.\n' : '';
+  return error.includes("too many arguments for 'compile'") ? 'Name each file or folder with -f.\n' : '';
 }

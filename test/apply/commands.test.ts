@@ -67,7 +67,7 @@ describe('apply', () => {
     const [there, kept] = [dump(), JSON.stringify([...files])];
     commands.length = 0;
     const { status, err } = await callApply(host, 'apply', ipvs);
-    expect([status, err]).toEqual([0, 'nothing to do: the node is as it should be\n']);
+    expect([status, err]).toEqual([0, 'nothing to do: the node matches the bundle\n']);
     expect(commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted()).toEqual([
       'ip -j -d addr',
       'ip6tables-save',
@@ -244,7 +244,7 @@ test('shows somebody who watches how far it is, and says the rest on lines of th
   expect(first[0]).toBe('[reading the node]');
   expect(first.filter((line) => /^\[\d+\/\d+ ipset: \d+ lines\]$/.test(line))).toHaveLength(1);
   expect(first.slice(-3)).toEqual(['[reading everything back]', '[]', expect.stringMatching(/^done: /)]);
-  expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node is as it should be\n']);
+  expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node matches the bundle\n']);
 });
 
 test("what somebody else had made just as it is wanted stays somebody else's, also where an apply is killed", async () => {
@@ -425,7 +425,7 @@ describe('confirm', () => {
     const there = dump();
     const { status, err } = await callApply(host, 'apply', ipvs, '--confirm-timeout', '60s');
     expect([status, dump()]).toEqual([3, there]);
-    expect(err).toMatch(/nobody confirmed within 60 s \[not-confirmed\]/);
+    expect(err).toMatch(/no confirmation within 60 s \[not-confirmed\]/);
     expect((await callApply(host, 'confirm')).err).toMatch(/\[nothing-to-confirm\]/);
   });
 });
@@ -524,9 +524,9 @@ describe('doctor', () => {
       return host.readFile(path);
     };
     const { out } = await callApply({ ...host, readFile }, 'doctor', ipvs);
-    expect(out).toMatch(/warning not all settings can be read: EACCES.*hashsize/);
+    expect(out).toMatch(/warning some settings cannot be read: EACCES.*hashsize/);
     expect(out).toContain('run it as root');
-    expect(out).toContain('no kube-proxy is running in this network');
+    expect(out).toContain('kube-proxy is not running in this network');
   });
 
   test('finds a fit node fit', async () => {
@@ -555,7 +555,7 @@ describe('doctor', () => {
     };
     const { status, out } = await callApply(withoutIpset, 'doctor', ipvs);
     expect(status).toBe(1);
-    expect(out).toMatch(/error {3}may not change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
+    expect(out).toMatch(/error {3}not allowed to change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
     expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
     expect(out).toMatch(
       /error {3}ipvsadm is 1\.26, and 1\.\d+ is the least that will do\n {8}upgrade the package ipvsadm\n/,
@@ -571,7 +571,7 @@ describe('doctor', () => {
     files.set('/proc/77/ns/net', 'net:[2]');
     files.set('/proc/self/ns/net', 'net:[1]');
     const { out } = await callApply(host, 'doctor', ipvs);
-    expect(out).toContain('no kube-proxy is running in this network');
+    expect(out).toContain('kube-proxy is not running in this network');
     expect(out).toMatch(/warning this node has not got .*, for which the bundle was compiled/);
     files.set('/proc/77/ns/net', 'net:[1]');
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
@@ -582,7 +582,7 @@ describe('doctor', () => {
     runProcess(files, 77, 'kube-proxy', 1000);
     runProcess(files, 78, 'kube-proxy', 1000, 0);
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
-    expect((await callApply(host, 'doctor', ipvs)).out).toContain('no kube-proxy is running in this network');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is not running in this network');
     runProcess(files, 79, 'kube-proxy', 0);
     expect((await callApply(host, 'doctor', ipvs)).out).toContain('a kube-proxy is running (process 79)');
   });

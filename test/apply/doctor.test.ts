@@ -63,7 +63,7 @@ describe('doctor on a node without IPVS', () => {
       /note {4}ip_vs is not loaded, and the list .* not here.*\n.*load it on the host \(modprobe ip_vs\)/,
     );
     expect(out).toMatch(/note {4}IPVS scheduler rr: only trying tells/);
-    expect(out).toMatch(/ipvsadm is there, but not IPVS: load it where the kernel's modules are/);
+    expect(out).toMatch(/ipvsadm works, but IPVS is not loaded: load it where the kernel's modules are/);
   });
 
   test('a module that can be loaded, by root and by a container that may not', async () => {
@@ -154,6 +154,6 @@ describe('doctor on processes', () => {
     };
     const { out } = await callApply(contained, 'doctor');
     expect(out).toContain('the processes of the node do not show here');
-    expect(out).not.toContain('no kube-proxy is running in this network');
+    expect(out).not.toContain('kube-proxy is not running in this network');
   });
 });

@@ -16,7 +16,7 @@ test.each(['apply', 'cleanup', 'rollback'])(
     await withLock({ ...host, pid: 200 }, '/srv/kpc', 'apply /etc/kpc/bundle', async () => {
       const { status, err } = await callApply(host, command, ...(command === 'apply' ? [bundle] : []));
       expect([status, dump()]).toEqual([3, there]);
-      expect(err).toMatch(/another kpc-apply is at work: process 200, "apply \/etc\/kpc\/bundle" \[busy\]/);
+      expect(err).toMatch(/another kpc-apply is running: process 200, "apply \/etc\/kpc\/bundle" \[busy\]/);
       expect(files.has('/run/kpc-apply/4026531840/200-200')).toBe(true);
     });
     expect([...files.keys()].filter((name) => name.startsWith('/run/kpc-apply/'))).toEqual([]);

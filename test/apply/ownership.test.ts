@@ -152,7 +152,7 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', bundle);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toMatch(/in the way, and not made by kpc-apply: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s);
+    expect(err).toMatch(/these exist already, and kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s);
     const plan = await callApply(node.host, 'plan', bundle);
     expect(plan.status).toBe(1);
     expect(plan.out).toMatch(
@@ -172,7 +172,7 @@ describe('over what a kube-proxy left', () => {
     const { status, err } = await callApply(node.host, 'cleanup');
     expect([status, node.dump()]).toEqual([0, before]);
     expect(err).toMatch(
-      /^nothing to do: .*\nnot made by kpc-apply, so it stays: ipv4 nat KUBE-.*--adopt takes it away/,
+      /^nothing to do: .*\nkept, because kpc-apply did not make it: ipv4 nat KUBE-.*--adopt takes it away/,
     );
     expect((await callApply(node.host, 'cleanup', '--adopt')).status).toBe(0);
     const clean = createFakeNode();
@@ -204,7 +204,7 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', ipvs);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toContain('in the way, and not made by kpc-apply: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]');
+    expect(err).toContain('these exist already, and kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]');
     expect((await callApply(node.host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect(node.dump()).not.toContain('KUBE-EXTERNAL-SERVICES');
   });
@@ -562,7 +562,7 @@ describe('a link of another program named kube-ipvs0', () => {
     for (const adopt of [[], ['--adopt']]) {
       const { status, err } = await callApply(node.host, 'apply', bundles.ipvs, ...adopt);
       expect([status, node.dump()]).toEqual([3, before]);
-      expect(err).toContain('in the way, and not made by kpc-apply: link kube-ipvs0 [conflict]');
+      expect(err).toContain('these exist already, and kpc-apply did not make them: link kube-ipvs0 [conflict]');
     }
   });
 

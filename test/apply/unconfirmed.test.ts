@@ -302,7 +302,7 @@ test('rollback after a boot says what became of the apply that nobody confirmed'
   node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
   const { status, err } = await callApply(node.host, 'rollback');
   expect(status).toBe(3);
-  expect(err).toMatch(/warning: the node has booted since an apply that nobody confirmed: what that did is gone\n/);
+  expect(err).toMatch(/warning: the node has rebooted since an apply that was not confirmed: its changes are gone\n/);
   expect(err).toMatch(/\[nothing-to-roll-back\]/);
   expect(remains(node)).toEqual(['journal']);
   expect((await callApply(node.host, 'rollback')).err).not.toMatch(/warning/);

@@ -74,7 +74,7 @@ test.each<[string, () => void, RegExp]>([
   expect(drifted).toEqual([true, false]);
   expect(said.match(/\[bad-bundle\]/g)).toHaveLength(1);
   expect(said).toMatch(why);
-  expect(said).toMatch(/warning: the node is kept as the last good bundle says until there is another good one\n/);
+  expect(said).toMatch(/warning: the node stays on the last good bundle until there is a new good one\n/);
   expect(node.dump()).toBe(want);
 });
 

@@ -66,7 +66,7 @@ async function expectRefusal(files: Files, ...reasons: readonly (string | RegExp
   const there = dump();
   const { status, out, err } = await callApply(host, 'apply', write(files));
   for (const reason of reasons) expect(err).toMatch(reason);
-  expect(err).toMatch(/^kpc-apply: error: \S+ is no bundle to apply:\n/);
+  expect(err).toMatch(/^kpc-apply: error: \S+ is not a bundle that can be applied:\n/);
   expect({ status, out }).toEqual({ status: 2, out: '' });
   expect(commands).toEqual([]);
   expect(dump()).toBe(there);
@@ -140,7 +140,7 @@ describe('an IPVS bundle with', () => {
     [
       'a sysctl left out',
       replace('sysctl.conf', 'net.ipv4.ip_forward = 1\n', ''),
-      'sysctl.conf: what comes of services.json is missing: "net.ipv4.ip_forward = 1"',
+      'sysctl.conf: lines that services.json calls for are missing: "net.ipv4.ip_forward = 1"',
     ],
     // modules.conf
     ['a module of hardware', append('modules.conf', 'usb_storage'), /modules\.conf:\d+: usb_storage is no module/],
@@ -216,7 +216,7 @@ describe('an IPVS bundle with', () => {
     [
       'an entry left out',
       replace('ipset.restore', /add KUBE-LOAD-BALANCER-FW .*\n/, ''),
-      'ipset.restore: what comes of services.json is missing: "add KUBE-LOAD-BALANCER-FW',
+      'ipset.restore: lines that services.json calls for are missing: "add KUBE-LOAD-BALANCER-FW',
     ],
     ['a set destroyed', append('ipset.restore', 'destroy'), 'ipset.restore:'],
     // ipvsadm.restore
@@ -426,7 +426,7 @@ describe('an iptables bundle with', () => {
     [
       'a table twice',
       append('iptables.restore', '*filter\n-A INPUT -j ACCEPT\nCOMMIT'),
-      'table filter is none that kpc writes, or stands here twice',
+      'table filter is not one that kpc writes, or is here twice',
     ],
     ['a chain emptied', addRule('-F INPUT'), 'iptables.restore:'],
     ['a rule deleted', addRule('-D INPUT -j KUBE-ROUTER-INPUT'), 'iptables.restore:'],
@@ -473,7 +473,7 @@ describe('an iptables bundle with', () => {
     [
       'an empty file of rules',
       (files) => void files.set('iptables.restore', ''),
-      'iptables.restore: what comes of services.json is missing: "*nat" and',
+      'iptables.restore: lines that services.json calls for are missing: "*nat" and',
     ],
     [
       'an IPv6 rule',
@@ -563,7 +563,7 @@ describe('a bundle whose manifest has', () => {
     [
       'a zone with an escape',
       editJson('manifest.json', (m) => (m['node']['zone'] = '\u001b[2J')),
-      'node.zone must be a plain text',
+      'node.zone must be plain text',
     ],
     [
       'another mode than its settings',

@@ -139,7 +139,7 @@ describe('manifest.json', () => {
     [
       'a version that cannot be a text',
       { formatVersion: { toString: null } },
-      'the bundle has a format version that is no number',
+      'the bundle has a format version that is not a number',
     ],
     [
       'a version that is a workflow command',

@@ -27,7 +27,7 @@ const ofOneNode = [
   ['other', /it is no bundle, for it has no manifest\.json/],
   ['web', /it is no bundle, for kpc did not write its manifest\.json/],
   ['file', /it is no folder/],
-  ['fleet', /it holds the bundles of many nodes: give --all-nodes, or name one such as .*fleet\/node-1/],
+  ['fleet', /it holds the bundles of many nodes: use --all-nodes, or name one of them, such as .*fleet\/node-1/],
 ] as const;
 
 const ofManyNodes = [
@@ -35,7 +35,7 @@ const ofManyNodes = [
   ['empty', /the folder is empty: write it first with -o .*empty/],
   ['other', /it holds no node's bundle/],
   ['file', /it is no folder/],
-  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node by --node/],
+  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
 ] as const;
 
 async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {

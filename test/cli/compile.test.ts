@@ -290,7 +290,7 @@ describe('input', () => {
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`a link to something outside ${folder}: name that by -f itself`);
+    expect(run.stderr).toContain(`a link to something outside ${folder}: name that file or folder with -f`);
     expect(run.stderr).not.toContain('not for everybody');
   });
 
@@ -392,7 +392,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'kpc: error: --output junit tells what --check finds: name a folder by --check\n',
+      stderr: 'kpc: error: --output junit is for --check: name a folder with --check\n',
     });
   });
 });

@@ -162,7 +162,7 @@ describe('--check', () => {
       status: 1,
       stdout: 'node-1: new\nnode-2: sysctl.conf\ngone: no such node any more\n2 of 27 nodes change\n',
       stderr: expect.stringContaining(
-        `${out} is not what the input makes: write it again with --out ${out} and --prune\n`,
+        `${out} does not match the input: write it again with --out ${out} and --prune\n`,
       ),
     });
   });
@@ -205,7 +205,7 @@ describe('what makes no sense', () => {
     [['--all-nodes'], 'several nodes need a folder'],
     [['--all-nodes', '--print', 'ipvsadm'], 'several nodes need a folder'],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
-    [['--shard', '0/3', '-o', 'x'], '--shard is a part of the nodes that --all-nodes or --node mean'],
+    [['--shard', '0/3', '-o', 'x'], '--shard needs --all-nodes or --node'],
     [['--prune', '-o', 'x'], '--prune goes with --all-nodes'],
     [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], "a node's name is lower-case letters"],
     [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune goes with --all-nodes'],

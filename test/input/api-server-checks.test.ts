@@ -24,7 +24,7 @@ suite('a Service', () => {
       'ExternalName without a name',
       ['type: ExternalName', 'externalName: .'],
       [
-        '6:17 error: a Service of type ExternalName has no externalName: write the name in DNS that it stands for [missing-field]',
+        '6:17 error: a Service of type ExternalName has no externalName: write the DNS name that it stands for [missing-field]',
       ],
     ],
     [
@@ -58,14 +58,14 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy takes the first of clusterIPs only, for there is only one of ipFamilies to go with them [missing-ip-families]',
+        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies [missing-ip-families]',
       ],
     ],
     [
       'clusterIPs without clusterIP',
       ['clusterIPs: [10.96.0.1]', port],
       [
-        '5:15 warning: the API server takes clusterIPs only beside a clusterIP: write clusterIP: 10.96.0.1, too [missing-cluster-ip]',
+        '5:15 warning: the API server accepts clusterIPs only with a clusterIP: write clusterIP: 10.96.0.1, too [missing-cluster-ip]',
       ],
     ],
     [
@@ -153,7 +153,7 @@ suite('a Service', () => {
   test('load balancer addresses on another type', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
-      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them all the same; take them out if the load balancer is gone [stale-ingress]',
+      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway; remove them if the load balancer is gone [stale-ingress]',
       '7:63 warning: hostname "a b" is no name in DNS: the API server refuses it [bad-name]',
     ]);
   });
@@ -211,11 +211,11 @@ suite('an EndpointSlice', () => {
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy takes the first only [extra-addresses]',
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first [extra-addresses]',
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
-      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy takes the first only [too-many]',
+      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy uses only the first [too-many]',
     ]);
   });
 

@@ -58,7 +58,7 @@ suite('what is not YAML', () => {
     ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a text [bad-yaml]'],
+    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a string [bad-yaml]'],
     ['a merge of no mapping', 'a: 1\n<<: 5\n', '2:1 error: only mappings can be merged with "<<" [bad-yaml]'],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -73,7 +73,7 @@ suite('what is not YAML', () => {
     [
       'thousands of merges',
       `a: &a {x: 1}\n${Array.from({ length: 4000 }, (_, i) => `k${i}: {<<: *a}\n`).join('')}`,
-      '1:1 error: this is no Kubernetes object: it has no kind [not-an-object]',
+      '1:1 error: this is not a Kubernetes object: it has no kind [not-an-object]',
     ],
     [
       'JSON whose strings hold brackets that close nothing',
@@ -100,8 +100,8 @@ suite('what is not YAML', () => {
 
 suite('what is no Kubernetes object', () => {
   test.each([
-    ['a: 1\n', '1:1 error: this is no Kubernetes object: it has no kind [not-an-object]'],
-    ['kind: Service\n', '1:1 error: this is no Kubernetes object: it has no apiVersion [not-an-object]'],
+    ['a: 1\n', '1:1 error: this is not a Kubernetes object: it has no kind [not-an-object]'],
+    ['kind: Service\n', '1:1 error: this is not a Kubernetes object: it has no apiVersion [not-an-object]'],
     [
       'just words\n',
       '1:1 error: a Kubernetes object is a mapping with apiVersion and kind, not "just words" [not-an-object]',
@@ -217,7 +217,7 @@ suite('Services', () => {
 
   test('texts that YAML takes for something else', () => {
     expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
-      '7:11 error: name is true, not a text: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
+      '7:11 error: name is true, not a string: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
     ]);
   });
 

@@ -255,7 +255,7 @@ suite("kube-proxy's ConfigMap", () => {
   test('with two', () => {
     const { diagnostics } = readConfig(new TextFile('map.yaml', map(`${entry('config')}${entry('config.conf')}`)));
     expect(describe(diagnostics)).toEqual([
-      '10:5 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',
+      '10:5 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',
     ]);
   });
 
