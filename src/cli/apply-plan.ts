@@ -69,7 +69,9 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
         `! ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
-    ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`] : []),
+    ...(foreign.length > 0
+      ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`]
+      : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),

@@ -26,6 +26,7 @@ import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
+import { parseOutFolder } from './near-misses.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { prepareForNodes, settleVersion } from './kubernetes-version.ts';
@@ -54,7 +55,9 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
-      new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it').conflicts(['print', 'check']),
+      new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
+        .argParser(parseOutFolder(true))
+        .conflicts(['print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')

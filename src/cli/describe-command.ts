@@ -1,9 +1,11 @@
+import { quotePrintable } from '../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Decompiled } from '../describe/decompile.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
+import { nearest } from '../describe/suggest.ts';
 import { oneLine } from '../diff/one-line.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
@@ -13,6 +15,7 @@ import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
 import { addInputOptions } from './input-options.ts';
+import { isPath } from './near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -43,24 +46,47 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
   addInputOptions(command)
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
+    .allowExcessArguments()
     .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)');
   // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
   const ofManifests = command.options.map((option) => option.attributeName());
   command
     .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
     .addOption(
-      new Option('--from-dump <folder>', 'describe the Services in a dump of a node, as far as the dump shows them').conflicts([
-        ...ofManifests,
-        'bundle',
-      ]),
+      new Option(
+        '--from-dump <folder>',
+        'describe the Services in a dump of a node, as far as the dump shows them',
+      ).conflicts([...ofManifests, 'bundle']),
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(addLimit())
     .action(async (what: string | undefined, options: DescribeOptions) => {
-      if (what !== undefined && /^-(?![AI] )/.test(what)) command.error(`error: unknown option '${what}'`);
+      refuseStrayWords(command);
+      if (what !== undefined && isPath(what) && namesNoInput(options)) {
+        command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
+      }
       done(await runDescribe(what, options, terminal));
     });
+}
+
+/** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
+function refuseStrayWords(command: Command): void {
+  const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
+  if (flag !== undefined) {
+    const [name = ''] = flag.split('=', 1);
+    const flags = command.options.flatMap(({ long }) => long ?? []);
+    const near = name.startsWith('--') ? nearest(name, flags) : [];
+    const hint = near.length > 0 ? `\n(Did you mean ${near.join(' or ')}?)` : '';
+    command.error(`error: unknown option '${flag}'${hint}`);
+  }
+  const { length } = command.args;
+  if (length > 1) command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
+}
+
+/** Whether no flag says where the Services are. */
+function namesNoInput({ file, bundle, fromDump }: DescribeOptions): boolean {
+  return file === undefined && bundle === undefined && fromDump === undefined;
 }
 
 async function runDescribe(
@@ -187,7 +213,9 @@ async function describeDump(
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
   if (decompiled.mode === 'ipvs') {
-    await terminal.err("kpc: note: Services are shown by address, because the state of a node in IPVS mode holds no names\n");
+    await terminal.err(
+      'kpc: note: Services are shown by address, because the state of a node in IPVS mode holds no names\n',
+    );
   }
   const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
   if (doubtful > 0) {

@@ -177,16 +177,21 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
-  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(
-    ([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`,
-  );
+  const kinds = [...skipped]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`);
   return [
     { severity: 'note', code: 'skipped-kinds', text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}` },
   ];
 }
 
-/** "3 Deployments", "2 NetworkPolicies", "4 Ingresses". */
-function pluralOf(kind: string): string {
+/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+function pluralOf(name: string): string {
+  const [kind = '', version] = name.split(' of ', 2);
+  return version === undefined ? pluralOfKind(kind) : `${pluralOfKind(kind)} of ${version}`;
+}
+
+function pluralOfKind(kind: string): string {
   if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
   if (/(ss|x|ch|sh)$/.test(kind)) return `${kind}es`;
   return kind.endsWith('s') ? kind : `${kind}s`;

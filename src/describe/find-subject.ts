@@ -69,6 +69,10 @@ export function findSubject(text: string, view: View): Finding {
     const found = find(what, view);
     if (found) return found;
   }
+  // kubectl's way of naming a Service, where no namespace is called so.
+  const named = /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
+  if (named !== undefined)
+    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: false };
   const otherMode = isServiceChain(what) && view.services.settings.mode === 'ipvs';
   return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
 }
@@ -259,6 +263,8 @@ function suggest(what: string, view: View): readonly string[] {
   }
   const { services } = view.services.cluster;
   const full = services.map(({ namespace, name }) => `${namespace}/${name}`);
+  const dns = dnsName.exec(what);
+  if (dns) return nearest(`${dns[2]}/${dns[1]}`, full);
   if (what.includes('/')) {
     const named = what.split(':')[0] ?? what;
     const known = services.find(({ namespace, name }) => `${namespace}/${name}` === named);
