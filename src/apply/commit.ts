@@ -1,4 +1,4 @@
-import { UnreadableFile } from '../base/read-file.ts';
+import { hasCode } from '../bundle/errors.ts';
 import type { Host } from './host.ts';
 import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
 
@@ -20,7 +20,7 @@ async function replacing(host: Host, path: string, rename: () => Promise<void>):
   try {
     await rename();
   } catch (error) {
-    if (!(error instanceof UnreadableFile)) throw error;
+    if (!hasCode(error, 'EISDIR')) throw error;
     await host.remove(path);
     await rename();
   }

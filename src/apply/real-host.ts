@@ -167,7 +167,8 @@ async function examinePath(path: string): Promise<readonly PathLevel[]> {
       const isParent = level !== start;
       if (levels.get(level)?.isParent === false) continue;
       const found = await unlessMissing(stat(level));
-      if (!found) continue;
+      // What is neither is refused when it is read.
+      if (!found?.isFile() && !found?.isDirectory()) continue;
       const isReadOnly = await access(level, constants.W_OK).then(
         () => false,
         (error: unknown) => hasCode(error, 'EROFS'),

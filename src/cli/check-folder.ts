@@ -32,9 +32,14 @@ function describeFolder(folder: string, expected: Expected): string | undefined 
   }
 }
 
+/** A node may be called manifest.json too: its folder is none. */
+function hasManifest(folder: string, names: readonly string[]): boolean {
+  return names.includes('manifest.json') && !statSync(join(folder, 'manifest.json')).isDirectory();
+}
+
 function describeBundle(folder: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with -o ${folder}`;
-  if (names.includes('manifest.json')) return describeManifest(folder, names);
+  if (hasManifest(folder, names)) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
     return `--check ${folder}: it is not a bundle, because it has no manifest.json: name another folder, or write one with -o`;
@@ -53,7 +58,7 @@ function describeManifest(folder: string, names: readonly string[]): string | un
 
 function describeFleet(folder: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with -o ${folder}`;
-  if (names.includes('manifest.json')) {
+  if (hasManifest(folder, names)) {
     return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;

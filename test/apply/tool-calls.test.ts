@@ -1,27 +1,23 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
+import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-tool-calls-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** A copy of the example's bundle in which one endpoint has another address. */
+/** A copy of the example's bundle, compiled as if one endpoint had another address. */
 function moveEndpoint(mode: 'ipvs' | 'iptables', endpoint = '10.244.2.10'): string {
   const folder = join(scratch, `${mode}-${endpoint}`);
-  cpSync(bundleOf(mode), folder, { recursive: true });
-  const manifestPath = join(folder, 'manifest.json');
-  const manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as { files: Record<string, string> };
-  for (const file of Object.keys(manifest.files)) {
-    const text = readFileSync(join(folder, file), 'utf8').replaceAll(endpoint, '10.244.2.99');
-    writeFileSync(join(folder, file), text);
-    manifest.files[file] = createHash('sha256').update(text).digest('hex');
-  }
-  writeFileSync(manifestPath, JSON.stringify(manifest));
+  const files = forgeWhole(fixtureBundle(`quickstart/expected-${mode}`), (bundle) => {
+    bundle.set('services.json', (bundle.get('services.json') ?? '').replaceAll(endpoint, '10.244.2.99'));
+  });
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of files) writeFileSync(join(folder, name), text);
   return folder;
 }
 

@@ -56,7 +56,7 @@ describe('a bundle that root applies', () => {
       'may be written to by all',
       { mode: 0o777 },
       undefined,
-      /everybody may write to \/x \(mode 777\).*\n {2}what to do: run "chmod go-w \/x"/,
+      /any user can write to \/x \(mode 777\).*\n {2}what to do: run "chmod go-w \/x"/,
     ],
     ['may be written to by all, in a folder like /tmp', { mode: 0o1777 }, undefined, /mode 1777/],
     ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 may write to \/x/],
@@ -66,7 +66,7 @@ describe('a bundle that root applies', () => {
       undefined,
       /belongs to user 1000/,
     ],
-    ['lies below a folder that all may write to', { isParent: true, mode: 0o777 }, undefined, /everybody may write/],
+    ['lies below a folder that all may write to', { isParent: true, mode: 0o777 }, undefined, /any user can write/],
   ])('is refused where it %s', async (_, change, user, reason) => {
     for (const command of ['apply', 'plan', 'verify', 'doctor', 'watch']) {
       const { status, err } = await callApply(hostWith('bundle', change, user), command, bundle);

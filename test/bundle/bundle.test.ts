@@ -110,7 +110,7 @@ describe('a manifest of another shape', () => {
       'settings.detectLocal.bridgeInterface is missing',
     ],
     [{ tools: null }, 'tools must be an object'],
-    [{ tools: { ipset: 6 } }, 'tools.ipset must be a text'],
+    [{ tools: { ipset: 6 } }, 'tools.ipset must be a string'],
     [{ node: null }, 'node must be an object'],
     [
       { node: { name: '', zone: '', podCIDRs: [], nodeIPs: { ipv4: '127.0.0.1', ipv6: '::1' }, hostAddresses: 'x' } },

@@ -24,9 +24,9 @@ beforeAll(async () => {
 const ofOneNode = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
-  ['other', /it is no bundle, for it has no manifest\.json/],
-  ['web', /it is no bundle, for kpc did not write its manifest\.json/],
-  ['file', /it is no folder/],
+  ['other', /it is not a bundle, because it has no manifest\.json/],
+  ['web', /it is not a bundle, because kpc did not write its manifest\.json/],
+  ['file', /it is not a folder/],
   ['fleet', /it holds the bundles of many nodes: use --all-nodes, or name one of them, such as .*fleet\/node-1/],
 ] as const;
 
@@ -34,7 +34,7 @@ const ofManyNodes = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
   ['other', /it holds no node's bundle/],
-  ['file', /it is no folder/],
+  ['file', /it is not a folder/],
   ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
 ] as const;
 
@@ -93,7 +93,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
 test.for([
   [['--proxy-mode', 'ipvs'], 'ipvsadm'],
   [['--proxy-mode', 'iptables'], 'iptables'],
-  [['--proxy-mode', 'iptables', '--ip-family', 'ipv6'], 'ip6tables'],
+  [['--proxy-mode', 'iptables', '--ip-family', 'ipv6', '--allow-empty'], 'ip6tables'],
 ] as const)('compile %s: the closing hint names a file that is there', async ([flags, name]) => {
   const run = await runKpc(['compile', '-f', 'before', ...flags], { cwd });
   expect(run.stderr).toContain(`see one with --print ${name}.\n`);

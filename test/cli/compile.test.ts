@@ -309,7 +309,7 @@ describe('input', () => {
     const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
     const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
     expect(run).toMatchObject({ status: 0, stdout: '' });
-    expect(run.stderr).toContain('warning: there is no Service in the input');
+    expect(run.stderr).toContain('warning: the input holds no Services');
   });
 
   test("with kube-proxy's ConfigMap says that it does not count there", async () => {

@@ -36,7 +36,6 @@ function hostileBundle(mode: 'ipvs' | 'iptables'): string {
     const manifest = JSON.parse(texts.get('manifest.json') ?? '');
     Object.assign(manifest, {
       kpcVersion: hostile,
-      kubeProxyVersion: hostile,
       counts: { [hostile]: 1 },
       tools: { [hostile]: hostile },
     });

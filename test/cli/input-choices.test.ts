@@ -136,7 +136,7 @@ describe.concurrent('the node', () => {
     const near = await compile('-f', nodes, '--node', 'wroker-1');
     expect(near).toMatchObject({ status: 2, stdout: '' });
     expect(near.stderr).toContain(
-      'kpc: error: --node "wroker-1": the input holds no such Node: is it worker-1? (without any Node object a name stands alone) [unknown-node]\n',
+      'kpc: error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
     );
     const far = await compile('-f', nodes, '--node', 'master');
     expect(far.stderr).toContain('there are worker-1, worker-2 (without');

@@ -54,7 +54,7 @@ function summaryOf(diff: SideDiff): string {
 /** A change of one file that makes the node another one than the bundle says. */
 const changes: readonly (readonly [file: string, what: string, change: (text: string) => string])[] = [
   ['iptables-save', 'a rule that is gone', (text) => text.replace(/^-A KUBE-POSTROUTING .*RETURN\n/m, '')],
-  ['iptables-save', 'one more chain', (text) => text.replace(/^(\*nat\n)/m, '$1:KUBE-SVC-OLD - [0:0]\n')],
+  ['iptables-save', 'one more chain', (text) => text.replace(/^(\*nat\n)/m, '$1:KUBE-SVC-OLDOLDOLDOLDOLD2 - [0:0]\n')],
   ['ip6tables-save', 'a rule that is gone', (text) => text.replace(/^-A KUBE-FORWARD .*\n/m, '')],
   ['ipset-save', 'one more entry', (text) => `${text}add KUBE-CLUSTER-IP 10.96.99.99,tcp:99\n`],
   ['ipvsadm-save', 'a virtual server on an address that is bound', (text) => `${text}-A -t 10.96.7.7:99 -s rr\n`],

@@ -71,7 +71,7 @@ suite('a Service', () => {
     [
       'a cluster IP that no Service can have',
       ['clusterIP: 127.0.0.1', port],
-      ['5:14 error: clusterIP "127.0.0.1" is no address that a Service can have [bad-address]'],
+      ['5:14 error: clusterIP "127.0.0.1" is not an address that a Service can have [bad-address]'],
     ],
     [
       'an address in another form',
@@ -154,7 +154,7 @@ suite('a Service', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
       '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway; remove them if the load balancer is gone [stale-ingress]',
-      '7:63 warning: hostname "a b" is no name in DNS: the API server refuses it [bad-name]',
+      '7:63 warning: hostname "a b" is not a DNS name: the API server refuses it [bad-name]',
     ]);
   });
 

@@ -167,7 +167,7 @@ suite('Services', () => {
 
   test('a port in quotes', () => {
     expect(wrongWith(['ports:', '- port: "80"'])).toEqual([
-      '7:11 error: port is a text, "80": write 80 without quotes [bad-port]',
+      '7:11 error: port is the string "80": write 80 without quotes [bad-port]',
     ]);
   });
 
@@ -225,7 +225,7 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: "fd00::1" is no IPv4 address, as ipFamilies[0] says [bad-cluster-ips]',
+      '6:16 error: "fd00::1" is not an IPv4 address, which ipFamilies[0] requires [bad-cluster-ips]',
       '6:16 error: clusterIPs begins with "fd00::1", and clusterIP is "10.96.0.1": write the same [bad-cluster-ips]',
     ]);
   });
@@ -260,7 +260,7 @@ suite('Services', () => {
   test('the same Service twice', () => {
     const one = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
     expect(diagnose(`${one}---\n${one}`)).toEqual([
-      '10:18 error: Service default/web is there twice: also at in.yaml:3 [duplicate-object]',
+      '10:18 error: duplicate Service default/web, first defined at in.yaml:3 [duplicate-object]',
     ]);
   });
 });
@@ -286,7 +286,7 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] "fd00::1" is no IPv4 address, as addressType says [bad-address]',
+      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
       '9:15 error: addresses[0] "127.0.0.1" is a loopback address: Kubernetes does not take it here [bad-address]',
       '10:14 error: endpoints[2] has no addresses [missing-field]',
     ]);

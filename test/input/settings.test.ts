@@ -18,6 +18,7 @@ function resolve(
 test('without a config and flags: the defaults of kube-proxy, but for the mode', () => {
   expect(resolveSettings(undefined, {})).toEqual({
     settings: {
+      release: '1.36',
       mode: 'ipvs',
       hostnameOverride: '',
       bindAddress: '',
@@ -38,6 +39,7 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
         udpStreamTimeout: 0,
       },
     },
+    gates: new Map(),
     diagnostics: [],
     modeNote: {
       severity: 'note',
@@ -159,12 +161,12 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: "a b" is no interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
+      '4:36 error: "a b" is not an interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
     ],
     ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address [bad-address]'],
     [
       'ipvs:\n  stritARP: true',
-      '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: is it strictARP? [unknown-field]',
+      '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
     ],
   ])('%s', (config, message) => {
     const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
@@ -210,7 +212,7 @@ suite("kube-proxy's ConfigMap", () => {
     );
     expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
     expect(describe(diagnostics)).toEqual([
-      '8:7 warning: kube-proxy ignores "stritARP", because its configuration has no such field: is it strictARP? [unknown-field]',
+      '8:7 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
     ]);
     expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
   });
