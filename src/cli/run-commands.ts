@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
+import { addExamples } from './help-examples.ts';
 import { adviseOnMistake } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from './version.ts';
@@ -34,6 +35,7 @@ export async function runCommands(
   addCommands(program, (result) => {
     status = result;
   });
+  addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);

@@ -50,7 +50,7 @@ describe('plan', () => {
     await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
     await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
     expect((await callApply(host, 'plan', ipvs)).out).toMatch(
-      /! virtual server .* is there, and not kpc-apply's: --adopt takes it over/,
+      /! virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
@@ -557,9 +557,7 @@ describe('doctor', () => {
     expect(status).toBe(1);
     expect(out).toMatch(/error {3}not allowed to change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
     expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
-    expect(out).toMatch(
-      /error {3}ipvsadm is 1\.26, and 1\.\d+ is the least that will do\n {8}upgrade the package ipvsadm\n/,
-    );
+    expect(out).toMatch(/error {3}ipvsadm is 1\.26, but at least 1\.\d+ is needed\n {8}upgrade the package ipvsadm\n/);
     expect(out).toMatch(/ok {6}ip_vs_rr can be loaded\n/);
     expect(out).toMatch(/ok {6}nf_conntrack is built into the kernel\n/);
     expect(out).toMatch(/error {3}xt_comment is missing/);
@@ -584,7 +582,7 @@ describe('doctor', () => {
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
     expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is not running in this network');
     runProcess(files, 79, 'kube-proxy', 0);
-    expect((await callApply(host, 'doctor', ipvs)).out).toContain('a kube-proxy is running (process 79)');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is running (process 79)');
   });
 
   test('opens no more than a few files at once, however many processes there are', async () => {
@@ -617,7 +615,7 @@ describe('doctor', () => {
             : host.run(command),
     };
     expect((await callApply(stray, 'doctor')).out).toMatch(
-      /warning .*the legacy one holds 1 KUBE- chains too, which still match/,
+      /warning .*the legacy variant holds 1 KUBE- chains too, and they still match/,
     );
   });
 });

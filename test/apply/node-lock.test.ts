@@ -33,7 +33,9 @@ test('does not keep out who works in another network namespace', async () => {
   });
   await withLock(inside(200, 'net:[1]'), '/srv/one', 'apply', async () => {
     expect(await withLock(inside(100, 'net:[2]'), '/srv/two', 'apply', async () => 1)).toBe(1);
-    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toThrow('another kpc-apply is running');
+    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toThrow(
+      'another kpc-apply is running',
+    );
   });
 });
 

@@ -152,11 +152,13 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', bundle);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toMatch(/these exist already, and kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s);
+    expect(err).toMatch(
+      /these exist already, and kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s,
+    );
     const plan = await callApply(node.host, 'plan', bundle);
     expect(plan.status).toBe(1);
     expect(plan.out).toMatch(
-      /! (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ is there, and not kpc-apply's: --adopt takes it over/,
+      /! (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     expect((await callApply(node.host, 'apply', bundle, '--adopt')).status).toBe(0);
     await callApply(alone.host, 'apply', bundle);
@@ -204,7 +206,9 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', ipvs);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toContain('these exist already, and kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]');
+    expect(err).toContain(
+      'these exist already, and kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]',
+    );
     expect((await callApply(node.host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect(node.dump()).not.toContain('KUBE-EXTERNAL-SERVICES');
   });

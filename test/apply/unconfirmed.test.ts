@@ -155,7 +155,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const node = createFakeNode();
     const id = await killWaiting(node);
     await node.host.renameFile(awaiting, `${state}/confirmed.json`);
-    expect((await standBy(node, id)).err).toBe(`done: apply ${id} was confirmed, and stays\n`);
+    expect((await standBy(node, id)).err).toBe(`done: apply ${id} was confirmed, so its changes stay\n`);
     expect((await callApply(node.host, 'verify', ipvs)).status).toBe(0);
     expect(remains(node)).toEqual([]);
   });
@@ -238,7 +238,9 @@ describe('with systemd', () => {
     const node = withSystemd(async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'Access denied\n' }));
     const { status, err } = await callApply(node.host, 'apply', ipvs, '--confirm-timeout', '1s');
     expect(status).toBe(3);
-    expect(err).toMatch(/warning: no systemd timer can put everything back .*: systemd-run ended with 1: Access denied\n/);
+    expect(err).toMatch(
+      /warning: no systemd timer can put everything back .*: systemd-run ended with 1: Access denied\n/,
+    );
   });
 
   test('a timer is enough where no process can be started', async () => {

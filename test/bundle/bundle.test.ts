@@ -86,7 +86,7 @@ it('a bundle of a format to come is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([
-    'the bundle has format version 2, and this program knows 1: use the same version of both',
+    'the bundle has format version 2, but this program reads 1: use the same version of both',
   ]);
 });
 

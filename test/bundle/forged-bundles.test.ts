@@ -131,7 +131,11 @@ describe('an IPVS bundle with', () => {
       'route_localnet is no',
     ],
     ['a tiny port range', append('sysctl.conf', 'net.ipv4.ip_local_port_range = 1024'), 'ip_local_port_range is no'],
-    ['a sysctl by slashes', append('sysctl.conf', 'net/ipv4/ip_forward = 0'), 'net/ipv4/ip_forward is not a network sysctl'],
+    [
+      'a sysctl by slashes',
+      append('sysctl.conf', 'net/ipv4/ip_forward = 0'),
+      'net/ipv4/ip_forward is not a network sysctl',
+    ],
     [
       'a sysctl with a minus sign',
       replace('sysctl.conf', 'net.ipv4.ip_forward', '-net.ipv4.ip_forward'),
@@ -302,7 +306,7 @@ describe('an IPVS bundle with', () => {
     [
       'all that is new accepted',
       addRule('-A KUBE-IPVS-FILTER -j ACCEPT'),
-      /iptables\.restore:\d+: a rule of chain KUBE-IPVS-FILTER that kpc does not compile of services\.json: "-A KUBE-IPVS-FILTER -j ACCEPT"/,
+      /iptables\.restore:\d+: a rule of chain KUBE-IPVS-FILTER that kpc does not compile from services\.json: "-A KUBE-IPVS-FILTER -j ACCEPT"/,
     ],
     [
       'the reject left out',

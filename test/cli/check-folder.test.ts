@@ -85,7 +85,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     });
     expect(run.status).toBe(1);
     expect(run.stdout).toContain('hostnameOverride');
-    expect(run.stderr).toMatch(/^The same Services, and the same in the kernel: only the files differ\.$/m);
+    expect(run.stderr).toMatch(/^The Services and the kernel state are the same: only the files differ\.$/m);
     expect(run.stderr).not.toContain('No difference');
   });
 });

@@ -65,7 +65,7 @@ suite('a Service', () => {
       'clusterIPs without clusterIP',
       ['clusterIPs: [10.96.0.1]', port],
       [
-        '5:15 warning: the API server accepts clusterIPs only with a clusterIP: write clusterIP: 10.96.0.1, too [missing-cluster-ip]',
+        '5:15 warning: the API server accepts clusterIPs only with a clusterIP: add clusterIP: 10.96.0.1 [missing-cluster-ip]',
       ],
     ],
     [
@@ -82,7 +82,7 @@ suite('a Service', () => {
       'leading zeros',
       ['clusterIP: 10.096.0.1', port],
       [
-        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it so, for others may take leading zeros as octal [odd-address]',
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it that way, because other programs may read leading zeros as octal [odd-address]',
       ],
     ],
     [
@@ -222,15 +222,15 @@ suite('an EndpointSlice', () => {
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 warning: ports[1] is named a, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: ports[1] has no name, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+      '5:21 warning: ports[1] has no name, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
-      '5:30 warning: ports[1] is named a, as ports[0] of another protocol: the API server takes a name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of another protocol: the API server accepts each name once [duplicate-port]',
     ],
   ])('%s', (ports, message) => {
     expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
@@ -261,8 +261,8 @@ suite('an EndpointSlice', () => {
       ),
     ).toEqual([
       '7:21 warning: forZones has 9 hints, and the API server takes 8 [too-many]',
-      '9:22 warning: forZones[0] "a b": no zone can be called so [bad-hint]',
-      '9:49 warning: forNodes[0] "A_b": no node can be called so [bad-hint]',
+      '9:22 warning: forZones[0] "a b": not a valid zone name [bad-hint]',
+      '9:49 warning: forNodes[0] "A_b": not a valid node name [bad-hint]',
     ]);
   });
 
@@ -300,7 +300,7 @@ suite('a Node', () => {
     ],
     [
       'podCIDRs: [10.244.0.0/24], podCIDR: 10.244.1.0/24',
-      '4:19 error: podCIDRs begins with "10.244.0.0/24", and podCIDR is "10.244.1.0/24": write the same [bad-cidr]',
+      '4:19 error: podCIDRs begins with "10.244.0.0/24", but podCIDR is "10.244.1.0/24": make them the same [bad-cidr]',
     ],
     [
       'podCIDR: 10.244.0.5/24',

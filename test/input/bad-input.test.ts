@@ -226,7 +226,7 @@ suite('Services', () => {
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
       '6:16 error: "fd00::1" is not an IPv4 address, which ipFamilies[0] requires [bad-cluster-ips]',
-      '6:16 error: clusterIPs begins with "fd00::1", and clusterIP is "10.96.0.1": write the same [bad-cluster-ips]',
+      '6:16 error: clusterIPs begins with "fd00::1", but clusterIP is "10.96.0.1": make them the same [bad-cluster-ips]',
     ]);
   });
 
@@ -295,7 +295,7 @@ suite('EndpointSlices', () => {
   test('an address with leading zeros is read, with a warning', () => {
     const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
     expect(diagnose(text)).toEqual([
-      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it so, for others may take leading zeros as octal [odd-address]',
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read leading zeros as octal [odd-address]',
     ]);
   });
 
