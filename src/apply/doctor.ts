@@ -144,7 +144,11 @@ function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
     case 'loadable':
       return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
     case 'unknown':
-      return { severity: 'note', subject, text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it` };
+      return {
+        severity: 'note',
+        subject,
+        text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it`,
+      };
     case 'missing': {
       const text = `IPVS scheduler ${scheduler} is missing`;
       const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
@@ -251,7 +255,14 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
       },
     ];
   }
-  if (texts.length > 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains` }];
+  if (texts.length > 0)
+    return [
+      {
+        severity: 'ok',
+        subject,
+        text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
+      },
+    ];
   const text = `iptables is the ${variant} variant; without iptables-${other}-save, kpc-apply cannot tell whether the ${other} variant holds rules too`;
   return [{ severity: 'note', subject, text }];
 }
@@ -292,7 +303,12 @@ async function describeNoKubeProxy(host: Host): Promise<Finding> {
     return { severity: 'ok', subject, text: 'kube-proxy is not running in this network' };
   }
   const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
-  return { severity: 'note', subject, text, advice: 'make sure that kube-proxy does not run on the node in this network' };
+  return {
+    severity: 'note',
+    subject,
+    text,
+    advice: 'make sure that kube-proxy does not run on the node in this network',
+  };
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */

@@ -28,7 +28,9 @@ function assertDone(command: Command, result: CommandResult): void {
   // ipvsadm -R goes on after a line that failed, and ends with status 0.
   if (result.status === 0 && (command.tool !== 'ipvsadm' || said === '')) return;
   const ending =
-    result.status === undefined ? `was killed by ${result.signal ?? 'a signal'}` : `exited with status ${result.status}`;
+    result.status === undefined
+      ? `was killed by ${result.signal ?? 'a signal'}`
+      : `exited with status ${result.status}`;
   throw new Failure(
     'tool-failed',
     [`"${formatCommand(command)}" ${ending}`, said, quoteLine(command, said)].filter(Boolean).join('\n'),

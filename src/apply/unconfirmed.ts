@@ -63,10 +63,16 @@ export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Pr
     if (apart.status === 'rejected') {
       if (timer.status === 'rejected' || !timer.value) throw apart.reason;
       const reason = describeError(apart.reason);
-      onEvent({ kind: 'warning', text: `only a systemd timer can put everything back if this process is killed: ${reason}` });
+      onEvent({
+        kind: 'warning',
+        text: `only a systemd timer can put everything back if this process is killed: ${reason}`,
+      });
     } else if (timer.status === 'rejected') {
       const reason = describeError(timer.reason);
-      onEvent({ kind: 'warning', text: `no systemd timer can put everything back if this process is killed: ${reason}` });
+      onEvent({
+        kind: 'warning',
+        text: `no systemd timer can put everything back if this process is killed: ${reason}`,
+      });
     }
     return id;
   } catch (error) {

@@ -30,7 +30,9 @@ export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
       return [`sysctl.conf: ${shown} is not a network sysctl`];
-    return /^\d+$/.test(value) ? [] : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
+    return /^\d+$/.test(value)
+      ? []
+      : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
   });
 }
 

@@ -190,6 +190,8 @@ function checkHealthCheck(
   );
   return [
     ...checkServiceName(namespace, service),
-    ...(isRight ? [] : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is not valid`]),
+    ...(isRight
+      ? []
+      : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is not valid`]),
   ];
 }

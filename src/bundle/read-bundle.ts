@@ -147,5 +147,7 @@ export function describeBundleProblem(problem: BundleProblem): string {
 /** It may be anything that JSON can say. */
 function describeVersion(found: unknown): string {
   if (typeof found === 'number') return `format version ${found}`;
-  return typeof found === 'string' ? `format version ${quotePrintable(found)}` : 'a format version that is not a number';
+  return typeof found === 'string'
+    ? `format version ${quotePrintable(found)}`
+    : 'a format version that is not a number';
 }

@@ -33,7 +33,17 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Output formats, of kpc and of kubectl, that `-o` is given by habit. */
-const formats = ['text', 'json', 'yaml', 'github', 'junit', 'markdown', 'unified', 'wide', 'name'];
+const formats: ReadonlySet<string> = new Set([
+  'text',
+  'json',
+  'yaml',
+  'github',
+  'junit',
+  'markdown',
+  'unified',
+  'wide',
+  'name',
+]);
 
 /**
  * What the command line was probably meant to be, as a line to print below the parser's error; empty where nothing is
@@ -74,7 +84,7 @@ function adviseOnFlag(error: string, program: Command, argv: readonly string[]):
     return command?.name() === 'describe' ? 'Name the Service with its namespace: namespace/name.' : undefined;
   }
   const value = /option '--output <format>' argument '(.*)' is invalid/.exec(error)?.[1];
-  if (value === undefined || formats.includes(value) || !isPlain(value)) return undefined;
+  if (value === undefined || formats.has(value) || !isPlain(value)) return undefined;
   return command?.options.some(({ short }) => short === '-o') ? `Did you mean "-o ${value}" (a folder)?` : undefined;
 }
 
@@ -116,7 +126,7 @@ function isPlain(word: string): boolean {
  */
 export function parseOutFolder(hasOutput: boolean): (folder: string) => string {
   return (folder) => {
-    if (!formats.includes(folder)) return folder;
+    if (!formats.has(folder)) return folder;
     const path = `for a folder of this name, write -o ./${folder}`;
     throw new InvalidArgumentError(
       hasOutput && folder !== 'yaml'

@@ -48,7 +48,13 @@ function checkNodeCIDRs(
   return [
     ...(absent.length === 0
       ? []
-      : [error('no-pod-cidr', undefined, `${needed}: give the Node object${which} with -f (kubectl get nodes -o yaml)`)]),
+      : [
+          error(
+            'no-pod-cidr',
+            undefined,
+            `${needed}: give the Node object${which} with -f (kubectl get nodes -o yaml)`,
+          ),
+        ]),
     ...names.flatMap((name) => {
       const node = nodes.get(name);
       if (!node) return [];

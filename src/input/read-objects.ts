@@ -111,7 +111,11 @@ function collectObject(
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
   if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
-    report.warn([], 'unread-config', 'the kube-proxy configuration in this ConfigMap is used only if --config names the file');
+    report.warn(
+      [],
+      'unread-config',
+      'the kube-proxy configuration in this ConfigMap is used only if --config names the file',
+    );
   }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
     if (listDepth < maxListDepth) {

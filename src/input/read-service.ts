@@ -82,9 +82,7 @@ function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Rep
     report.error(['spec', 'clusterIPs', 0], 'bad-cluster-ips', text);
   }
   if (given.length === 2 && (spec.ipFamilies?.length ?? 0) < 2) {
-    const lack = spec.ipFamilies?.length
-      ? 'is only one family in ipFamilies'
-      : 'are no ipFamilies';
+    const lack = spec.ipFamilies?.length ? 'is only one family in ipFamilies' : 'are no ipFamilies';
     const text = `kube-proxy takes only the first of clusterIPs, because there ${lack}`;
     report.warn(['spec', 'clusterIPs', 1], 'missing-ip-families', text);
   }
@@ -110,7 +108,11 @@ function checkClusterIP(
   }
   const wanted = spec.ipFamilies?.[index];
   if (address && wanted && wanted.toLowerCase() !== address.family) {
-    report.error(path, 'bad-cluster-ips', `${quote(text)} is not an ${wanted} address, which ipFamilies[${index}] requires`);
+    report.error(
+      path,
+      'bad-cluster-ips',
+      `${quote(text)} is not an ${wanted} address, which ipFamilies[${index}] requires`,
+    );
   }
   return address?.family;
 }
@@ -212,7 +214,8 @@ function checkDistinct(
     const first = seen.get(key);
     if (key === '') continue;
     if (first === undefined) seen.set(key, i);
-    else report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is already used by ports[${first}]`);
+    else
+      report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is already used by ports[${first}]`);
   }
 }
 

@@ -105,7 +105,9 @@ describe.concurrent('kpc compile --check', () => {
     writeFileSync(join(edited, 'ipvsadm.restore'), '');
     const github = await check('before', edited, 'github');
     expect(github.status).toBe(1);
-    expect(github.stdout).toMatch(/^::error title=.*cannot be compared::.*ipvsadm\.restore has changed since it was compiled/);
+    expect(github.stdout).toMatch(
+      /^::error title=.*cannot be compared::.*ipvsadm\.restore has changed since it was compiled/,
+    );
     const junit = await check('before', edited, 'junit');
     expect(junit.stdout).toContain('failures="1"');
   });
