@@ -54,7 +54,7 @@ describe('plan', () => {
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
-    expect(refused.err).toMatch(/in the way.*what to do: if a kube-proxy left it, apply with --adopt/s);
+    expect(refused.err).toMatch(/these exist already, and kpc-apply did not make them: .*what to do: if kube-proxy left them, apply with --adopt/s);
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
@@ -169,7 +169,7 @@ describe('apply', () => {
     };
     const { status, err } = await callApply(failing, 'apply', ipvs);
     expect([status, dump()]).toEqual([3, there]);
-    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be ended: EROFS/);
+    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be closed: EROFS/);
     expect(err).toMatch(/error: "ipvsadm -R" exited with status 1\nno memory \[tool-failed\]/);
     expect(err).toMatch(/The node is as it was before\.\n$/);
     expect((await callApply(host, 'rollback')).status).toBe(0);
@@ -218,7 +218,7 @@ describe('apply', () => {
     runProcess(files, 77, 'kube-proxy', 0);
     const { status, err } = await callApply(host, 'apply', ipvs);
     expect(status).toBe(3);
-    expect(err).toMatch(/a kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
+    expect(err).toMatch(/kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
     expect((await callApply(host, 'apply', ipvs, '--force')).status).toBe(0);
   });
 });
@@ -297,7 +297,7 @@ describe('a bundle that is not to be trusted', () => {
     const [there, kept] = [dump(), JSON.stringify([...files])];
     const { status, err } = await callApply(host, command, spoil(`tampered-${command}`, tamper));
     expect(status).toBe(2);
-    expect(err).toMatch(/ipvsadm\.restore is not what was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s);
+    expect(err).toMatch(/ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s);
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
 
@@ -646,7 +646,7 @@ describe('what nobody thought of', () => {
     },
   });
   const said =
-    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a fault of kpc-apply: report it.*\n/;
+    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a bug in kpc-apply: report it.*\n/;
 
   test.each([['apply', ipvs], ['plan', ipvs], ['verify', ipvs], ['cleanup'], ['dump', '-o', join(scratch, 'never')]])(
     'ends %s with a line to report, and status 3 where nothing was changed',
@@ -667,7 +667,7 @@ describe('what nobody thought of', () => {
     const { status, err } = await callApply(broken(node), 'apply', other);
     expect(status).toBe(4);
     expect(err).toMatch(said);
-    expect(err).toMatch(/What the node is like is NOT known: look with "kpc-apply verify"/);
+    expect(err).toMatch(/The state of the node is NOT known: check it with "kpc-apply verify"/);
   });
 
   test('in the middle of an apply, everything is put back', async () => {

@@ -52,7 +52,7 @@ test.each([
   ['EACCES: permission denied, mkdir', 'EACCES', '/run/', 'run it as root'],
   ['EEXIST: file already exists, mkdir', 'EEXIST', '/run/', 'remove /run/kpc-apply/unknown, which must be a folder'],
   ['ENOTDIR: not a directory, mkdir', 'ENOTDIR', '/var/lib/kpc', 'name a folder with --state-dir'],
-  ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'make room'],
+  ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'free some space'],
 ])('says what to do where a claim cannot be laid down: %s', async (message, code, place, advice) => {
   const { host } = createFakeNode();
   const failing: Host = {

@@ -49,7 +49,7 @@ describe('a bundle that root applies', () => {
       'belongs to another user',
       { owner: 1000 },
       undefined,
-      /\/x belongs to user 1000 .*\n {2}what to do: run "chown root \/x"/,
+      /\/x belongs to user 1000 .*\n {2}what to do: check what it holds, then run "chown root \/x"/,
     ],
     ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
     [
@@ -59,7 +59,7 @@ describe('a bundle that root applies', () => {
       /any user can write to \/x \(mode 777\).*\n {2}what to do: run "chmod go-w \/x"/,
     ],
     ['may be written to by all, in a folder like /tmp', { mode: 0o1777 }, undefined, /mode 1777/],
-    ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 may write to \/x/],
+    ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 can write to \/x/],
     [
       'lies below a folder of another user',
       { owner: 1000, isParent: true, mode: 0o1777 },

@@ -67,7 +67,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     writeFileSync(join(dumped, 'manifest.json'), '{ "formatVersion": 1, "dumped": true }\n');
     const run = await runKpc(['compile', '-f', 'after', '--check', dumped], { cwd });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('it is what kpc-apply dump took from a node: compare it with kpc diff');
+    expect(run.stderr).toContain('it is a dump that kpc-apply dump wrote: compare it with kpc diff');
   });
 
   test('a bundle whose manifest was broken by hand still differs', async () => {
