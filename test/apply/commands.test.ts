@@ -54,7 +54,9 @@ describe('plan', () => {
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
-    expect(refused.err).toMatch(/these exist already, and kpc-apply did not make them: .*what to do: if kube-proxy left them, apply with --adopt/s);
+    expect(refused.err).toMatch(
+      /these exist already, and kpc-apply did not make them: .*what to do: if kube-proxy left them, apply with --adopt/s,
+    );
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
@@ -297,7 +299,9 @@ describe('a bundle that is not to be trusted', () => {
     const [there, kept] = [dump(), JSON.stringify([...files])];
     const { status, err } = await callApply(host, command, spoil(`tampered-${command}`, tamper));
     expect(status).toBe(2);
-    expect(err).toMatch(/ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s);
+    expect(err).toMatch(
+      /ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s,
+    );
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
 

@@ -120,7 +120,9 @@ describe('doctor on rights and tools', () => {
     });
     const { status, out } = await callApply(failing, 'doctor');
     expect(status).toBe(1);
-    expect(out).toMatch(/error {3}"iptables-save" fails: Failed to initialize nft.*\n {8}.*take the legacy variant/);
+    expect(out).toMatch(
+      /error {3}"iptables-save" fails: Failed to initialize nft.*\n {8}.*switch to the legacy variant/,
+    );
   });
 
   test('the other variant of iptables is not asked in a way that makes its tables', async () => {

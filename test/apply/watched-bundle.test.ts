@@ -106,7 +106,7 @@ test('a watch that starts with a damaged bundle goes by the one that the watch b
   await flush(node)();
   damage();
   const { said } = await watchFor(node, 1);
-  expect(said).toMatch(/kept as the last good bundle says/);
+  expect(said).toMatch(/stays on the last good bundle/);
   expect(node.dump()).toBe(await wanted(good));
 });
 

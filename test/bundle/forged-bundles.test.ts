@@ -285,7 +285,7 @@ describe('an IPVS bundle with', () => {
     [
       'a second link',
       append('ip.batch', 'link add kube-ipvs1 type dummy'),
-      /ip\.batch:\d+: link kube-ipvs1: kpc makes one link only kube-ipvs0/,
+      /ip\.batch:\d+: link kube-ipvs1: kpc makes one link only, kube-ipvs0/,
     ],
     [
       'a link of another type',
@@ -356,7 +356,7 @@ describe('an iptables bundle with', () => {
     [
       'a chain of a Service that is not there',
       addNatRule(':KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]'),
-      'chain KUBE-SVC-AAAAAAAAAAAAAAAA is none',
+      'chain KUBE-SVC-AAAAAAAAAAAAAAAA is not one',
     ],
     [
       'another address as destination',
@@ -425,7 +425,7 @@ describe('an iptables bundle with', () => {
     [
       'table mangle',
       append('iptables.restore', '*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT'),
-      'table mangle is none',
+      'table mangle is not one',
     ],
     [
       'a table twice',
@@ -607,7 +607,7 @@ describe('a bundle whose manifest has', () => {
     manifest.files['../../etc/passwd'] = '0'.repeat(64);
     await expectRefusal(
       forged.set('manifest.json', JSON.stringify(manifest)),
-      'files names "../../etc/passwd", which is no',
+      'files lists "../../etc/passwd", which is not',
     );
   });
 });
@@ -731,7 +731,9 @@ test('what was dumped from a node can be planned and not applied', async () => {
   expect((await callApply(node.host, 'plan', folder)).status).toBe(0);
   const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
   expect(status).toBe(2);
-  expect(err).toMatch(/is a dump that "kpc-apply dump" wrote: .* \[bad-bundle\]\n {2}what to do: compile a bundle/);
+  expect(err).toMatch(
+    /is a dump that "kpc-apply dump" wrote, not a bundle: .* \[bad-bundle\]\n {2}what to do: compile a bundle/,
+  );
 });
 
 test('that a bundle says it was dumped lets nothing in', async () => {
