@@ -71,7 +71,7 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
     if (network) return network;
-    throw new Failure('bad-usage', `"${cidr}" is no CIDR`, 'write one like 10.1.0.0/16');
+    throw new Failure('bad-usage', `"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16');
   });
 }
 
@@ -107,7 +107,7 @@ async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle
   try {
     await cleanStaleFlows(host, bundle.cluster.servicePorts);
   } catch (error) {
-    const text = `UDP clients of endpoints that have gone may keep sending to them for now: ${describeError(error)}`;
+    const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
     onEvent({ kind: 'warning', text });
   }
 }

@@ -261,10 +261,10 @@ function assertNoConflicts(plan: Plan): void {
   const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
   throw new Failure(
     'conflict',
-    `in the way, and not made by kpc-apply: ${shown.join(', ')}`,
+    `these exist already, and kpc-apply did not make them: ${shown.join(', ')}`,
     conflicts.every((conflict) => conflict.adoptable)
-      ? 'if a kube-proxy left it, apply with --adopt to take it over'
-      : 'remove it, or take what collides with it out of the bundle',
+      ? 'if kube-proxy left them, apply with --adopt to take them over'
+      : 'remove them, or remove what collides with them from the bundle',
   );
 }
 
@@ -276,7 +276,7 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
     throw new Failure(
       'write-failed',
       `cannot save a snapshot in ${folder.path}: ${describeError(error)}`,
-      'make room there, or name another folder with --state-dir; nothing has been changed',
+      'free some space there, or choose another folder with --state-dir; nothing has been changed',
     );
   }
 }
@@ -352,8 +352,8 @@ async function settle(
   if (isEmptyPlan(after.plan)) return after.plan;
   throw new Failure(
     'wrong-result',
-    `the tools reported no failure, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
-    'see whether another program (a kube-proxy, a firewall manager) changes the same rules, and apply again',
+    `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
+    'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   );
 }
 
@@ -409,8 +409,8 @@ async function endJournal({ host, folder, onEvent }: Session, record: OwnershipR
     if (JSON.stringify(present) !== JSON.stringify(record)) await writeRecord(host, folder, record);
     await host.remove(folder.journal);
   } catch (error) {
-    const text = `everything is put back, but ${folder.journal} cannot be ended: ${describeError(error)}`;
-    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback will` });
+    const text = `everything is put back, but ${folder.journal} cannot be closed: ${describeError(error)}`;
+    onEvent({ kind: 'warning', text: `${text}; the next apply or rollback closes it` });
   }
 }
 

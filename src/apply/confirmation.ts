@@ -44,7 +44,7 @@ export async function awaitConfirmation(
   if (signal?.aborted) throw new Failure('interrupted', 'stopped by a signal', 'apply again when you are ready');
   throw new Failure(
     'not-confirmed',
-    `nobody confirmed within ${milliseconds / 1000} s`,
+    `no confirmation within ${milliseconds / 1000} s`,
     'if the node can still be reached, apply again and run "kpc-apply confirm" in time',
   );
 }
@@ -96,23 +96,23 @@ async function explainSilence({ host, folder }: Waiting): Promise<Failure> {
   const unconfirmed = await readUnconfirmed({ host, folder });
   const explain = (advice: string, why = '') =>
     new Failure('nothing-to-confirm', `no apply is waiting to be confirmed${why}`, advice);
-  if (!unconfirmed) return explain('confirm within the time that apply was given with --confirm-timeout');
+  if (!unconfirmed) return explain('run confirm within the time that --confirm-timeout gave to apply');
   if (unconfirmed.bootId !== (await readBootId(host))) {
     await endUnconfirmed({ host, folder });
-    return explain('apply the bundle again', ': the node has booted since, and what that apply did is gone');
+    return explain('apply the bundle again', ': the node has rebooted since, so the changes of that apply are gone');
   }
   const place = await findProcess(host, unconfirmed);
   switch (place) {
     case 'running':
     case 'out of sight':
       return explain(
-        'run "kpc-apply confirm" when it asks for it',
+        'run "kpc-apply confirm" when apply asks for it',
         `: process ${unconfirmed.pid} is still changing the node, or putting it back`,
       );
     case 'gone':
       return explain(
-        '"kpc-apply rollback" brings the node to the state before it, unless that has been done already',
-        ': the apply was killed before it could ask, and is being put back',
+        '"kpc-apply rollback" restores the state before it, unless that has been done already',
+        ': the apply was killed before it could ask, and its changes are being put back',
       );
     default:
       return place satisfies never;

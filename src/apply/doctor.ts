@@ -61,12 +61,12 @@ export async function examineBeforeApply(
 async function examineRights(host: Host): Promise<readonly Finding[]> {
   const subject = 'rights';
   const has = await hasCapability(host, capNetAdmin);
-  if (has) return [{ severity: 'ok', subject, text: 'may change the network (CAP_NET_ADMIN)' }];
+  if (has) return [{ severity: 'ok', subject, text: 'allowed to change the network (CAP_NET_ADMIN)' }];
   if (has === undefined) {
-    const text = 'cannot tell whether it may change the network: /proc/self/status says nothing of capabilities';
+    const text = 'cannot tell whether kpc-apply may change the network: /proc/self/status lists no capabilities';
     return [{ severity: 'error', subject, text, advice: 'run it where /proc is mounted' }];
   }
-  const text = 'may not change the network: CAP_NET_ADMIN is missing';
+  const text = 'not allowed to change the network: CAP_NET_ADMIN is missing';
   return [{ severity: 'error', subject, text, advice: await adviseRights(host) }];
 }
 
@@ -91,7 +91,7 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
       return {
         severity: 'warning',
         subject,
-        text: `${module} is not loaded, and may not be loaded from here: CAP_SYS_MODULE is missing`,
+        text: `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`,
         advice: `load it on the host: modprobe ${module}`,
       };
     case 'unknown':
@@ -112,14 +112,14 @@ function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): F
 
 function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding {
   if (!loadsModules) {
-    const text = `${module} does not show, and this kernel loads no modules: it may be built in`;
+    const text = `${module} is not visible, and this kernel loads no modules: it may be built in`;
     return { severity: 'note', subject: 'modules', text };
   }
   return {
     severity: 'note',
     subject: 'modules',
-    text: `${module} is not loaded, and the list of this kernel's modules is not here: it may be built in`,
-    advice: `if it is not: load it on the host (modprobe ${module}); after an upgrade of the kernel, reboot`,
+    text: `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`,
+    advice: `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`,
   };
 }
 
@@ -140,11 +140,15 @@ function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
     case 'loaded':
     case 'present':
     case 'built-in':
-      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is there` };
+      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is available` };
     case 'loadable':
       return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
     case 'unknown':
-      return { severity: 'note', subject, text: `IPVS scheduler ${scheduler}: only trying tells whether it is there` };
+      return {
+        severity: 'note',
+        subject,
+        text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it`,
+      };
     case 'missing': {
       const text = `IPVS scheduler ${scheduler} is missing`;
       const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
@@ -163,7 +167,7 @@ async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Pro
     return await findSysctls(host, index, needs);
   } catch (error) {
     // Some of the node is for root's eyes only, and the doctor is asked by others too.
-    const text = `not all settings can be read: ${describeError(error)}`;
+    const text = `some settings cannot be read: ${describeError(error)}`;
     return [{ severity: 'warning', subject: 'sysctls', text, advice: 'run it as root' }];
   }
 }
@@ -184,8 +188,8 @@ async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promis
       return {
         severity: 'warning',
         subject,
-        text: `${name} is not to be found here`,
-        advice: 'set it where it is: a container sees only the settings of its own network',
+        text: `${name} does not exist here`,
+        advice: 'set it on the host: a container sees only the settings of its own network',
       };
     }),
   );
@@ -218,7 +222,7 @@ function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subje
     case 'loadable':
       return { severity: 'ok', text: `${name} comes with ip_vs, which is not loaded yet` };
     case 'unknown':
-      return { severity: 'note', text: `${name} comes with ip_vs, which does not show` };
+      return { severity: 'note', text: `${name} comes with ip_vs, which is not visible` };
     case 'missing':
       return { severity: 'note', text: `${name} comes with ip_vs, which is missing` };
     case 'loaded':
@@ -246,13 +250,20 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
       {
         severity: 'warning',
         subject,
-        text: `iptables is the ${variant} variant, but the ${other} one holds ${strays} KUBE- chains too, which still match`,
-        advice: `remove them with iptables-${other} and ip6tables-${other}, or make it the default (update-alternatives --config iptables)`,
+        text: `iptables is the ${variant} variant, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`,
+        advice: `remove them with iptables-${other} and ip6tables-${other}, or make ${other} the default (update-alternatives --config iptables)`,
       },
     ];
   }
-  if (texts.length > 0) return [{ severity: 'ok', subject, text: `iptables is the ${variant} variant, and alone` }];
-  const text = `iptables is the ${variant} variant; whether the ${other} one has rules too cannot be told without iptables-${other}-save`;
+  if (texts.length > 0)
+    return [
+      {
+        severity: 'ok',
+        subject,
+        text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
+      },
+    ];
+  const text = `iptables is the ${variant} variant; without iptables-${other}-save, kpc-apply cannot tell whether the ${other} variant holds rules too`;
   return [{ severity: 'note', subject, text }];
 }
 
@@ -277,7 +288,7 @@ async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
       severity: 'error',
       subject,
       text: `${describeKubeProxy(found)}: it would undo what kpc-apply does`,
-      advice: `${adviseStop(found)} first, and take over what it leaves with apply --adopt`,
+      advice: `${adviseStop(found)} first, then take over what it leaves with apply --adopt`,
     },
   ];
 }
@@ -289,10 +300,15 @@ async function describeNoKubeProxy(host: Host): Promise<Finding> {
   const subject = 'kube-proxy';
   const processes = await host.readLink('/proc/self/ns/pid');
   if (processes === undefined || processes === wholeNode) {
-    return { severity: 'ok', subject, text: 'no kube-proxy is running in this network' };
+    return { severity: 'ok', subject, text: 'kube-proxy is not running in this network' };
   }
-  const text = 'no kube-proxy is running in this container; the processes of the node do not show here';
-  return { severity: 'note', subject, text, advice: 'make sure that none runs on the node in this network' };
+  const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
+  return {
+    severity: 'note',
+    subject,
+    text,
+    advice: 'make sure that kube-proxy does not run on the node in this network',
+  };
 }
 
 /** A bundle is compiled for one node: node ports listen on its addresses. */
@@ -309,8 +325,8 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
     {
       severity: 'warning',
       subject,
-      text: `this node has not got ${missing.join(', ')}, for which the bundle was compiled`,
-      advice: 'see whether it is the bundle of this node; else compile it with --host-addresses',
+      text: `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`,
+      advice: 'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
     },
   ];
 }

@@ -40,7 +40,7 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
       return {
         severity,
         subject,
-        text: `${tool.name} is ${state.version}, and ${state.least} is the least that will do`,
+        text: `${tool.name} is ${state.version}, but at least ${state.least} is needed`,
         advice: `upgrade the package ${tool.package}`,
       };
     case 'fine':
@@ -58,9 +58,9 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
       case 'missing':
         return `nothing is wrong with ${tool.name}: this kernel has no IPVS; boot one that has it, or use iptables mode`;
       case 'unknown':
-        return `${tool.name} is there, but not IPVS: load it where the kernel's modules are (modprobe ip_vs), or boot a kernel that has it`;
+        return `${tool.name} works, but IPVS is not loaded: load it where the kernel's modules are (modprobe ip_vs), or boot a kernel that has it`;
       case 'loadable':
-        return `${tool.name} is there, but not IPVS: load it with modprobe ip_vs, as root`;
+        return `${tool.name} works, but IPVS is not loaded: run modprobe ip_vs as root`;
       case 'loaded':
       case 'present':
       case 'built-in':
@@ -107,10 +107,10 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
     {
       severity: 'error',
       subject,
-      text: `"${formatCommand(command)}" fails: ${reason || 'it does not say why'}`,
+      text: `"${formatCommand(command)}" fails: ${reason || 'it printed no reason'}`,
       advice: refusal.test(reason)
         ? await adviseRights(host)
-        : `see what it says by hand; where the kernel lacks what it asks for, boot one that has it${variantAdvice(command, reason)}`,
+        : `run it by hand to see what it says; if the kernel lacks a feature, boot a kernel that has it${variantAdvice(command, reason)}`,
     },
   ];
 }
@@ -118,5 +118,5 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
 /** A kernel may have the one variant of iptables and not the other. */
 function variantAdvice({ tool }: Command, reason: string): string {
   if (!tool.startsWith('ip') || !/nft|nf_tables/i.test(reason)) return '';
-  return ', or take the legacy variant (update-alternatives --config iptables)';
+  return ', or switch to the legacy variant (update-alternatives --config iptables)';
 }

@@ -39,8 +39,8 @@ export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
     const mayNot = hasCode(error, 'EACCES') || hasCode(error, 'EPERM');
-    return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'see to what it says, and try again');
+    return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'fix the cause and try again');
   }
   const [text = ''] = String(error).split('\n');
-  return new Failure('internal-error', text, 'this is a fault of kpc-apply: report it, with this line and the command');
+  return new Failure('internal-error', text, 'this is a bug in kpc-apply: report it with this line and the command');
 }

@@ -64,11 +64,11 @@ async function layClaim(host: Host, claims: string, own: string, claim: Claim): 
 
 function advise(error: unknown, claims: string): string {
   // What mkdir says of a file in the place of the folder.
-  if (hasCode(error, 'EEXIST')) return `remove ${claims}, which is to be a folder, and try again`;
-  if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file that is in its place';
+  if (hasCode(error, 'EEXIST')) return `remove ${claims}, which must be a folder, and try again`;
+  if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file in its place';
   return claims.startsWith('/run/')
-    ? 'run it as root, and see to it that /run can be written'
-    : 'make room and see to it that the folder can be written, or name another with --state-dir';
+    ? 'run it as root, and make sure that /run is writable'
+    : 'free some space and make the folder writable, or choose another with --state-dir';
 }
 
 async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
@@ -79,8 +79,8 @@ async function assertAlone(host: Host, claims: string, own: string): Promise<voi
     if (await isHeld(host, claim)) {
       throw new Failure(
         'busy',
-        `another kpc-apply is at work: process ${claim.pid}, "${claim.command}"`,
-        'wait until it has ended and try again',
+        `another kpc-apply is running: process ${claim.pid}, "${claim.command}"`,
+        'wait until it has ended, then try again',
       );
     }
     await host.remove(`${claims}/${name}`);

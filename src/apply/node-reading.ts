@@ -108,11 +108,11 @@ async function readTool(host: Host, command: Command): Promise<string> {
     throw new Failure(
       'tool-missing',
       `${command.tool} is missing, so this node cannot be read`,
-      `install it; "kpc-apply doctor" says in which package it is`,
+      `install it; "kpc-apply doctor" names the package`,
     );
   }
   if (result.status === 0) return result.stdout;
-  const ending = result.status === undefined ? `was ended by ${result.signal}` : `ended with status ${result.status}`;
+  const ending = result.status === undefined ? `was killed by ${result.signal}` : `exited with status ${result.status}`;
   throw new Failure(
     'unreadable-node',
     [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),

@@ -19,6 +19,6 @@ const questionShape = objectOf<Question>({ ...processFields, id: text, deadline:
 
 /** Undefined where nothing is asked. */
 export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
-  const advice = 'remove it and apply again: an apply that waits goes back by itself when its time is over';
+  const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
   return readJson<Question>(host, path, questionShape, advice);
 }

@@ -122,7 +122,7 @@ export function runTool(command: Command, limits: ToolLimits = usualLimits): Pro
         child.stdout.destroy();
         child.stderr.destroy();
         child.unref();
-        reject(hang(command, problem ?? 'has ended, and something that it started keeps its output open'));
+        reject(hang(command, problem ?? 'has ended, but a process that it started keeps its output open'));
       }, limits.closing);
     }
   });
@@ -204,7 +204,7 @@ function startApart({ tool, args }: Command): Promise<void> {
     let said = '';
     const impatience = setTimeout(() => {
       child.kill('SIGKILL');
-      end(new Error(`it has said nothing for ${firstWordMilliseconds / 1000} s`));
+      end(new Error(`it printed nothing for ${firstWordMilliseconds / 1000} s`));
     }, firstWordMilliseconds);
     child.on('error', end);
     child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));

@@ -94,7 +94,7 @@ const snapshotShape = objectOf<Snapshot>({
   touched: belongingsShape,
 });
 
-const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it spoke of';
+const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
 const previousAdvice = 'remove it: the state before the last apply is lost, so apply the bundle that you want instead';
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */

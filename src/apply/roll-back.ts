@@ -51,8 +51,8 @@ export async function rollBack(session: Session, { drainTimeout, force }: RollBa
   if (!previous) {
     throw new Failure(
       'nothing-to-roll-back',
-      `${folder.previous} holds no state to go back to`,
-      'the state before an apply is kept until the next apply, and until the node boots',
+      `${folder.previous} holds no earlier state to restore`,
+      'the state before an apply is kept until the next apply or reboot',
     );
   }
   const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {

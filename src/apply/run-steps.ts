@@ -15,24 +15,26 @@ export async function runStep(host: Host, step: Step): Promise<void> {
     throw new Failure(
       'write-failed',
       `cannot ${describeStep(step)}: ${describeError(error)}`,
-      'see whether the module that has it is loaded, and whether /proc/sys can be written here',
+      'check that its kernel module is loaded and that /proc/sys is writable here',
     );
   }
 }
 
 function assertDone(command: Command, result: CommandResult): void {
   if (result.kind === 'missing') {
-    throw new Failure('tool-missing', `${command.tool} is missing`, '"kpc-apply doctor" says in which package it is');
+    throw new Failure('tool-missing', `${command.tool} is missing`, '"kpc-apply doctor" names the package');
   }
   const said = result.stderr.trim();
   // ipvsadm -R goes on after a line that failed, and ends with status 0.
   if (result.status === 0 && (command.tool !== 'ipvsadm' || said === '')) return;
   const ending =
-    result.status === undefined ? `was ended by ${result.signal ?? 'a signal'}` : `ended with status ${result.status}`;
+    result.status === undefined
+      ? `was killed by ${result.signal ?? 'a signal'}`
+      : `exited with status ${result.status}`;
   throw new Failure(
     'tool-failed',
     [`"${formatCommand(command)}" ${ending}`, said, quoteLine(command, said)].filter(Boolean).join('\n'),
-    'fix what it says and apply again; --dry-run prints what each tool is given',
+    'fix the cause and apply again; --dry-run prints what each tool is given',
   );
 }
 

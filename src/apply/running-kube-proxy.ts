@@ -75,7 +75,7 @@ export async function assertNoKubeProxy(host: Host): Promise<void> {
   if (found === undefined) return;
   throw new Failure(
     'not-ready',
-    `${describeKubeProxy(found)}: its rules have the names of kpc-apply's, and would go with them`,
-    `${adviseStop(found)} first, or leave the node to it; --force goes on all the same`,
+    `${describeKubeProxy(found)}: its rules have the same names as kpc-apply's, so they would be removed too`,
+    `${adviseStop(found)} first, or leave the node to it; --force continues anyway`,
   );
 }

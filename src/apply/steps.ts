@@ -133,5 +133,5 @@ export function describeStep(step: Step): string {
 function describeLines(step: Step & { readonly kind: 'restore' }): string {
   const lines = step.input.split('\n').length - 1;
   const count = `${lines} ${lines === 1 ? 'line' : 'lines'}`;
-  return step.phase === 'remove' ? `${count}, of what goes` : count;
+  return step.phase === 'remove' ? `${count}, removals` : count;
 }

@@ -34,7 +34,7 @@ export const tools: readonly Tool[] = [
     family: 'conntrack',
     package: 'conntrack',
     neededBy: 'nobody',
-    purpose: 'UDP clients of an endpoint that has gone keep sending to it until they pause',
+    purpose: 'UDP clients keep sending to a removed endpoint until they pause',
   },
   {
     name: 'modprobe',
@@ -42,7 +42,7 @@ export const tools: readonly Tool[] = [
     family: 'kmod',
     package: 'kmod',
     neededBy: 'nobody',
-    purpose: 'kernel modules that are not loaded stay so',
+    purpose: 'kernel modules cannot be loaded',
   },
 ];
 
@@ -69,7 +69,7 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
   if (result.status !== 0 || !version) {
     const [complaint = ''] = result.stderr.trim().split('\n');
-    return { kind: 'broken', tool, reason: complaint || details || 'it says nothing' };
+    return { kind: 'broken', tool, reason: complaint || details || 'it printed nothing' };
   }
   const wanted = least === undefined ? undefined : parseVersion(least);
   if (least !== undefined && wanted && compareVersions(version, wanted) < 0) {

@@ -15,8 +15,8 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
   if (exposure === undefined) return;
   throw new Failure(
     'bad-state-folder',
-    `others than root may change the state folder ${folder}: ${exposure.text}`,
-    `${exposure.advice}, or name another folder by --state-dir`,
+    `users other than root can change the state folder ${folder}: ${exposure.text}`,
+    `${exposure.advice}, or choose another folder with --state-dir`,
   );
 }
 
@@ -29,7 +29,7 @@ export async function assertTrustedBundle(host: Host, folder: string): Promise<v
   };
   const exposure = await findExposure(host, folder, trusted);
   if (exposure === undefined) return;
-  throw new Failure('bad-bundle', `others than you may change the bundle ${folder}: ${exposure.text}`, exposure.advice);
+  throw new Failure('bad-bundle', `other users can change the bundle ${folder}: ${exposure.text}`, exposure.advice);
 }
 
 interface Exposure {
@@ -61,16 +61,16 @@ function describeExposure(
   // A volume that is mounted read-only, as that of a ConfigMap is, belongs to who made it.
   if (isReadOnly) return undefined;
   if (!trusted.owners.has(owner)) {
-    return { text: `${path} belongs to user ${owner}`, advice: `run "chown root ${path}" if it is as you want it` };
+    return { text: `${path} belongs to user ${owner}`, advice: `check what it holds, then run "chown root ${path}"` };
   }
   // In a folder like /tmp nobody may move what is another's.
   if (isParent && (mode & sticky) !== 0) return undefined;
   const shown = (mode & 0o7777).toString(8);
   if ((mode & allMayWrite) !== 0) {
-    return { text: `everybody may write to ${path} (mode ${shown})`, advice: `run "chmod go-w ${path}"` };
+    return { text: `any user can write to ${path} (mode ${shown})`, advice: `run "chmod go-w ${path}"` };
   }
   if ((mode & groupMayWrite) !== 0 && !trusted.groups.has(group)) {
-    return { text: `group ${group} may write to ${path} (mode ${shown})`, advice: `run "chmod g-w ${path}"` };
+    return { text: `group ${group} can write to ${path} (mode ${shown})`, advice: `run "chmod g-w ${path}"` };
   }
   return undefined;
 }

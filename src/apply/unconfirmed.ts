@@ -63,18 +63,24 @@ export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Pr
     if (apart.status === 'rejected') {
       if (timer.status === 'rejected' || !timer.value) throw apart.reason;
       const reason = describeError(apart.reason);
-      onEvent({ kind: 'warning', text: `only a systemd timer stands by to put everything back: ${reason}` });
+      onEvent({
+        kind: 'warning',
+        text: `only a systemd timer can put everything back if this process is killed: ${reason}`,
+      });
     } else if (timer.status === 'rejected') {
       const reason = describeError(timer.reason);
-      onEvent({ kind: 'warning', text: `no systemd timer stands by to put everything back: ${reason}` });
+      onEvent({
+        kind: 'warning',
+        text: `no systemd timer can put everything back if this process is killed: ${reason}`,
+      });
     }
     return id;
   } catch (error) {
     await endUnconfirmed(keeper).catch(() => undefined);
     throw new Failure(
       'system-error',
-      `nothing can stand by to put everything back if this process is killed: ${describeError(error)}`,
-      'see to what it says, or apply without --confirm-timeout; nothing has been changed',
+      `nothing can put everything back if this process is killed: ${describeError(error)}`,
+      'fix the cause, or apply without --confirm-timeout; nothing has been changed',
     );
   }
 }
@@ -140,7 +146,7 @@ export async function settleUnconfirmed(keeper: Keeper): Promise<void> {
   }
   keeper.onEvent({
     kind: 'warning',
-    text: 'the node has booted since an apply that nobody confirmed: what that did is gone',
+    text: 'the node has rebooted since an apply that was not confirmed: its changes are gone',
   });
   await endUnconfirmed(keeper);
 }

@@ -49,7 +49,7 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
       hasWarned = false;
       return { version };
     } catch (error) {
-      if (!hasWarned) await warn(`cannot see whether there is another bundle: ${describeError(error)}`);
+      if (!hasWarned) await warn(`cannot tell whether the bundle has changed: ${describeError(error)}`);
       hasWarned = true;
       return undefined;
     }

@@ -41,7 +41,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     }
     if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
     const outcome = await unlessBusy(() =>
-      withLock(host, folder.path, 'rollback of what nobody confirmed', () => end(session, id)),
+      withLock(host, folder.path, 'rollback of an unconfirmed apply', () => end(session, id)),
     );
     if (outcome === 'busy') {
       await endStopped(session, unconfirmed);

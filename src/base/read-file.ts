@@ -68,7 +68,7 @@ function nameKind(found: Stats): string {
 }
 
 function tooLarge(path: string, most: number): UnreadableFile {
-  return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the most that is read`);
+  return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
 /** To the end, which is not always where the size says: files of /proc have none. */

@@ -17,12 +17,12 @@ export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
 /** The manifest's shape has seen to it that it is one. */
 function readAddress(text: string): Address {
   const address = parseAddress(text);
-  if (!address) throw new TypeError(`"${text}" is no address`);
+  if (!address) throw new TypeError(`"${text}" is not an address`);
   return address;
 }
 
 function readNetwork(text: string): Network {
   const network = parseNetwork(text);
-  if (!network) throw new TypeError(`"${text}" is no network`);
+  if (!network) throw new TypeError(`"${text}" is not a network`);
   return network;
 }

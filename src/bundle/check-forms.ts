@@ -29,8 +29,10 @@ export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
   return [...state.sysctls].flatMap(([name, value]) => {
     const shown = quotePrintable(name);
     if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name))
-      return [`sysctl.conf: ${shown} is no sysctl of the network`];
-    return /^\d+$/.test(value) ? [] : [`sysctl.conf: ${shown} is to be ${quotePrintable(value)}, which is no number`];
+      return [`sysctl.conf: ${shown} is not a network sysctl`];
+    return /^\d+$/.test(value)
+      ? []
+      : [`sysctl.conf: ${shown} is set to ${quotePrintable(value)}, which is not a number`];
   });
 }
 
@@ -78,8 +80,8 @@ function compareManifests(found: Manifest, fresh: Manifest): readonly string[] {
   return [
     ...derived
       .filter((key) => toText(found[key]) !== toText(fresh[key]))
-      .map((key) => `manifest.json: ${key} is not what comes of services.json and the settings`),
-    ...strangers.map((name) => `manifest.json: files names ${quotePrintable(name)}, which is no file of a bundle`),
+      .map((key) => `manifest.json: ${key} does not match services.json and the settings`),
+    ...strangers.map((name) => `manifest.json: files lists ${quotePrintable(name)}, which is not a file of a bundle`),
   ];
 }
 
@@ -109,11 +111,11 @@ function compareFiles(name: string, found: string | undefined, fresh: string | u
   const [missing, ...others] = [...left].filter(([, count]) => count > 0).map(([line]) => quotePrintable(line));
   if (missing !== undefined) {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    problems.push(`${name}: what comes of services.json is missing: ${missing}${more}`);
+    problems.push(`${name}: lines that services.json calls for are missing: ${missing}${more}`);
   }
   if (problems.length > 0) return problems;
   const at = lines.findIndex((line, i) => line !== wanted[i]);
-  return [`${name}:${at + 1}: stands in another place than where kpc writes it: ${quotePrintable(lines[at] ?? '')}`];
+  return [`${name}:${at + 1}: is not where kpc writes it: ${quotePrintable(lines[at] ?? '')}`];
 }
 
 function countLines(lines: readonly string[]): Map<string, number> {

@@ -25,7 +25,7 @@ export function checkManifestValues({ settings, node, families: chosen, ipvsTime
   const { ipvs, conntrack } = settings;
   const wrong: [field: string, isWrong: boolean, must: string][] = [
     ['node.name', node.name !== '' && !isName(node.name, 'subdomain'), "be a node's name"],
-    ['node.zone', !isPlain(node.zone), 'be a plain text'],
+    ['node.zone', !isPlain(node.zone), 'be plain text'],
     ['families', !isSelection(chosen), 'be ipv4, ipv6, or both in this order'],
     ['settings.hostnameOverride', !isNameOrNone(settings.hostnameOverride), "be a node's name"],
     ['settings.bindAddress', settings.bindAddress !== '' && !parseAddress(settings.bindAddress), 'be an IP address'],
@@ -139,17 +139,17 @@ function checkService({
     ...checkServiceName(namespace, name),
     ...ports
       .filter((port) => port.name !== '' && !isName(port.name, 'label'))
-      .map((port) => `${quotePrintable(port.name)} is no name of a port`),
+      .map((port) => `${quotePrintable(port.name)} is not a port name`),
     ...(externalName !== undefined && !isName(externalName.replace(/\.$/, ''), 'subdomain')
-      ? [`${quotePrintable(externalName)} is no external name`]
+      ? [`${quotePrintable(externalName)} is not an external name`]
       : []),
-    ...wrongAddress.map((text) => `${quotePrintable(text)} is no IP address`),
+    ...wrongAddress.map((text) => `${quotePrintable(text)} is not an IP address`),
   ];
 }
 
 function checkServiceName(namespace: string, name: string): readonly string[] {
   if (isName(namespace, 'label') && isName(name, 'label')) return [];
-  return [`${quotePrintable(`${namespace}/${name}`)} is no name of a Service`];
+  return [`${quotePrintable(`${namespace}/${name}`)} is not a Service name`];
 }
 
 /** The longest session affinity that the API server takes: a day. */
@@ -166,14 +166,14 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
   const checkAddress = (what: string, address: Address): void => {
     const kind = describeUnusable(address);
     if (kind !== undefined) refuse(`${what} ${address.text} is ${kind}`);
-    if (address.family !== family) refuse(`${what} ${address.text} is no ${family} address`);
+    if (address.family !== family) refuse(`${what} ${address.text} is not an ${family} address`);
   };
-  if (portName !== '' && !isName(portName, 'label')) refuse(`${quotePrintable(portName)} is no name of a port`);
+  if (portName !== '' && !isName(portName, 'label')) refuse(`${quotePrintable(portName)} is not a port name`);
   if (scheduler !== undefined && !schedulers.some((known) => known === scheduler)) {
-    refuse(`${quotePrintable(scheduler)} is no scheduler: one of ${schedulers.join(', ')} is`);
+    refuse(`${quotePrintable(scheduler)} is not a scheduler: use one of ${schedulers.join(', ')}`);
   }
   if (affinitySeconds !== undefined && (affinitySeconds < 1 || affinitySeconds > mostAffinitySeconds)) {
-    refuse(`session affinity of ${affinitySeconds} seconds: from 1 to ${mostAffinitySeconds} is right`);
+    refuse(`session affinity of ${affinitySeconds} seconds: it must be from 1 to ${mostAffinitySeconds}`);
   }
   checkAddress('cluster IP', port.clusterIP);
   if (port.forwarding !== 'masquerade') for (const change of portChanges(port)) refuse(change);
@@ -182,7 +182,7 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
   for (const address of port.externalIPs) checkAddress('external IP', address);
   for (const address of port.loadBalancerIPs) checkAddress('load balancer IP', address);
   for (const range of port.sourceRanges) {
-    if (range.family !== family) refuse(`source range ${range.text} is no ${family} network`);
+    if (range.family !== family) refuse(`source range ${range.text} is not an ${family} network`);
   }
   for (const endpoint of port.endpoints) {
     checkAddress('endpoint', endpoint.address);
@@ -200,7 +200,7 @@ function checkEndpoint(
     (zone === undefined || isLabelValue(zone)) &&
     zoneHints.every(isPlain) &&
     nodeHints.every(isPlain);
-  return isRight ? [] : [`the node, the zone or a hint of endpoint ${label} is no name`];
+  return isRight ? [] : [`the node, the zone or a hint of endpoint ${label} is not a valid name`];
 }
 
 function checkHealthCheck(
@@ -212,6 +212,8 @@ function checkHealthCheck(
   );
   return [
     ...checkServiceName(namespace, service),
-    ...(isRight ? [] : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is none`]),
+    ...(isRight
+      ? []
+      : [`an endpoint of the health check of ${quotePrintable(`${namespace}/${service}`)} is not valid`]),
   ];
 }

@@ -128,17 +128,17 @@ export function describeBundleProblem(problem: BundleProblem): string {
     case 'bad-manifest':
       return `manifest.json cannot be read: ${problem.reason}; compile the bundle again`;
     case 'format-version':
-      return `the bundle has ${describeVersion(problem.found)}, and this program knows ${problem.known}: use the same version of both`;
+      return `the bundle has ${describeVersion(problem.found)}, but this program reads ${problem.known}: use the same version of both`;
     case 'missing-file':
       return `${problem.file} is missing, which manifest.json lists; compile the bundle again`;
     case 'extra-file':
       return `${problem.file} is not listed in manifest.json; compile the bundle again`;
     case 'checksum':
-      return `${problem.file} is not what was compiled: its SHA-256 is ${problem.found}, manifest.json says ${problem.expected}`;
+      return `${problem.file} has changed since it was compiled: its SHA-256 is ${problem.found}, manifest.json says ${problem.expected}`;
     case 'unread-line':
       return `${problem.file}:${problem.line.line}: ${problem.line.reason}`;
     case 'no-services':
-      return 'there is no services.json, without which nothing tells what the bundle is for; compile the bundle again';
+      return 'services.json is missing, so the bundle does not say what it is for; compile the bundle again';
     case 'bad-services':
       return `services.json cannot be read: ${problem.reason}; compile the bundle again`;
   }
@@ -147,5 +147,7 @@ export function describeBundleProblem(problem: BundleProblem): string {
 /** It may be anything that JSON can say. */
 function describeVersion(found: unknown): string {
   if (typeof found === 'number') return `format version ${found}`;
-  return typeof found === 'string' ? `format version ${quotePrintable(found)}` : 'a format version that is no number';
+  return typeof found === 'string'
+    ? `format version ${quotePrintable(found)}`
+    : 'a format version that is not a number';
 }

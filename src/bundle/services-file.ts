@@ -222,12 +222,12 @@ function readEndpoint(record: EndpointRecord): Endpoint {
 
 function readAddress(text: string): Address {
   const address = parseAddress(text);
-  if (!address) throw new TypeError(`"${text}" is no address`);
+  if (!address) throw new TypeError(`"${text}" is not an address`);
   return address;
 }
 
 function readNetwork(text: string): Network {
   const network = parseNetwork(text);
-  if (!network) throw new TypeError(`"${text}" is no network`);
+  if (!network) throw new TypeError(`"${text}" is not a network`);
   return network;
 }

@@ -25,7 +25,7 @@ const service = objectOf<ServiceRecord>({
       protocol,
       port: portOrNone,
       targetPort: shape(
-        'a text or a number',
+        'a string or a number',
         (value) => typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)),
       ),
       nodePort: portOrNone,

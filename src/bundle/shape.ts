@@ -16,7 +16,7 @@ export function shape(name: string, isRight: (value: unknown) => boolean): Shape
   return (value, path) => (isRight(value) ? undefined : `${path} must be ${name}`);
 }
 
-export const text = shape('a text', (value) => typeof value === 'string');
+export const text = shape('a string', (value) => typeof value === 'string');
 export const boolean = shape('true or false', (value) => typeof value === 'boolean');
 export const amount = shape('a number from 0 on', (value) => Number.isFinite(value) && Number(value) >= 0);
 

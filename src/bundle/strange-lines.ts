@@ -4,7 +4,7 @@ import { quotePrintable } from '../base/printable.ts';
 export function describeStrangeLine(file: string, line: string, fresh: string): string {
   switch (file) {
     case 'modules.conf':
-      return `${quoteUnlessPlain(line)} is no module that rules of Services need`;
+      return `${quoteUnlessPlain(line)} is not a module that Service rules need`;
     case 'sysctl.conf':
       return describeSysctl(line, fresh);
     case 'ipset.restore':
@@ -30,13 +30,13 @@ function describeSysctl(line: string, fresh: string): string {
   const [, name, value] = /^\s*-?\s*([^\s=]+)\s*=\s*(.*)$/.exec(line) ?? [];
   if (name === undefined || value === undefined) return `not what kpc writes: ${quotePrintable(line)}`;
   const shown = quoteUnlessPlain(name);
-  if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name)) return `${shown} is no sysctl of the network`;
-  if (!/^\d+$/.test(value)) return `${shown} is to be ${quotePrintable(value)}, which is no number`;
+  if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name)) return `${shown} is not a network sysctl`;
+  if (!/^\d+$/.test(value)) return `${shown} is set to ${quotePrintable(value)}, which is not a number`;
   const right = fresh.split('\n').find((other) => other.startsWith(`${name} = `));
-  if (right === undefined) return `${shown} is no sysctl that kpc sets for this bundle`;
+  if (right === undefined) return `${shown} is not a sysctl that kpc sets for this bundle`;
   return right === line
     ? `${shown} is set twice`
-    : `${shown} is to be ${quoteUnlessPlain(value)}, and kpc writes "${right}"`;
+    : `${shown} is set to ${quoteUnlessPlain(value)}, but kpc writes "${right}"`;
 }
 
 function describeSetLine(line: string, fresh: string): string {
@@ -45,10 +45,10 @@ function describeSetLine(line: string, fresh: string): string {
     const isKnown = fresh.includes(`create ${name} `);
     return isKnown
       ? `set ${quoteUnlessPlain(name)} is not made as kpc makes it: ${quotePrintable(line)}`
-      : `set ${quoteUnlessPlain(name)} is none of this bundle's mode and families`;
+      : `set ${quoteUnlessPlain(name)} does not belong to this bundle's mode and families`;
   }
   if (command === 'add') {
-    return `entry ${quoteUnlessPlain(third)} of set ${quoteUnlessPlain(name)} comes of no Service in services.json: ${quotePrintable(line)}`;
+    return `entry ${quoteUnlessPlain(third)} of set ${quoteUnlessPlain(name)} belongs to no Service in services.json: ${quotePrintable(line)}`;
   }
   return `not what kpc writes: ${quotePrintable(line)}`;
 }
@@ -56,16 +56,16 @@ function describeSetLine(line: string, fresh: string): string {
 function describeRuleLine(line: string, fresh: string): string {
   const [first = '', second = ''] = line.split(' ');
   if (first === '-A' || first === '-I') {
-    return `a rule of chain ${quoteUnlessPlain(second)} that kpc does not compile of services.json: ${quotePrintable(line)}`;
+    return `a rule of chain ${quoteUnlessPlain(second)} that kpc does not compile from services.json: ${quotePrintable(line)}`;
   }
   if (first.startsWith(':')) {
     const chain = quoteUnlessPlain(first.slice(1));
     return fresh.includes(`${first} - [0:0]\n`)
       ? `chain ${chain} is not declared as kpc declares it: ${quotePrintable(line)}`
-      : `chain ${chain} is none that kpc makes for this bundle`;
+      : `chain ${chain} is not one that kpc makes for this bundle`;
   }
   if (first.startsWith('*'))
-    return `table ${quoteUnlessPlain(first.slice(1))} is none that kpc writes, or stands here twice`;
+    return `table ${quoteUnlessPlain(first.slice(1))} is not one that kpc writes, or is here twice`;
   return `not what kpc writes: ${quotePrintable(line)}`;
 }
 
@@ -73,9 +73,9 @@ function describeServerLine(line: string): string {
   const [command, kind = '', server = '', option, real = ''] = line.split(' ');
   const name = /^-[tuf]$|^--sctp-service$/.test(kind) ? quoteUnlessPlain(server) : quotePrintable(`${kind} ${server}`);
   if (command === '-A')
-    return `virtual server ${name} is none of services.json, or made in another way: ${quotePrintable(line)}`;
+    return `virtual server ${name} is not in services.json, or differs from it: ${quotePrintable(line)}`;
   if (command === '-a' && option === '-r') {
-    return `real server ${quoteUnlessPlain(real)} of virtual server ${name} is no endpoint of it in services.json, or made in another way: ${quotePrintable(line)}`;
+    return `real server ${quoteUnlessPlain(real)} of virtual server ${name} is not one of its endpoints in services.json, or differs from it: ${quotePrintable(line)}`;
   }
   return `not what kpc writes: ${quotePrintable(line)}`;
 }
@@ -83,10 +83,10 @@ function describeServerLine(line: string): string {
 function describeLinkLine(line: string): string {
   const [object, command, first = '', keyword, name = ''] = line.split(' ');
   if (object === 'link' && command === 'add') {
-    return `link ${quoteUnlessPlain(first)}: kpc makes the one link kube-ipvs0, of type dummy, once: ${quotePrintable(line)}`;
+    return `link ${quoteUnlessPlain(first)}: kpc makes one link only, kube-ipvs0 of type dummy: ${quotePrintable(line)}`;
   }
   if (object === 'addr' && command === 'add' && keyword === 'dev') {
-    return `address ${quoteUnlessPlain(first)} on link ${quoteUnlessPlain(name)} is of no Service in services.json: ${quotePrintable(line)}`;
+    return `address ${quoteUnlessPlain(first)} on link ${quoteUnlessPlain(name)} belongs to no Service in services.json: ${quotePrintable(line)}`;
   }
   return `not what kpc writes: ${quotePrintable(line)}`;
 }

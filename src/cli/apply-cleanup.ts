@@ -20,7 +20,7 @@ export function addCleanupCommand(
 ): void {
   const command = program
     .command('cleanup')
-    .description('Take away what kpc-apply made; with --adopt, all that a kube-proxy made.');
+    .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');
   addStateOption(addForceOption(addClaimOptions(command))).action(async (options: CleanupOptions) =>
     done(await runCleanup(options, environment)),
   );
@@ -51,5 +51,5 @@ function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
   if (leftovers.length === 0) return '';
   const shown = leftovers.slice(0, 3).map(({ name }) => name);
   if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
-  return `not made by kpc-apply, so it stays: ${shown.join(', ')}; if a kube-proxy left it, --adopt takes it away too\n`;
+  return `kept, because kpc-apply did not make it: ${shown.join(', ')}; if kube-proxy left it, --adopt removes it too\n`;
 }

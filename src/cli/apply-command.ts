@@ -30,7 +30,7 @@ export function addApplyCommand(
 ): void {
   const command = program
     .command('apply')
-    .description('Bring this node to what a bundle says; put everything back where that fails.')
+    .description('Program a bundle into this node; put everything back if that fails.')
     .argument('<folder>', 'the bundle')
     .option('--dry-run', 'print what each tool would be given, and change nothing', false)
     .addOption(
@@ -40,16 +40,17 @@ export function addApplyCommand(
       ).argParser(parseDuration),
     )
     .addOption(drainOption())
-    .option('--force', 'go on although doctor finds an error', false);
+    .option('--force', 'continue even if doctor finds an error', false);
   addStateOption(addClaimOptions(command)).addHelpText('after', aboutConfirming);
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
 
 const aboutConfirming = `
-With --confirm-timeout, the way back does not depend on this process. Before the first change it starts another in a
-session of its own; where systemd runs, also the timer kpc-apply-way-back-ID.timer, which starts the service of the same
-name. If this process is killed, they put everything back when the time is over, or at once where it had not come to ask.
-"kpc-apply confirm" within the time keeps the change also then. Neither ever undoes another apply. In a container, both end with it.
+With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process
+in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same
+name. If this process is killed, they put everything back when the time is over, or at once if it had not asked yet.
+"kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with
+the container.
 `;
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
@@ -96,7 +97,7 @@ function formatStep(step: Step): string {
 export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal): Promise<ExitStatus> {
   switch (outcome.kind) {
     case 'unchanged':
-      await terminal.err(`nothing to do: the node is as it should be${describeDraining(outcome.plan)}\n`);
+      await terminal.err(`nothing to do: the node matches the bundle${describeDraining(outcome.plan)}\n`);
       return exitStatus.ok;
     case 'changed':
       await terminal.err(
@@ -119,7 +120,7 @@ function describeDraining({ draining, kept, held }: Plan): string {
   const servers = draining.length === 1 ? '1 real server waits' : `${draining.length} real servers wait`;
   const open = kept === 0 ? 'connections' : kept === 1 ? '1 connection' : `${kept} connections`;
   return [
-    ...(draining.length > 0 ? [`; ${servers} for the end of ${open}`] : []),
+    ...(draining.length > 0 ? [`; ${servers} for ${open} to end`] : []),
     ...(held.length > 0 ? [`; ${describeHeld(held)}`] : []),
   ].join('');
 }

@@ -11,7 +11,7 @@ export function addConfirmCommand(
 ): void {
   const command = program
     .command('confirm')
-    .description('Keep what an apply with --confirm-timeout did, which goes back by itself otherwise.');
+    .description('Keep the changes of an apply with --confirm-timeout; without it they are put back.');
   addStateOption(command).action(async (options: NodeOptions) => {
     await confirmApply(openSession(environment, options));
     await environment.terminal.err('confirmed\n');

@@ -22,7 +22,7 @@ export function addDoctorCommand(
   program
     .command('doctor')
     .description(
-      'Say what this node has and lacks, for a bundle or for any: exit status 1 where something must be done.',
+      'Check what this node has and lacks, for one bundle or in general: exit status 1 if something must be fixed.',
     )
     .argument('[folder]', 'the bundle')
     .addOption(outputOption())

@@ -6,6 +6,7 @@ import { makeBundle } from '../bundle/make-bundle.ts';
 import { Failure } from '../apply/failure.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './apply-environment.ts';
 import { addStateOption } from './apply-options.ts';
+import { parseOutFolder } from './near-misses.ts';
 import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { version } from './version.ts';
 
@@ -22,9 +23,9 @@ export function addDumpCommand(
   const command = program
     .command('dump')
     .description(
-      "Write this node's state as a folder that kpc diff and plan read: what kpc-apply or a kube-proxy made.",
+      "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
     )
-    .requiredOption('-o, --out <folder>', 'where to write it')
+    .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder(false))
     .option('--node <name>', 'the name to give the node', hostname());
   addStateOption(command).action(async (options: DumpOptions) => done(await runDump(options, environment)));
 }

@@ -56,13 +56,13 @@ function describeEvent(event: ChangeEvent): string {
     case 'reading':
       return 'reading the node';
     case 'recovering':
-      return 'an earlier apply did not come to its end: going on from there';
+      return 'an earlier apply did not finish: continuing from there';
     case 'step':
       return `${event.number}/${event.of} ${describeStep(event.step)}`;
     case 'checking':
       return 'reading everything back';
     case 'awaiting-confirmation':
-      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything goes back`;
+      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
     case 'putting-back':
       return `putting everything back: ${event.because.message}`;
     case 'warning':
@@ -97,6 +97,6 @@ export async function reportStuck(failure: Failure, left: Plan | undefined, term
       ? 'NOT everything could be put back, and the node cannot be read.\n'
       : `NOT everything could be put back. Left to do:\n${lines.join('')}`,
   );
-  await terminal.err('When the cause is gone, "kpc-apply rollback" puts back the rest.\n');
+  await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
   return exitStatus.notRestored;
 }

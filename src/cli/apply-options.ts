@@ -18,11 +18,11 @@ export function addStateOption(command: Command): Command {
 
 export function addClaimOptions(command: Command): Command {
   return command
-    .addOption(new Option('--adopt', 'take over what a kube-proxy left on this node').default(false, 'no'))
+    .addOption(new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'))
     .addOption(
       new Option(
         '--ipvs-exclude-cidrs <cidrs>',
-        'virtual servers in these CIDRs are never taken away, besides those of the bundle',
+        'never remove virtual servers in these CIDRs (in addition to the CIDRs of the bundle)',
       )
         .argParser((value) => value.split(',').filter(Boolean))
         .default([], 'none'),
@@ -31,7 +31,7 @@ export function addClaimOptions(command: Command): Command {
 
 /** For commands that take things away. */
 export function addForceOption(command: Command): Command {
-  return command.option('--force', 'go on although a kube-proxy is running', false);
+  return command.option('--force', 'continue even if kube-proxy is running', false);
 }
 
 /** An option with a duration, whose default help shows as people write it. */
@@ -42,12 +42,12 @@ export function periodOption(flags: string, description: string, usual: string):
 export function drainOption(): Option {
   return new Option(
     '--drain-timeout <duration>',
-    'what goes, and has connections, waits this long for their end: real servers of TCP, and all of IPVS where rules replace it (default: until they have ended)',
+    'how long removed TCP real servers, and all of IPVS when iptables rules replace it, wait for open connections (default: until they end)',
   ).argParser(parseDuration);
 }
 
 export function outputOption(): Option {
-  return new Option('--output <format>', 'for people or for programs').choices(['text', 'json']).default('text');
+  return new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text');
 }
 
 const units: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

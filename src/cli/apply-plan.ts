@@ -28,7 +28,7 @@ export function addPlanCommand(
 ): void {
   const command = program
     .command('plan')
-    .description('Show what apply would change on this node: exit status 1 where it would change anything.')
+    .description('Show what apply would change on this node: exit status 1 if it would change anything.')
     .argument('<folder>', 'the bundle')
     .addOption(drainOption())
     .addOption(outputOption());
@@ -70,10 +70,12 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(release === undefined ? [] : [`the bundle is by the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
-        `! ${describeConflict(conflict)} is there, and not kpc-apply's` +
+        `! ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
         `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
     ),
-    ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
+    ...(foreign.length > 0
+      ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`]
+      : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),

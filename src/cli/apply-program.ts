@@ -42,7 +42,7 @@ export async function runApplyProgram(
 export function kpcApplyProgram(environment: ApplyEnvironment): Program {
   return {
     name: 'kpc-apply',
-    description: 'Puts a bundle that kpc compiled into the kernel of this node, and keeps it there.',
+    description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
     addCommands: (command, done) => {
       command.hook('preAction', (_, called) => assertTrust(called, environment.host));
       addDoctorCommand(command, environment, done);
@@ -104,7 +104,7 @@ async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal
   const status = await reportFailure(explainError(error), terminal);
   if (error instanceof Failure || !hasBegun) return status;
   await terminal.err(
-    'What the node is like is NOT known: look with "kpc-apply verify", go back with "kpc-apply rollback".\n',
+    'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".\n',
   );
   return exitStatus.notRestored;
 }

@@ -22,7 +22,7 @@ export function addRollbackCommand(
 ): void {
   const command = program
     .command('rollback')
-    .description('Bring this node to what it was before the last apply, or before one that did not come to its end.')
+    .description('Restore this node to its state before the last apply, or before one that did not finish.')
     .addOption(drainOption())
     .addOption(
       new Option(
@@ -55,10 +55,10 @@ async function runRollback(
   );
   switch (result.kind) {
     case 'unfinished-put-back':
-      await terminal.err('done: the node is as it was before the apply that did not come to its end\n');
+      await terminal.err('done: the node is as it was before the apply that did not finish\n');
       return exitStatus.ok;
     case 'unfinished-stuck':
-      await terminal.err('NOT everything could be put back: see "kpc-apply doctor", and roll back again\n');
+      await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
       return exitStatus.notRestored;
     case 'rolled-back':
       return reportOutcome(result.outcome, terminal);
@@ -76,13 +76,13 @@ async function runStandBy(session: Session, id: string, { terminal }: ApplyEnvir
       await terminal.err(`nothing to do: apply ${id} has been confirmed, put back or replaced\n`);
       return exitStatus.ok;
     case 'kept':
-      await terminal.err(`done: apply ${id} was confirmed, and stays\n`);
+      await terminal.err(`done: apply ${id} was confirmed, so its changes stay\n`);
       return exitStatus.ok;
     case 'put-back':
-      await terminal.err(`done: nobody confirmed apply ${id}, and the node is as it was before it\n`);
+      await terminal.err(`done: apply ${id} was not confirmed, so the node is as it was before it\n`);
       return exitStatus.ok;
     case 'stuck':
-      await terminal.err('NOT everything could be put back: see "kpc-apply doctor", and roll back again\n');
+      await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
       return exitStatus.notRestored;
     default:
       return outcome satisfies never;

@@ -13,7 +13,7 @@ export function addVerifyCommand(
 ): void {
   const command = program
     .command('verify')
-    .description('Check that this node is as a bundle says: exit status 1 and the drift where it is not.')
+    .description('Check that this node matches a bundle: exit status 1 and the drift if it does not.')
     .argument('<folder>', 'the bundle')
     .addOption(outputOption());
   addStateOption(command).action(async (folder: string, options: Pick<PlanOptions, 'stateDir' | 'output'>) =>
@@ -31,7 +31,7 @@ async function runVerify(
   await environment.terminal.out(
     options.output === 'json'
       ? formatPlanJson(plan, bundle)
-      : formatPlanText(plan, bundle, 'the node is as the bundle says'),
+      : formatPlanText(plan, bundle, 'the node matches the bundle'),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }

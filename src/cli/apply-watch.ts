@@ -38,20 +38,20 @@ export function addWatchCommand(
 ): void {
   const command = program
     .command('watch')
-    .description('Apply a bundle, then keep the node so: repair drift, take up a new bundle, answer health checks.')
+    .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')
     .argument('<folder>', 'the bundle')
-    .addOption(periodOption('--sync-period <duration>', 'look at the node this often', '30s'))
+    .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
-    .option('--force', 'go on although doctor finds an error', false);
+    .option('--force', 'continue even if doctor finds an error', false);
   addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
   command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }
 
 const aboutDamage = `
-A bundle that is damaged or missing is reported once. Until it is good again, the node is kept as the last good bundle
-says. The last good bundle is in last-good-bundle.json of the state folder, so a watch that starts with a damaged bundle
-goes by it too, if it came from the same folder. Where none is known, the node is left as it is.
+A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The
+state folder holds that bundle in last-good-bundle.json, so a watch that starts with a damaged bundle uses it too, if it
+came from the same folder. If there is none, watch leaves the node as it is.
 `;
 
 /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
@@ -142,7 +142,7 @@ function readNodeIP(manifest: Manifest, family: Family): Address {
   if (address) return address;
   throw new Failure(
     'bad-bundle',
-    `manifest.json: "${manifest.node.nodeIPs[family]}" is no address`,
+    `manifest.json: "${manifest.node.nodeIPs[family]}" is not an address`,
     'compile the bundle again',
   );
 }

@@ -18,7 +18,7 @@ function describeFolder(folder: string, expected: Expected): string | undefined 
   let names: readonly string[];
   try {
     if (!statSync(folder).isDirectory())
-      return `--check ${folder}: it is no folder: name one that kpc compile -o wrote`;
+      return `--check ${folder}: it is not a folder: name one that kpc compile -o wrote`;
     names = readdirSync(folder).toSorted();
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return `--check ${folder}: there is no such folder: write it first with -o ${folder}`;
@@ -42,27 +42,27 @@ function describeBundle(folder: string, names: readonly string[]): string | unde
   if (hasManifest(folder, names)) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
-    return `--check ${folder}: it is no bundle, for it has no manifest.json: name another folder, or write one with -o`;
-  return `--check ${folder}: it holds the bundles of many nodes: give --all-nodes, or name one such as ${join(folder, node)}`;
+    return `--check ${folder}: it is not a bundle, because it has no manifest.json: name another folder, or write one with -o`;
+  return `--check ${folder}: it holds the bundles of many nodes: use --all-nodes, or name one of them, such as ${join(folder, node)}`;
 }
 
 /** A bundle that was edited is still one, as long as something of one is left. */
 function describeManifest(folder: string, names: readonly string[]): string | undefined {
   const manifest = readManifest(join(folder, 'manifest.json'));
   if (manifest?.dumped === true) {
-    return `--check ${folder}: it is what kpc-apply dump took from a node: compare it with kpc diff`;
+    return `--check ${folder}: it is a dump that kpc-apply dump wrote: compare it with kpc diff`;
   }
   if (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1) return undefined;
-  return `--check ${folder}: it is no bundle, for kpc did not write its manifest.json: name another folder`;
+  return `--check ${folder}: it is not a bundle, because kpc did not write its manifest.json: name another folder`;
 }
 
 function describeFleet(folder: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with -o ${folder}`;
   if (hasManifest(folder, names)) {
-    return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node by --node`;
+    return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;
-  return `--check ${folder}: it holds no node's bundle: name another folder, or write one with -o`;
+  return `--check ${folder}: it holds no bundle of a node: name another folder, or write one with -o`;
 }
 
 /** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */

@@ -35,8 +35,8 @@ function findUnknown(
   if (first === undefined) return [];
   const named = flag ? '--node' : 'hostnameOverride';
   const near = unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []);
-  const others = known.length === 1 ? `the one there is is ${known[0]}` : `there are ${nameSome(known)}`;
-  const hint = near.length > 0 ? `is it ${[...new Set(near)].join(', ')}?` : others;
+  const others = known.length === 1 ? `it holds only ${known[0]}` : `it holds ${nameSome(known)}`;
+  const hint = near.length > 0 ? `did you mean ${[...new Set(near)].join(' or ')}?` : others;
   const names = nameSome(unknown.map((name) => quote(name)));
   const text = `${named} ${names}: the input holds no such Node: ${hint} (without any Node object a name stands alone)`;
   return [{ severity: 'error', code: 'unknown-node', text }];

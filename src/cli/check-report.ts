@@ -68,7 +68,7 @@ export function checkToText({ comparison, problems }: CheckReport): string {
   const releases = describeReleases(comparison.from, comparison.to);
   // Another version of kpc, say, or the name of the node.
   if (isSame(comparison.diff)) {
-    return `The same Services, and the same in the kernel: only the files differ.\n${releases}`;
+    return `The Services and the kernel state are the same: only the files differ.\n${releases}`;
   }
   return releases + formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
 }
@@ -76,7 +76,7 @@ export function checkToText({ comparison, problems }: CheckReport): string {
 /** A line that names the releases, where the bundle is of another one than what was compiled. */
 function describeReleases({ services: from }: Side, { services: to }: Side): string {
   if (!from || !to || from.settings.release === to.settings.release) return '';
-  return `The folder is by the kube-proxy of Kubernetes ${from.settings.release}, and what was compiled by that of ${to.settings.release}.\n`;
+  return `The folder follows the kube-proxy of Kubernetes ${from.settings.release}; this compile follows ${to.settings.release}.\n`;
 }
 
 /** The comparison and what was said of the input, for programs. */
@@ -117,7 +117,7 @@ function differenceAnnotations(report: CheckReport): readonly string[] {
 }
 
 function advice(folder: string): string {
-  return `If this is meant, write ${folder} again with kpc compile -o ${folder}`;
+  return `If this is intended, write ${folder} again with kpc compile -o ${folder}`;
 }
 
 /** One workflow command. */

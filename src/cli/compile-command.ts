@@ -25,6 +25,7 @@ import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
+import { parseOutFolder } from './near-misses.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { prepareForNodes, settleVersion } from './kubernetes-version.ts';
@@ -46,18 +47,20 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
   addInputOptions(command)
     .option(
       '--node <name>',
-      'the node to compile for (default: hostnameOverride, else the only Node in the input); repeat for a folder each',
+      'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
       append,
     )
     .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
-    .option('--shard <i/n>', 'of the nodes, only part I of N; I counts from 0')
-    .option('--allow-empty', 'compile even where nothing is programmed: it takes all Services off a node')
+    .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
+    .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
     .option('--prune', 'remove the folders of nodes that are no longer in the input')
     .addOption(
-      new Option('-o, --out <folder>', 'write the files to a folder, replacing it whole').conflicts(['print', 'check']),
+      new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
+        .argParser(parseOutFolder(true))
+        .conflicts(['print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
-    .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 where it does')
+    .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
         .choices(outputFormats)
@@ -68,7 +71,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(`kpc: error: --output ${options.output} tells what --check finds: name a folder by --check\n`);
+    await terminal.err(`kpc: error: --output ${options.output} is for --check: name a folder with --check\n`);
     return exitStatus.badInput;
   }
   if (!isFleet(options)) tuneForShortRun();
@@ -93,7 +96,7 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
   const { prepared } = loaded;
   const { out, check: checked } = options;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err('kpc: error: several nodes need a folder: name one by -o, or by --check\n');
+    await terminal.err('kpc: error: several nodes need a folder: name one with -o or --check\n');
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, prepared);
@@ -266,7 +269,7 @@ async function check(
       break;
   }
   if (same) return exitStatus.ok;
-  const first = result.strangers.length > 0 ? 'take away what is of no bundle, and ' : '';
+  const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
   await terminal.err(
     `${folder} differs in ${result.files.map(printable).join(', ')}: ${first}write it again with -o ${folder}\n`,
   );

@@ -1,9 +1,11 @@
+import { quotePrintable } from '../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Decompiled } from '../describe/decompile.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
+import { nearest } from '../describe/suggest.ts';
 import { oneLine } from '../diff/one-line.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
@@ -14,6 +16,7 @@ import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
 import { addInputOptions } from './input-options.ts';
+import { isPath } from './near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -32,36 +35,59 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
   const command = program
     .command('describe')
     .description(
-      'Show a Service with all that stems from it: which of its endpoints a node uses and why, virtual servers, set ' +
-        'entries, chains and rules, names in DNS. Without <what>, a table of all Services. Exit status 1 where nothing ' +
+      'Show a Service and everything that comes from it: the endpoints that a node uses and why, virtual servers, set ' +
+        'entries, chains and rules, DNS names. Without <what>, print a table of all Services. Exit status 1 if nothing ' +
         'is found.',
     )
     .argument(
       '[what]',
       'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
-        'chain, a set or an entry of one, a name in DNS, or a line of iptables-save in quotes',
+        'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     );
   addInputOptions(command)
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
-    .option('--node <name>', 'the node to look from (default: hostnameOverride, else the only Node in the input)');
+    .allowExcessArguments()
+    .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)');
   // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
   const ofManifests = command.options.map((option) => option.attributeName());
   command
     .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
     .addOption(
-      new Option('--from-dump <folder>', 'the Services in a dump of a node, as far as it tells').conflicts([
-        ...ofManifests,
-        'bundle',
-      ]),
+      new Option(
+        '--from-dump <folder>',
+        'describe the Services in a dump of a node, as far as the dump shows them',
+      ).conflicts([...ofManifests, 'bundle']),
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(addLimit())
     .action(async (what: string | undefined, options: DescribeOptions) => {
-      if (what !== undefined && /^-(?![AI] )/.test(what)) command.error(`error: unknown option '${what}'`);
+      refuseStrayWords(command);
+      if (what !== undefined && isPath(what) && namesNoInput(options)) {
+        command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
+      }
       done(await runDescribe(what, options, terminal));
     });
+}
+
+/** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
+function refuseStrayWords(command: Command): void {
+  const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
+  if (flag !== undefined) {
+    const [name = ''] = flag.split('=', 1);
+    const flags = command.options.flatMap(({ long }) => long ?? []);
+    const near = name.startsWith('--') ? nearest(name, flags) : [];
+    const hint = near.length > 0 ? `\n(Did you mean ${near.join(' or ')}?)` : '';
+    command.error(`error: unknown option '${flag}'${hint}`);
+  }
+  const { length } = command.args;
+  if (length > 1) command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
+}
+
+/** Whether no flag says where the Services are. */
+function namesNoInput({ file, bundle, fromDump }: DescribeOptions): boolean {
+  return file === undefined && bundle === undefined && fromDump === undefined;
 }
 
 async function runDescribe(
@@ -83,7 +109,7 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   else {
     const stored = await readStoredSide(options.bundle);
     if (stored.kind !== 'bundle' && stored.kind !== 'unreadable') {
-      await terminal.err(`kpc: error: ${options.bundle} is no bundle: kpc compile -o writes one\n`);
+      await terminal.err(`kpc: error: ${options.bundle} is not a bundle: kpc compile -o writes one\n`);
       return undefined;
     }
     reading = stored.reading;
@@ -179,7 +205,7 @@ async function describeDump(
   const stored = await readStoredSide(path);
   if (stored.kind === 'bundle' || stored.kind === 'manifests') {
     await terminal.err(
-      `kpc: error: ${path} is no dump: a folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
+      `kpc: error: ${path} is not a dump: a dump is a folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
         'ip -j addr print on a node, as kpc-apply dump writes it\n',
     );
     return exitStatus.badInput;
@@ -192,12 +218,14 @@ async function describeDump(
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
   if (decompiled.mode === 'ipvs') {
-    await terminal.err("kpc: note: in IPVS mode a node's state holds no names: Services go by their addresses\n");
+    await terminal.err(
+      'kpc: note: Services are shown by address, because the state of a node in IPVS mode holds no names\n',
+    );
   }
   const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
   if (doubtful > 0) {
     await terminal.err(
-      `kpc: note: ${doubtful} of the virtual servers may be another program's: ipset save and ip -j addr would tell\n`,
+      `kpc: note: ${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out\n`,
     );
   }
   const lacking = missingFiles(decompiled.mode, side.coverage);
@@ -235,7 +263,7 @@ async function printDecompiled(
   const { decompiledRows, formatRows } = await import('../describe/service-table.ts');
   const ports = what === undefined ? decompiled.ports : decompiled.ports.filter((port) => isAbout(port, what));
   if (ports.length === 0) {
-    const about = what === undefined ? '' : ` that ${JSON.stringify(what)} names`;
+    const about = what === undefined ? '' : ` that matches ${JSON.stringify(what)}`;
     await terminal.err(`kpc: the dump shows no Service${about}\n`);
     return exitStatus.differs;
   }

@@ -22,22 +22,22 @@ export interface DiffOptions extends SideOptions {
 }
 
 const moreManifests =
-  'more manifests for each side that is manifests, such as the Nodes: a file, a folder, or - for stdin (repeat for more)';
+  'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
 
 export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('diff')
     .description(
-      'Show what differs between two sides, Service by Service: exit status 1 where anything does, or where a dump has ' +
-        "virtual servers of which it does not tell whether they are kube-proxy's. What one side cannot tell is named " +
-        'and not compared, which is no difference; where that is everything, the exit status is 2.\n' +
-        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with what iptables-save, ' +
-        'ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a print, or what kpc-apply dump wrote) or manifests ' +
-        '(a file, a folder, or - for stdin). What the flags leave open of how manifests are compiled is taken from a ' +
-        'bundle or dump on the other side.',
+      'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
+        "servers that may or may not be kube-proxy's. What one side does not show is named and not compared, and does " +
+        'not count as a difference; if nothing can be compared, the exit status is 2.\n' +
+        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with the output of ' +
+        'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a, or one that kpc-apply dump ' +
+        'wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to compile manifests, kpc goes by ' +
+        'the bundle or dump on the other side.',
     )
-    .argument('[from]', 'what is, or was')
-    .argument('[to]', 'what is to be');
+    .argument('[from]', 'the old side')
+    .argument('[to]', 'the new side');
   addInputOptions(command);
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
@@ -96,7 +96,7 @@ async function runDiff(
   const stored = { from: await readStoredSide(from), to: await readStoredSide(to) };
   if (flags.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const names = flags.join(', ');
-    await terminal.err(`kpc: error: ${names}: for manifests, and neither ${from} nor ${to} is any\n`);
+    await terminal.err(`kpc: error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>

@@ -69,24 +69,24 @@ function badName(name: string): Diagnostic {
 const noNodeNamed: Diagnostic = {
   severity: 'error',
   code: 'no-node',
-  text: 'no node to compile for: --shard is a part of the nodes that --all-nodes or --node mean',
+  text: 'no node to compile for: --shard needs --all-nodes or --node',
 };
 
 const noNodes: Diagnostic = {
   severity: 'error',
   code: 'no-node',
-  text: 'no node to compile for: the input holds no Node object; add what kubectl get nodes -o yaml prints, or name nodes by --node',
+  text: 'no node to compile for: the input holds no Node object; add the output of kubectl get nodes -o yaml, or name nodes with --node',
 };
 
 function badShard(shard: string): Diagnostic {
-  const text = `--shard ${shard}: write I/N for part I of N; I counts from 0, so that the last of eight is 7/8`;
+  const text = `--shard ${shard}: write I/N for part I of N; I counts from 0, so the last of eight is 7/8`;
   return { severity: 'error', code: 'bad-shard', text };
 }
 
 export const pruneWhat: Diagnostic = {
   severity: 'error',
   code: 'bad-prune',
-  text: '--prune goes with --all-nodes: only then is it known which nodes are gone',
+  text: '--prune needs --all-nodes: only then is it known which nodes are gone',
 };
 
 function noNodeObjects(names: readonly string[]): Diagnostic {
@@ -110,7 +110,7 @@ export function readHostFolder(path: string | undefined, nodes: readonly string[
   const addresses = new Map<string, readonly Address[]>();
   if (path === undefined) return { addresses, diagnostics: [] };
   if (!isHostFolder(path)) {
-    const text = `--host-addresses ${path} is no folder: several nodes need one, with what \`ip -j addr\` prints on each in NODE.json`;
+    const text = `--host-addresses ${path} is not a folder: for several nodes, name a folder with the output of \`ip -j addr\` on each in NODE.json`;
     return { addresses, diagnostics: [{ severity: 'error', code: 'bad-host-addresses', text }] };
   }
   const diagnostics: Diagnostic[] = [];

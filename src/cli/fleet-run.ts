@@ -61,7 +61,7 @@ export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatu
     await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
   }
   await run.terminal.err(
-    `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} as they were, in ${path}\n${stale}`,
+    `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} unchanged, in ${path}\n${stale}`,
   );
   return exitStatus.ok;
 }
@@ -95,7 +95,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   await run.terminal.out(formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
   const prune = stale.length > 0 ? ' and --prune' : '';
-  await run.terminal.err(`${path} is not what the input makes: write it again with --out ${path}${prune}\n`);
+  await run.terminal.err(`${path} does not match the input: write it again with --out ${path}${prune}\n`);
   return exitStatus.differs;
 }
 

@@ -7,10 +7,10 @@ export function describeFolderProblem(problem: FleetProblem): string {
     case 'io':
       return `cannot write ${problem.folder}: ${problem.reason}`;
     case 'is-a-bundle':
-      return `${problem.folder} is the bundle of one node: name another folder for those of many`;
+      return `${problem.folder} is the bundle of one node: name another folder for the bundles of several nodes`;
     case 'not-a-bundle': {
       const names = problem.strangers.slice(0, 3).map(printable).join(', ');
-      return `${problem.folder} holds what is not of a bundle (${names}) and would be replaced whole: name another folder`;
+      return `${problem.folder} holds files that don't belong to a bundle (${names}), and they would be deleted: name another folder`;
     }
   }
 }

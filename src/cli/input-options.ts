@@ -52,32 +52,32 @@ export function addInputOptions(command: Command): Command {
     )
     .option(
       '--proxy-mode <mode>',
-      'ipvs or iptables (default: what the config says, iptables where it names none, ipvs without a config)',
+      'ipvs or iptables (default: as the config says, iptables if it names none, ipvs without a config)',
     )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
     .option('--detect-local-mode <mode>', 'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix')
     .option('--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface')
-    .option('--pod-interface-name-prefix <prefix>', "how the pods' interfaces begin, for InterfaceNamePrefix")
+    .option('--pod-interface-name-prefix <prefix>', "the prefix of the pods' interface names, for InterfaceNamePrefix")
     .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
     .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
     .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
     .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf or twos')
     .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
-    .option('--ipvs-exclude-cidrs <cidrs>', 'virtual servers in these CIDRs are not ours to clean up')
+    .option('--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs')
     .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
     .option('--ipvs-tcpfin-timeout <duration>', 'timeout of TCP connections after FIN')
     .option('--ipvs-udp-timeout <duration>', 'timeout of UDP packets')
-    .option('--conntrack-max-per-core <number>', 'connections to track for each CPU core; 0 leaves the limit')
-    .option('--conntrack-min <number>', 'connections to track at least')
+    .option('--conntrack-max-per-core <number>', 'connections to track for each CPU core; 0 leaves the limit as it is')
+    .option('--conntrack-min <number>', 'the least number of connections to track')
     .option('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack')
     .option('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT')
-    .option('--conntrack-tcp-be-liberal [bool]', 'track TCP packets that are out of window, too')
+    .option('--conntrack-tcp-be-liberal [bool]', 'also track TCP packets that are out of window')
     .option('--conntrack-udp-timeout <duration>', 'timeout of UDP connections without a reply')
     .option('--conntrack-udp-timeout-stream <duration>', 'timeout of UDP connections with replies')
-    .option('--bind-address <ip>', "the node's own address, in place of the Node's")
+    .option('--bind-address <ip>', "the node's own address, instead of the Node object's")
     .option('--feature-gates <gates>', "kube-proxy's feature gates, such as AllowServiceExternalIPs=false", append)
-    .option('--hostname-override <name>', "the node's name as kube-proxy would have it");
+    .option('--hostname-override <name>', 'the name that kube-proxy uses for the node');
 }
 
 /** Collects an option that may be given more than once. */
@@ -88,7 +88,7 @@ export function append(value: string, before: readonly string[] | undefined): re
 const nothingNamed: Diagnostic = {
   severity: 'error',
   code: 'no-input',
-  text: 'nothing to compile: name manifests by -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+  text: 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
 };
 
 /** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
@@ -102,7 +102,7 @@ const nothingFound: Diagnostic = {
 const noServices: Diagnostic = {
   severity: 'warning',
   code: 'no-services',
-  text: 'there is no Service in the input: what is compiled takes all Services off a node',
+  text: 'the input holds no Services: the compiled rules remove all Services from a node',
 };
 
 function describeEmptiness(
@@ -118,7 +118,7 @@ function describeEmptiness(
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
 function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
-  const text = 'the input holds another KubeProxyConfiguration: leave one of them, or name it by --config';
+  const text = 'the input holds another KubeProxyConfiguration: keep one of them, or name one with --config';
   return others.map(({ source }) => ({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) }));
 }
 
@@ -180,10 +180,24 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
-  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} (${count})`);
+  const kinds = [...skipped]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`);
   return [
-    { severity: 'note', code: 'skipped-kinds', text: `skipped, as kube-proxy has no use for it: ${kinds.join(', ')}` },
+    { severity: 'note', code: 'skipped-kinds', text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}` },
   ];
+}
+
+/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+function pluralOf(name: string): string {
+  const [kind = '', version] = name.split(' of ', 2);
+  return version === undefined ? pluralOfKind(kind) : `${pluralOfKind(kind)} of ${version}`;
+}
+
+function pluralOfKind(kind: string): string {
+  if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
+  if (/(ss|x|ch|sh)$/.test(kind)) return `${kind}es`;
+  return kind.endsWith('s') ? kind : `${kind}s`;
 }
 
 export interface HostAddresses {

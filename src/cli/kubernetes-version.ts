@@ -135,7 +135,7 @@ export function releaseOfNode(
   });
   if (!node) {
     const which = nodeName === '' ? 'no node is named' : `there is no Node ${quote(nodeName)} in the input`;
-    return unknown(`${which}; give its Node object by -f, or name a release`);
+    return unknown(`${which}; give its Node object with -f, or name a release`);
   }
   const said = node.kubernetesVersion;
   if (said === '') {

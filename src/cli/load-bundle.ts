@@ -23,7 +23,7 @@ export async function loadBundle(
   if (bundle && problems.length === 0) return bundle;
   throw new Failure(
     'bad-bundle',
-    `${folder} is no bundle to apply:\n  ${problems.map(printable).join('\n  ')}`,
+    `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
     isFolder ? adviseOn(bundle) : 'name the folder that "kpc compile -o" wrote',
   );
 }
@@ -34,7 +34,7 @@ export async function loadBundleToApply(folder: string, readFiles?: BundleReader
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',
-    `${folder} is what "kpc-apply dump" wrote of a node: it names no Services, so nothing tells whether its rules are theirs`,
+    `${folder} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
     'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" goes back to the state before the last apply',
   );
 }
@@ -70,7 +70,7 @@ const compile: Parameters<typeof checkForms>[2] = (cluster, node, settings, fami
   compileState(cluster, node, settings, families, undefined);
 
 function adviseOn(bundle: StoredBundle | undefined): string {
-  const again = 'compile it again with "kpc compile -o", and copy the folder whole';
+  const again = 'compile it again with "kpc compile -o", and copy the whole folder';
   if (!bundle || bundle.manifest.kpcVersion === version) return again;
   return `${again}; kpc ${bundle.manifest.kpcVersion} wrote it and this is kpc-apply ${version}: use the same version of both`;
 }

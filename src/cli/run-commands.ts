@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
+import { addExamples } from './help-examples.ts';
+import { adviseOnMistake } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -19,7 +21,7 @@ export async function runCommands(
 ): Promise<ExitStatus> {
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
-  const program = new Command(name)
+  const program: Command = new Command(name)
     .description(description)
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -28,11 +30,12 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      outputError: (text, writeLine) => writeLine(`${name}: ${text}${adviseOnFiles(text)}`),
+      outputError: (text, writeLine) => writeLine(`${name}: ${text}${adviseOnMistake(text, program, argv)}`),
     });
   addCommands(program, (result) => {
     status = result;
   });
+  addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });
     await Promise.all(written);
@@ -47,9 +50,4 @@ export async function runCommands(
   }
   await Promise.all(written);
   return status;
-}
-
-/** Every command that reads files names them by a flag, which people forget. */
-function adviseOnFiles(error: string): string {
-  return error.includes("too many arguments for 'compile'") ? 'Name each file or folder by -f.\n' : '';
 }

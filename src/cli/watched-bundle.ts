@@ -61,7 +61,7 @@ export function watchBundle(
     await reportFailure(failure, terminal);
     await reportWarning(
       good
-        ? 'the node is kept as the last good bundle says until there is another good one'
+        ? 'the node stays on the last good bundle until there is a new good one'
         : 'no good bundle is known: the node is left as it is until there is one',
       terminal,
     );

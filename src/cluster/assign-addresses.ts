@@ -148,7 +148,7 @@ class Assigner {
     if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
       if (spec.clusterIP !== '') return undefined;
-      const text = `kube-proxy skips this Service, for it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
+      const text = `kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
       this.#report(service, 'warning', ['spec'], 'no-cluster-ip', text);
       return undefined;
     }
@@ -175,7 +175,7 @@ class Assigner {
     const name = labelOf(service.object);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
-      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, and --service-cluster-ip-range has none`;
+      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but --service-cluster-ip-range has none`;
       this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
       return undefined;
     }
@@ -205,7 +205,7 @@ class Assigner {
     if (!this.#ranges.nodePorts) {
       const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
       const names = missing.map(({ port, protocol }) => `${port}/${protocol}`).join(', ');
-      const text = `kube-proxy opens no node port for ${names}, for there is no nodePort yet: ${wayOut} --service-node-port-range`;
+      const text = `kube-proxy opens no node port for ${names}, because there is no nodePort yet: ${wayOut} --service-node-port-range`;
       this.#report(
         service,
         'warning',
@@ -231,7 +231,7 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksHealthCheckPort(spec)) return undefined;
     if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
-    const text = `load balancers cannot ask for this Service's health, for there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`;
+    const text = `load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`;
     this.#report(service, 'warning', ['spec', 'externalTrafficPolicy'], 'no-health-check-port', text);
     return undefined;
   }

@@ -43,19 +43,25 @@ function checkNodeCIDRs(
     return { severity: 'error', code, text, place };
   };
   const absent = names.filter((name) => !nodes.has(name));
-  const needed = 'detectLocalMode NodeCIDR goes by the pod CIDRs of the Node, and kube-proxy does not start without';
+  const needed = 'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them';
   const which = absent.includes('') ? '' : ` for ${nameSome(absent)}`;
   return [
     ...(absent.length === 0
       ? []
-      : [error('no-pod-cidr', undefined, `${needed}: give the Node object${which} by -f (kubectl get nodes -o yaml)`)]),
+      : [
+          error(
+            'no-pod-cidr',
+            undefined,
+            `${needed}: give the Node object${which} with -f (kubectl get nodes -o yaml)`,
+          ),
+        ]),
     ...names.flatMap((name) => {
       const node = nodes.get(name);
       if (!node) return [];
       if (node.podCIDRs.length === 0) return [error('no-pod-cidr', name, `${needed}: Node ${name} has none`)];
       const primary = primaryFamily(node, settings);
       if (!areAllOfOther(node.podCIDRs, primary)) return [];
-      const text = `kube-proxy does not start: the address of Node ${name} is ${wordOf[primary]}, and none of its pod CIDRs is, which detectLocalMode NodeCIDR goes by`;
+      const text = `kube-proxy does not start: the address of Node ${name} is ${wordOf[primary]}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`;
       return [error('wrong-family', name, text)];
     }),
   ];

@@ -54,7 +54,7 @@ function checkValue(
 ): readonly Diagnostic[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  const text = `${annotation} is "${value}": one of ${known.join(', ')} is right`;
+  const text = `${annotation} is "${value}": write one of ${known.join(', ')}`;
   return [{ severity: 'error', code: 'bad-annotation', text, place: annotationPlace(source, annotation) }];
 }
 

@@ -18,7 +18,7 @@ const reasons: { readonly [R in LeftOutReason]: string } = {
   'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
   'headless-label': 'with the label service.kubernetes.io/headless, which this release leaves out',
   'no-ports': 'without ports',
-  'other-family': 'of the address family that --ip-family leaves out',
+  'other-family': 'of an address family that --ip-family leaves out',
 };
 
 /** These say that the input is not all that there is, or that the wrong part of it was asked for. */
@@ -45,8 +45,8 @@ export function describeEmptyResult(
   });
   const which = services.length === 1 ? 'the one Service' : `any of the ${services.length} Services`;
   const severity = services.some(({ object }) => faulty.has(leftOutReason(object, seen))) ? 'error' : 'warning';
-  const [nothing, take] = severity === 'error' ? ['nothing would be', 'would take'] : ['nothing is', 'takes'];
-  const text = `${nothing} programmed for ${which}, and what is compiled ${take} all Services off a node: ${groups.join('; ')} (--allow-empty says that this is meant)`;
+  const [nothing, take] = severity === 'error' ? ['nothing would be', 'would remove'] : ['nothing is', 'removes'];
+  const text = `${nothing} programmed for ${which}, and the result ${take} all Services from a node: ${groups.join('; ')} (if this is intended, add --allow-empty)`;
   return [{ severity, code: 'nothing-programmed', text }];
 }
 

@@ -62,7 +62,7 @@ function describe({ service, pairs }: Size, lines: number, limit: number): Diagn
     `${spec.clusterIPs.length + spec.externalIPs.length + ingress.length} addresses`,
     `${spec.loadBalancerSourceRanges.length} source ranges`,
   ];
-  const text = `the input comes to about ${lines} rules, and kpc compiles up to ${limit} of so much input: Service ${metadata.namespace}/${metadata.name} has ${factors.join(', ')}`;
+  const text = `the input comes to about ${lines} rules, but the limit for an input of this size is ${limit}: Service ${metadata.namespace}/${metadata.name} has ${factors.join(', ')}`;
   return { severity: 'error', code: 'too-large', text, place: service.source.place([]) };
 }
 

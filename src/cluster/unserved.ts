@@ -35,9 +35,9 @@ export function findUnserved(
   const names = nameSome(unserved.map(({ object }) => labelOf(object)));
   const which =
     selecting.length === 1
-      ? `no EndpointSlice or Endpoints of ${names} is in the input: what is compiled refuses all connections to it`
-      : `no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector are in the input (${names}): what is compiled refuses all connections to them`;
-  const text = `${which}; give them, too (kubectl get endpointslices -A -o yaml)`;
+      ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
+      : `the input holds no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector (${names}): the compiled rules refuse all connections to them`;
+  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)`;
   return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
 }
 

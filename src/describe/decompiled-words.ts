@@ -68,6 +68,6 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
 }
 
 function headEndpoints({ endpoints }: DecompiledPort): string {
-  if (endpoints === undefined) return 'endpoints: only a virtual server would tell them';
+  if (endpoints === undefined) return 'endpoints: unknown, because the dump does not show the virtual servers';
   return endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`;
 }

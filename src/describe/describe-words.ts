@@ -32,7 +32,7 @@ export function describeServiceInWords(
     ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.join(', ')}`)] : []),
     ...ports.flatMap((port) => portLines(port, words)),
     ...section(
-      'What pods see in DNS',
+      'DNS names, as pods see them',
       dns,
       words.limit,
       ({ name, type: record, value }) => `${name} ${record} ${value}`,
@@ -82,7 +82,7 @@ function describeBecause(because: Because): string | undefined {
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
-      return `a rule of chain ${because.chain} that names it, but it is not among the rules of this node`;
+      return `a rule of chain ${because.chain} that names it, but this node does not have that rule`;
   }
 }
 
@@ -165,11 +165,11 @@ function reasonWords(kind: EndpointDescription['cluster'], endpoint: EndpointDes
     case 'ready':
       return 'used';
     case 'last-resort':
-      return 'used: it terminates, but still serves, and none is ready';
+      return 'used: terminating but still serving, and no endpoint is ready';
     case 'not-ready':
       return `not used: ${endpoint.condition}`;
     case 'terminating':
-      return 'not used: it terminates, and others are ready';
+      return 'not used: terminating, and other endpoints are ready';
     case 'other-node-hinted':
       return `not used: its hints are for ${(endpoint.nodeHints ?? []).join(', ')}`;
     case 'other-zone-hinted':
@@ -238,7 +238,7 @@ export function describeNothing(
     : suggestions.length === 0
       ? ''
       : `; did you mean ${suggestions.join(' or ')}?`;
-  return `nothing here is called, or stands at, ${JSON.stringify(what)}${hint}`;
+  return `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint}`;
 }
 
 function section<T>(

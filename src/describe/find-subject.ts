@@ -69,6 +69,10 @@ export function findSubject(text: string, view: View): Finding {
     const found = find(what, view);
     if (found) return found;
   }
+  // kubectl's way of naming a Service, where no namespace is called so.
+  const named = /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
+  if (named !== undefined)
+    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: false };
   const otherMode = isServiceChain(what) && view.services.settings.mode === 'ipvs';
   return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
 }
@@ -258,6 +262,12 @@ function suggest(what: string, view: View): readonly string[] {
     return nearest(what, [...new Set([...chains, ...view.state.sets.map(({ name }) => name)])]);
   }
   const { services } = view.services.cluster;
+  const dns = dnsName.exec(what);
+  if (dns)
+    return nearest(
+      `${dns[2]}/${dns[1]}`,
+      services.map((each) => `${each.namespace}/${each.name}`),
+    );
   const labelOf = ({ namespace, name }: (typeof services)[number]) => `${namespace}/${name}`;
   const [named = what] = what.split(':');
   const hasNamespace = named.includes('/');

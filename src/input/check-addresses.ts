@@ -10,8 +10,8 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
     const hint = parseNetwork(text) ? ': write it without the prefix length' : '';
     report.error(path, 'bad-address', `${fieldName(path)} ${quote(text)} is not an IP address${hint}`);
   } else if (text !== address.text && (address.family === 'ipv4' || text.includes('.'))) {
-    const means = `${fieldName(path)} ${quote(text)} is read as ${address.text}: write it so`;
-    report.warn(path, 'odd-address', `${means}, for others may take leading zeros as octal`);
+    const means = `${fieldName(path)} ${quote(text)} is read as ${address.text}: write it that way`;
+    report.warn(path, 'odd-address', `${means}, because other programs may read leading zeros as octal`);
   } else if (text !== address.text) {
     const text6 = `${fieldName(path)} ${quote(text)} is not in the form of RFC 5952: write ${address.text}`;
     report.warn(path, 'odd-address', text6);
@@ -45,7 +45,7 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
 /** What is odd about a network that is not written as it is read. */
 function describeOdd(text: string, network: Network): string {
   const address = parseAddress(text.slice(0, text.indexOf('/')));
-  if (!address || address.text === network.address.text) return `is read as ${network.text}: write it so`;
+  if (!address || address.text === network.address.text) return `is read as ${network.text}: write it that way`;
   const one = `${address.text}/${address.family === 'ipv6' ? 128 : 32}`;
   return `has bits set beyond its prefix length: write ${network.text}, which is how it is read, or ${one} for the one address`;
 }

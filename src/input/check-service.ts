@@ -31,7 +31,7 @@ function checkExternalName(spec: Spec, report: Report): void {
   // It may end in a dot.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   if (name === '') {
-    const text = 'a Service of type ExternalName has no externalName: write the name in DNS that it stands for';
+    const text = 'a Service of type ExternalName has no externalName: write the DNS name that it stands for';
     report.error(['spec', 'externalName'], 'missing-field', text);
   } else {
     checkName(name, 'subdomain', ['spec', 'externalName'], report);
@@ -57,7 +57,7 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Sp
     report.warn(['spec', 'ipFamilyPolicy'], 'bad-ip-family', text);
   }
   if (!clusterIP && isSet(clusterIPs)) {
-    const text = `the API server takes clusterIPs only beside a clusterIP: write clusterIP: ${clusterIPs?.[0] ?? ''}, too`;
+    const text = `the API server accepts clusterIPs only with a clusterIP: add clusterIP: ${clusterIPs?.[0] ?? ''}`;
     report.warn(['spec', 'clusterIPs'], 'missing-cluster-ip', text);
   }
 }
@@ -90,7 +90,7 @@ function checkLoadBalancerFields(raw: RawService, spec: Spec, type: Type, report
   }
   const ingress = raw.status?.loadBalancer?.ingress ?? [];
   if (type === 'ExternalName' || !ingress.some(({ ip }) => Boolean(ip))) return;
-  const text = `status has load balancer addresses, and type is ${type}: kube-proxy serves them all the same; take them out if the load balancer is gone`;
+  const text = `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway; remove them if the load balancer is gone`;
   report.warn(['status', 'loadBalancer', 'ingress'], 'stale-ingress', text);
 }
 

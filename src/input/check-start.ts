@@ -87,7 +87,7 @@ function checkServerAddress(
     return [{ path: [field], code: 'bad-bind-address', text }];
   };
   const match = /^(?:\[([^[\]]*)\]|([^[\]:]*)):([^:[\]]*)$/.exec(value);
-  if (!match) return fault('is no IP:port: write it like 0.0.0.0:10256 or [::]:10256');
+  if (!match) return fault('is not an IP:port: write it like 0.0.0.0:10256 or [::]:10256');
   const [, bracketed, plain, port = ''] = match;
   if (!parseAddress(bracketed ?? plain ?? ''))
     return fault('has no IP address before the port: host names are not taken');
@@ -121,13 +121,13 @@ function checkLogging(logging: KubeProxyConfig['logging'], gates: FeatureGates):
     refuse(['format'], 'format json needs the feature gate LoggingBetaOptions');
   }
   if (isNegative(flushFrequency)) refuse(['flushFrequency'], 'flushFrequency must not be negative');
-  if (isNoVerbosity(verbosity)) refuse(['verbosity'], `verbosity ${verbosity} is no number from 0 to ${mostInt32}`);
+  if (isNoVerbosity(verbosity)) refuse(['verbosity'], `verbosity ${verbosity} is not a number from 0 to ${mostInt32}`);
   if (vmodule && vmodule.length > 0 && !isText) refuse(['vmodule'], `vmodule goes with format text only`);
   for (const [i, { filePattern, verbosity: level }] of (vmodule ?? []).entries()) {
     if (!filePattern || /[=,]/.test(filePattern)) {
       refuse(['vmodule', i], 'filePattern must not be empty, nor hold an equals sign or a comma');
     }
-    if (isNoVerbosity(level)) refuse(['vmodule', i], `verbosity ${level} is no number from 0 to ${mostInt32}`);
+    if (isNoVerbosity(level)) refuse(['vmodule', i], `verbosity ${level} is not a number from 0 to ${mostInt32}`);
   }
   if (isGateOn('LoggingAlphaOptions', gates)) return faults;
   for (const kind of ['text', 'json'] as const) {

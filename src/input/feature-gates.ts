@@ -236,7 +236,7 @@ function describeFault(name: string, isOn: boolean): string | undefined {
   const gate = knownGates.get(name);
   if (!gate) {
     const near = findNearest(name, [...knownGates.keys()]);
-    const hint = near === undefined ? 'leave it out' : `is it ${near}?`;
+    const hint = near === undefined ? 'leave it out' : `did you mean ${near}?`;
     return `kube-proxy v1.36.3 knows no feature gate ${quote(name)}, and does not start: ${hint}`;
   }
   if (!gate.isLocked || gate.isOn === isOn) return undefined;

@@ -24,7 +24,7 @@ function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadat
       continue;
     }
     const { file, line } = first.source.place(['metadata', 'name']).locate();
-    const text = `${kind} ${label} is there twice: also at ${file}:${line}`;
+    const text = `duplicate ${kind} ${label}, first defined at ${file}:${line}`;
     const place = sourced.source.place(['metadata', 'name']);
     diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place });
   }

@@ -67,7 +67,7 @@ function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
     return names.filter((name) => {
       const inside = isInside(name, root);
       if (!inside) {
-        diagnostics.push(fileError(name, `a link to something outside ${source}: name that by -f itself`));
+        diagnostics.push(fileError(name, `a link to something outside ${source}: name that file or folder with -f`));
       }
       return inside;
     });

@@ -40,7 +40,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
     return { config: undefined, diagnostics: [describeAbsence(file, found[0])] };
   }
   for (const { source } of others) {
-    const text = 'the file holds another KubeProxyConfiguration before this one: leave one of them';
+    const text = 'the file holds another KubeProxyConfiguration before this one: keep only one of them';
     diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) });
   }
   const report = new Report(first.source);

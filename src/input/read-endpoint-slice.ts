@@ -62,10 +62,10 @@ function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
     const same = before.find((at) => ports[at]?.protocol === protocol);
     const what = name === '' ? 'has no name' : `is named ${name}`;
     if (same === undefined) {
-      const text = `ports[${i}] ${what}, as ports[${before[0]}] of another protocol: the API server takes a name once`;
+      const text = `ports[${i}] ${what}, like ports[${before[0]}] of another protocol: the API server accepts each name once`;
       report.warn(['ports', i], 'duplicate-port', text);
     } else {
-      const text = `ports[${i}] ${what}, as ports[${same}] of the same protocol: the API server takes a name once`;
+      const text = `ports[${i}] ${what}, like ports[${same}] of the same protocol: the API server accepts each name once`;
       report.warn(['ports', i], 'duplicate-port', text);
     }
     before.push(i);
@@ -120,7 +120,7 @@ function readEndpoint(
 
 function checkAddressCount(count: number, index: number, report: Report): void {
   const path = ['endpoints', index, 'addresses'];
-  const taken = 'kube-proxy takes the first only';
+  const taken = 'kube-proxy uses only the first';
   if (count > most.addresses) {
     const text = `endpoints[${index}] has ${count} addresses, and the API server takes ${most.addresses}; ${taken}`;
     report.warn(path, 'too-many', text);
@@ -156,7 +156,7 @@ function checkEndpointAddresses(
       report.error(
         path,
         'bad-address',
-        `${fieldName(path)} ${quote(text)} is no ${addressType} address, as addressType says`,
+        `${fieldName(path)} ${quote(text)} is not an ${addressType} address, which addressType requires`,
       );
     }
   }
@@ -186,7 +186,7 @@ function readHints(
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
     const what = field === 'forZones' ? 'zone' : 'node';
-    report.warn([...path, i], 'bad-hint', `${field}[${i}] ${quote(name ?? '')}: no ${what} can be called so`);
+    report.warn([...path, i], 'bad-hint', `${field}[${i}] ${quote(name ?? '')}: not a valid ${what} name`);
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });

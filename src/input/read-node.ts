@@ -20,13 +20,13 @@ export function readNode(raw: RawNode, report: Report): Node {
     report.error(['spec', 'podCIDRs'], 'bad-cidr', 'podCIDRs holds one network, or one of each family');
   }
   if (single && listed[0] !== undefined && listed[0] !== single) {
-    const text = `podCIDRs begins with ${quote(listed[0])}, and podCIDR is ${quote(single)}: write the same`;
+    const text = `podCIDRs begins with ${quote(listed[0])}, but podCIDR is ${quote(single)}: make them the same`;
     report.error(['spec', 'podCIDRs', 0], 'bad-cidr', text);
   }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
     const shape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
-    report.error(['metadata', 'labels', zoneLabel], 'bad-zone', `the zone ${quote(zone)} is none: ${shape}`);
+    report.error(['metadata', 'labels', zoneLabel], 'bad-zone', `the zone ${quote(zone)} is not valid: ${shape}`);
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',

@@ -83,7 +83,7 @@ function collectObject(
   const { apiVersion, kind } = value;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    report.error([], 'not-an-object', `this is no Kubernetes object: it has no ${missing}`);
+    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}`);
     return;
   }
   const { source } = report;
@@ -111,7 +111,11 @@ function collectObject(
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
   if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
-    report.warn([], 'unread-config', 'the kube-proxy configuration in this ConfigMap counts only after --config');
+    report.warn(
+      [],
+      'unread-config',
+      'the kube-proxy configuration in this ConfigMap is used only if --config names the file',
+    );
   }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
     if (listDepth < maxListDepth) {

@@ -78,14 +78,12 @@ function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Rep
     report.error(['spec', 'clusterIPs'], 'bad-cluster-ips', 'clusterIPs holds one address, or one of each family');
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
-    const text = `clusterIPs begins with ${quote(given[0])}, and clusterIP is ${quote(spec.clusterIP)}: write the same`;
+    const text = `clusterIPs begins with ${quote(given[0])}, but clusterIP is ${quote(spec.clusterIP)}: make them the same`;
     report.error(['spec', 'clusterIPs', 0], 'bad-cluster-ips', text);
   }
   if (given.length === 2 && (spec.ipFamilies?.length ?? 0) < 2) {
-    const lack = spec.ipFamilies?.length
-      ? 'is only one of ipFamilies to go with them'
-      : 'are no ipFamilies to go with them';
-    const text = `kube-proxy takes the first of clusterIPs only, for there ${lack}`;
+    const lack = spec.ipFamilies?.length ? 'is only one family in ipFamilies' : 'are no ipFamilies';
+    const text = `kube-proxy takes only the first of clusterIPs, because there ${lack}`;
     report.warn(['spec', 'clusterIPs', 1], 'missing-ip-families', text);
   }
 }
@@ -106,11 +104,15 @@ function checkClusterIP(
   }
   const address = checkAddress(text, path, report);
   if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
-    report.error(path, 'bad-address', `clusterIP ${quote(text)} is no address that a Service can have`);
+    report.error(path, 'bad-address', `clusterIP ${quote(text)} is not an address that a Service can have`);
   }
   const wanted = spec.ipFamilies?.[index];
   if (address && wanted && wanted.toLowerCase() !== address.family) {
-    report.error(path, 'bad-cluster-ips', `${quote(text)} is no ${wanted} address, as ipFamilies[${index}] says`);
+    report.error(
+      path,
+      'bad-cluster-ips',
+      `${quote(text)} is not an ${wanted} address, which ipFamilies[${index}] requires`,
+    );
   }
   return address?.family;
 }
@@ -159,7 +161,7 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
     if (targetPort >= 0 && targetPort <= 65535) return;
     report.error(path, 'bad-port', `targetPort ${targetPort}: a port is a number from 1 to 65535`);
   } else if (/^\d+$/.test(targetPort)) {
-    report.error(path, 'bad-port', `targetPort is a text, ${quote(targetPort)}: write ${targetPort} without quotes`);
+    report.error(path, 'bad-port', `targetPort is the string ${quote(targetPort)}: write ${targetPort} without quotes`);
   } else if (targetPort !== '' && !isPortName(targetPort)) {
     const shape = 'lower-case letters, digits and single dashes, with a letter among them, 15 at most';
     report.error(path, 'bad-port', `targetPort ${quote(targetPort)}: the name of a container port is ${shape}`);
@@ -212,14 +214,15 @@ function checkDistinct(
     const first = seen.get(key);
     if (key === '') continue;
     if (first === undefined) seen.set(key, i);
-    else report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is that of ports[${first}] too`);
+    else
+      report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is already used by ports[${first}]`);
   }
 }
 
 function readIngress(raw: readonly RawIngress[], report: Report): LoadBalancerIngress[] {
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const text = `hostname ${quote(ingress.hostname)} is no name in DNS: the API server refuses it`;
+      const text = `hostname ${quote(ingress.hostname)} is not a DNS name: the API server refuses it`;
       report.warn(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', text);
     }
     if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);

@@ -235,7 +235,7 @@ class SettingsResolver {
       return;
     }
     const place = path && this.#config?.source.place(path);
-    const ignored = `${text}; mode ${this.#mode} does not look at it`;
+    const ignored = `${text}; mode ${this.#mode} ignores it`;
     this.diagnostics.push({ severity: 'warning', code, text: ignored, place });
   }
 
@@ -374,7 +374,7 @@ class SettingsResolver {
     if (name === '') {
       this.#error({ path }, 'bad-detect-local', `detectLocalMode ${mode} needs detectLocal.${field}, or ${flag}`);
     } else if (!isInterfaceName(name)) {
-      const text = `${quote(name)} is no interface name: 15 characters at most, without blanks, quotes or slashes`;
+      const text = `${quote(name)} is not an interface name: 15 characters at most, without blanks, quotes or slashes`;
       this.#error({ path }, 'bad-detect-local', text);
     }
   }

@@ -91,8 +91,8 @@ function reportFault(error: ErrorObject, report: Report): void {
     case 'additionalProperties': {
       const { additionalProperty: key } = error.params as { additionalProperty: string };
       const near = findNearest(key, Object.keys(schema.properties ?? {}));
-      const hint = near === undefined ? '' : `: is it ${near}?`;
-      const text = `kube-proxy ignores ${quote(key)}, for its configuration has no such field${hint}`;
+      const hint = near === undefined ? '' : `: did you mean ${near}?`;
+      const text = `kube-proxy ignores ${quote(key)}, because its configuration has no such field${hint}`;
       report.atKey('warning', [...path, key], 'unknown-field', text);
       return;
     }
@@ -109,14 +109,14 @@ function nearestWord(data: string, schema: Schema): string {
 function describeWrongType(name: string, data: unknown, schema: Schema): string {
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
   if (types.includes('string') && typeof data === 'number') {
-    return `${name} is the number ${data}, not a text: put it in quotes`;
+    return `${name} is the number ${data}, not a string: put it in quotes`;
   }
   if (types.includes('string') && typeof data === 'boolean') {
-    return `${name} is ${data}, not a text: put it in quotes (to YAML, yes and on are true, no and off are false)`;
+    return `${name} is ${data}, not a string: put it in quotes (to YAML, yes and on are true, no and off are false)`;
   }
   if (types.includes('integer')) {
     if (typeof data === 'string' && /^\d+$/.test(data))
-      return `${name} is a text, ${quote(data)}: write ${data} without quotes`;
+      return `${name} is the string ${quote(data)}: write ${data} without quotes`;
     return `${name} is ${describeValue(data)}: ${schema.expected ?? 'a whole number'}`;
   }
   return `${name} is ${describeValue(data)}: it must be ${schema.expected ?? types.join(' or ')}`;

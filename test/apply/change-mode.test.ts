@@ -34,7 +34,7 @@ describe('from IPVS to iptables rules', () => {
     const { status, err } = await callApply(node.host, 'apply', iptables);
     expect([status, err]).toEqual([
       0,
-      expect.stringMatching(/^done: .*; 1 real server waits for the end of 3 connections\n$/),
+      expect.stringMatching(/^done: .*; 1 real server waits for 3 connections to end\n$/),
     ]);
     const dump = node.dump();
     expect(dump.match(/^-[Aa] -t .*$/gm)).toEqual([
@@ -64,7 +64,7 @@ describe('from IPVS to iptables rules', () => {
     const node = await inIpvsMode(3, 1);
     await callApply(node.host, 'apply', iptables);
     expect((await callApply(node.host, 'apply', iptables)).err).toBe(
-      'nothing to do: the node is as it should be; 2 real servers wait for the end of 4 connections\n',
+      'nothing to do: the node matches the bundle; 2 real servers wait for 4 connections to end\n',
     );
     count(node, 0, 0);
     expect((await callApply(node.host, 'apply', iptables)).status).toBe(0);

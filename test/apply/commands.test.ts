@@ -50,11 +50,13 @@ describe('plan', () => {
     await host.run({ tool: 'ip', args: ['-batch', '-'], stdin: readFileSync(`${ipvs}/ip.batch`, 'utf8') });
     await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${line.replace(/-s \w+/, '-s wlc')}\n` });
     expect((await callApply(host, 'plan', ipvs)).out).toMatch(
-      /! virtual server .* is there, and not kpc-apply's: --adopt takes it over/,
+      /! virtual server .* exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
-    expect(refused.err).toMatch(/in the way.*what to do: if a kube-proxy left it, apply with --adopt/s);
+    expect(refused.err).toMatch(
+      /these exist already, and kpc-apply did not make them: .*what to do: if kube-proxy left them, apply with --adopt/s,
+    );
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
@@ -67,7 +69,7 @@ describe('apply', () => {
     const [there, kept] = [dump(), JSON.stringify([...files])];
     commands.length = 0;
     const { status, err } = await callApply(host, 'apply', ipvs);
-    expect([status, err]).toEqual([0, 'nothing to do: the node is as it should be\n']);
+    expect([status, err]).toEqual([0, 'nothing to do: the node matches the bundle\n']);
     expect(commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted()).toEqual([
       'ip -j -d addr',
       'ip6tables-save',
@@ -153,7 +155,7 @@ describe('apply', () => {
     };
     const { err } = await callApply(failing, 'apply', ipvs);
     expect(err).toMatch(
-      /"iptables-restore --noflush --wait 10" ended with status 2\niptables-restore: line 3 failed\nline 3: :KUBE-/,
+      /"iptables-restore --noflush --wait 10" exited with status 2\niptables-restore: line 3 failed\nline 3: :KUBE-/,
     );
   });
 
@@ -169,8 +171,8 @@ describe('apply', () => {
     };
     const { status, err } = await callApply(failing, 'apply', ipvs);
     expect([status, dump()]).toEqual([3, there]);
-    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be ended: EROFS/);
-    expect(err).toMatch(/error: "ipvsadm -R" ended with status 1\nno memory \[tool-failed\]/);
+    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be closed: EROFS/);
+    expect(err).toMatch(/error: "ipvsadm -R" exited with status 1\nno memory \[tool-failed\]/);
     expect(err).toMatch(/The node is as it was before\.\n$/);
     expect((await callApply(host, 'rollback')).status).toBe(0);
     expect(files.has('/var/lib/kpc/journal.json')).toBe(false);
@@ -187,7 +189,7 @@ describe('apply', () => {
     };
     const { status, err } = await callApply(failing, 'apply', dns);
     expect(status).toBe(0);
-    expect(err).toMatch(/warning: UDP clients of endpoints that have gone .*: spawn conntrack EAGAIN\ndone: /);
+    expect(err).toMatch(/warning: UDP clients may keep sending .*: spawn conntrack EAGAIN\ndone: /);
     expect(files.has('/var/lib/kpc/record.json')).toBe(true);
     expect((await callApply(host, 'verify', dns)).status).toBe(0);
   });
@@ -218,7 +220,7 @@ describe('apply', () => {
     runProcess(files, 77, 'kube-proxy', 0);
     const { status, err } = await callApply(host, 'apply', ipvs);
     expect(status).toBe(3);
-    expect(err).toMatch(/a kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
+    expect(err).toMatch(/kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
     expect((await callApply(host, 'apply', ipvs, '--force')).status).toBe(0);
   });
 });
@@ -244,7 +246,7 @@ test('shows somebody who watches how far it is, and says the rest on lines of th
   expect(first[0]).toBe('[reading the node]');
   expect(first.filter((line) => /^\[\d+\/\d+ ipset: \d+ lines\]$/.test(line))).toHaveLength(1);
   expect(first.slice(-3)).toEqual(['[reading everything back]', '[]', expect.stringMatching(/^done: /)]);
-  expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node is as it should be\n']);
+  expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node matches the bundle\n']);
 });
 
 test("what somebody else had made just as it is wanted stays somebody else's, also where an apply is killed", async () => {
@@ -297,7 +299,9 @@ describe('a bundle that is not to be trusted', () => {
     const [there, kept] = [dump(), JSON.stringify([...files])];
     const { status, err } = await callApply(host, command, spoil(`tampered-${command}`, tamper));
     expect(status).toBe(2);
-    expect(err).toMatch(/ipvsadm\.restore is not what was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s);
+    expect(err).toMatch(
+      /ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s,
+    );
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
 
@@ -328,14 +332,14 @@ describe('a bundle that is not to be trusted', () => {
     const folder = spoil('sneaky', (copy) => sneak(copy, 'sysctl.conf', 'kernel.core_pattern = |/tmp/evil\n'));
     const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
     expect(status).toBe(2);
-    expect(err).toContain('kernel.core_pattern is no sysctl of the network');
+    expect(err).toContain('kernel.core_pattern is not a network sysctl');
   });
 
   test('a sysctl is set to a number, and to nothing that a terminal would act on', async () => {
     const folder = spoil('painted', (copy) => sneak(copy, 'sysctl.conf', 'net.ipv4.ip_forward = \u001b[2J\n'));
     const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
     expect(status).toBe(2);
-    expect(err).toContain('net.ipv4.ip_forward is to be "\\u001b[2J", which is no number');
+    expect(err).toContain('net.ipv4.ip_forward is set to "\\u001b[2J", which is not a number');
   });
 
   test('no module is loaded but those of Service rules, whatever the checksums say', async () => {
@@ -343,7 +347,7 @@ describe('a bundle that is not to be trusted', () => {
     const { host, commands } = createFakeNode();
     const { status, err } = await callApply(host, 'apply', folder);
     expect(status).toBe(2);
-    expect(err).toContain('modules.conf:2: usb_storage is no module that rules of Services need');
+    expect(err).toContain('modules.conf:2: usb_storage is not a module that Service rules need');
     expect(err.match(/modules\.conf:\d+:/g)).toEqual(['modules.conf:2:', 'modules.conf:4:']);
     expect(commands).toEqual([]);
   });
@@ -425,7 +429,7 @@ describe('confirm', () => {
     const there = dump();
     const { status, err } = await callApply(host, 'apply', ipvs, '--confirm-timeout', '60s');
     expect([status, dump()]).toEqual([3, there]);
-    expect(err).toMatch(/nobody confirmed within 60 s \[not-confirmed\]/);
+    expect(err).toMatch(/no confirmation within 60 s \[not-confirmed\]/);
     expect((await callApply(host, 'confirm')).err).toMatch(/\[nothing-to-confirm\]/);
   });
 });
@@ -460,7 +464,7 @@ describe('a damaged state folder', () => {
       '/var/lib/kpc/journal.json',
       JSON.stringify({ ...snapshot, reading: { ...snapshot['reading'], iptables: { ipv4: '', ipv6: 6 } } }),
     );
-    expect((await callApply(host, 'rollback')).err).toContain('is damaged: reading.iptables.ipv6 must be a text [');
+    expect((await callApply(host, 'rollback')).err).toContain('is damaged: reading.iptables.ipv6 must be a string [');
   });
 
   test.each([...notJson, '{"pid":"x"}', '{"pid":1.5,"started":"1","bootId":"b"}'])(
@@ -524,9 +528,9 @@ describe('doctor', () => {
       return host.readFile(path);
     };
     const { out } = await callApply({ ...host, readFile }, 'doctor', ipvs);
-    expect(out).toMatch(/warning not all settings can be read: EACCES.*hashsize/);
+    expect(out).toMatch(/warning some settings cannot be read: EACCES.*hashsize/);
     expect(out).toContain('run it as root');
-    expect(out).toContain('no kube-proxy is running in this network');
+    expect(out).toContain('kube-proxy is not running in this network');
   });
 
   test('finds a fit node fit', async () => {
@@ -555,11 +559,9 @@ describe('doctor', () => {
     };
     const { status, out } = await callApply(withoutIpset, 'doctor', ipvs);
     expect(status).toBe(1);
-    expect(out).toMatch(/error {3}may not change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
+    expect(out).toMatch(/error {3}not allowed to change the network: CAP_NET_ADMIN is missing\n {8}run it as root\n/);
     expect(out).toMatch(/error {3}ipset is missing\n {8}install the package ipset\n/);
-    expect(out).toMatch(
-      /error {3}ipvsadm is 1\.26, and 1\.\d+ is the least that will do\n {8}upgrade the package ipvsadm\n/,
-    );
+    expect(out).toMatch(/error {3}ipvsadm is 1\.26, but at least 1\.\d+ is needed\n {8}upgrade the package ipvsadm\n/);
     expect(out).toMatch(/ok {6}ip_vs_rr can be loaded\n/);
     expect(out).toMatch(/ok {6}nf_conntrack is built into the kernel\n/);
     expect(out).toMatch(/error {3}xt_comment is missing/);
@@ -571,8 +573,8 @@ describe('doctor', () => {
     files.set('/proc/77/ns/net', 'net:[2]');
     files.set('/proc/self/ns/net', 'net:[1]');
     const { out } = await callApply(host, 'doctor', ipvs);
-    expect(out).toContain('no kube-proxy is running in this network');
-    expect(out).toMatch(/warning this node has not got .*, for which the bundle was compiled/);
+    expect(out).toContain('kube-proxy is not running in this network');
+    expect(out).toMatch(/warning this node does not have .*, and the bundle was compiled for it/);
     files.set('/proc/77/ns/net', 'net:[1]');
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
   });
@@ -582,9 +584,9 @@ describe('doctor', () => {
     runProcess(files, 77, 'kube-proxy', 1000);
     runProcess(files, 78, 'kube-proxy', 1000, 0);
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
-    expect((await callApply(host, 'doctor', ipvs)).out).toContain('no kube-proxy is running in this network');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is not running in this network');
     runProcess(files, 79, 'kube-proxy', 0);
-    expect((await callApply(host, 'doctor', ipvs)).out).toContain('a kube-proxy is running (process 79)');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is running (process 79)');
   });
 
   test('opens no more than a few files at once, however many processes there are', async () => {
@@ -617,7 +619,7 @@ describe('doctor', () => {
             : host.run(command),
     };
     expect((await callApply(stray, 'doctor')).out).toMatch(
-      /warning .*the legacy one holds 1 KUBE- chains too, which still match/,
+      /warning .*the legacy variant holds 1 KUBE- chains too, and they still match/,
     );
   });
 });
@@ -648,7 +650,7 @@ describe('what nobody thought of', () => {
     },
   });
   const said =
-    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a fault of kpc-apply: report it.*\n/;
+    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a bug in kpc-apply: report it.*\n/;
 
   test.each([['apply', ipvs], ['plan', ipvs], ['verify', ipvs], ['cleanup'], ['dump', '-o', join(scratch, 'never')]])(
     'ends %s with a line to report, and status 3 where nothing was changed',
@@ -669,7 +671,7 @@ describe('what nobody thought of', () => {
     const { status, err } = await callApply(broken(node), 'apply', other);
     expect(status).toBe(4);
     expect(err).toMatch(said);
-    expect(err).toMatch(/What the node is like is NOT known: look with "kpc-apply verify"/);
+    expect(err).toMatch(/The state of the node is NOT known: check it with "kpc-apply verify"/);
   });
 
   test('in the middle of an apply, everything is put back', async () => {
@@ -750,7 +752,7 @@ describe('what nobody thought of', () => {
 test.each([
   [['apply'], /missing required argument/],
   [['apply', ipvs, '--drain-timeout', 'soon'], /Write a duration like 30s/],
-  [['apply', ipvs, '--ipvs-exclude-cidrs', '10.0.0.0'], /is no CIDR/],
+  [['apply', ipvs, '--ipvs-exclude-cidrs', '10.0.0.0'], /is not a CIDR/],
   [['frobnicate'], /unknown command/],
 ])('%j is a usage error', async (args, message) => {
   const { status, err } = await callApply(createFakeNode().host, ...args);

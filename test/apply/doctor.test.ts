@@ -60,10 +60,10 @@ describe('doctor on a node without IPVS', () => {
   test('a container without the node’s modules: only trying tells', async () => {
     const { out } = await callApply(withoutIpvs({ listed: true, dep: undefined }), 'doctor');
     expect(out).toMatch(
-      /note {4}ip_vs is not loaded, and the list .* not here.*\n.*load it on the host \(modprobe ip_vs\)/,
+      /note {4}ip_vs is not loaded, and this kernel's list .* missing here.*\n.*load it on the host \(modprobe ip_vs\)/,
     );
-    expect(out).toMatch(/note {4}IPVS scheduler rr: only trying tells/);
-    expect(out).toMatch(/ipvsadm is there, but not IPVS: load it where the kernel's modules are/);
+    expect(out).toMatch(/note {4}IPVS scheduler rr: cannot tell whether it is available/);
+    expect(out).toMatch(/ipvsadm works, but IPVS is not loaded: load it where the kernel's modules are/);
   });
 
   test('a module that can be loaded, by root and by a container that may not', async () => {
@@ -82,7 +82,7 @@ describe('doctor on a node without IPVS', () => {
     node.files.set('/proc/self/status', 'Uid:\t0\t0\t0\t0\nCapEff:\t0000000000001000\n');
     const contained = await callApply(node.host, 'doctor');
     expect(contained.out).toMatch(
-      /warning ip_vs is not loaded, and may not be loaded from here.*\n {8}load it on the host/,
+      /warning ip_vs is not loaded, and cannot be loaded from here.*\n {8}load it on the host/,
     );
   });
 });
@@ -120,7 +120,9 @@ describe('doctor on rights and tools', () => {
     });
     const { status, out } = await callApply(failing, 'doctor');
     expect(status).toBe(1);
-    expect(out).toMatch(/error {3}"iptables-save" fails: Failed to initialize nft.*\n {8}.*take the legacy variant/);
+    expect(out).toMatch(
+      /error {3}"iptables-save" fails: Failed to initialize nft.*\n {8}.*switch to the legacy variant/,
+    );
   });
 
   test('the other variant of iptables is not asked in a way that makes its tables', async () => {
@@ -153,7 +155,7 @@ describe('doctor on processes', () => {
       readLink: async (path) => (path === '/proc/self/ns/pid' ? 'pid:[4026532999]' : host.readLink(path)),
     };
     const { out } = await callApply(contained, 'doctor');
-    expect(out).toContain('the processes of the node do not show here');
-    expect(out).not.toContain('no kube-proxy is running in this network');
+    expect(out).toContain('the processes of the node are not visible here');
+    expect(out).not.toContain('kube-proxy is not running in this network');
   });
 });

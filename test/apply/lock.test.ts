@@ -12,7 +12,7 @@ test('keeps a second one out, and says who is at work', async () => {
   await withLock({ ...host, pid: 200 }, folder, 'apply /etc/kpc/bundle', async () => {
     await expect(withLock(host, folder, 'plan', async () => 1)).rejects.toMatchObject({
       code: 'busy',
-      message: 'another kpc-apply is at work: process 200, "apply /etc/kpc/bundle"',
+      message: 'another kpc-apply is running: process 200, "apply /etc/kpc/bundle"',
     });
   });
   expect(await withLock(host, folder, 'plan', async () => 1)).toBe(1);

@@ -8,7 +8,7 @@ test.each(['apply', 'plan', 'verify', 'doctor'])('%s of a folder that is not the
   const { status, err } = await callApply(createFakeNode().host, command, 'test/nowhere');
   expect([status, err]).toEqual([
     2,
-    `kpc-apply: error: test/nowhere is no bundle to apply:\n  there is no such folder [bad-bundle]\n${advice}`,
+    `kpc-apply: error: test/nowhere is not a bundle that can be applied:\n  there is no such folder [bad-bundle]\n${advice}`,
   ]);
 });
 
@@ -18,7 +18,7 @@ test.each(['fixtures/quickstart/expected-ipvs/manifest.json', 'package.json/bund
     const { status, err } = await callApply(createFakeNode().host, 'apply', path);
     expect([status, err]).toEqual([
       2,
-      `kpc-apply: error: ${path} is no bundle to apply:\n  it is not a folder [bad-bundle]\n${advice}`,
+      `kpc-apply: error: ${path} is not a bundle that can be applied:\n  it is not a folder [bad-bundle]\n${advice}`,
     ]);
   },
 );

@@ -16,7 +16,7 @@ test.each(['apply', 'cleanup', 'rollback'])(
     await withLock({ ...host, pid: 200 }, '/srv/kpc', 'apply /etc/kpc/bundle', async () => {
       const { status, err } = await callApply(host, command, ...(command === 'apply' ? [bundle] : []));
       expect([status, dump()]).toEqual([3, there]);
-      expect(err).toMatch(/another kpc-apply is at work: process 200, "apply \/etc\/kpc\/bundle" \[busy\]/);
+      expect(err).toMatch(/another kpc-apply is running: process 200, "apply \/etc\/kpc\/bundle" \[busy\]/);
       expect(files.has('/run/kpc-apply/4026531840/200-200')).toBe(true);
     });
     expect([...files.keys()].filter((name) => name.startsWith('/run/kpc-apply/'))).toEqual([]);
@@ -33,7 +33,9 @@ test('does not keep out who works in another network namespace', async () => {
   });
   await withLock(inside(200, 'net:[1]'), '/srv/one', 'apply', async () => {
     expect(await withLock(inside(100, 'net:[2]'), '/srv/two', 'apply', async () => 1)).toBe(1);
-    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toThrow('at work');
+    await expect(withLock(inside(100, 'net:[1]'), '/srv/two', 'apply', async () => 1)).rejects.toThrow(
+      'another kpc-apply is running',
+    );
   });
 });
 
@@ -48,9 +50,9 @@ test('a container with a /run of its own is kept out by the state folder that it
 
 test.each([
   ['EACCES: permission denied, mkdir', 'EACCES', '/run/', 'run it as root'],
-  ['EEXIST: file already exists, mkdir', 'EEXIST', '/run/', 'remove /run/kpc-apply/unknown, which is to be a folder'],
+  ['EEXIST: file already exists, mkdir', 'EEXIST', '/run/', 'remove /run/kpc-apply/unknown, which must be a folder'],
   ['ENOTDIR: not a directory, mkdir', 'ENOTDIR', '/var/lib/kpc', 'name a folder with --state-dir'],
-  ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'make room'],
+  ['ENOSPC: no space left on device', 'ENOSPC', '/var/lib/kpc', 'free some space'],
 ])('says what to do where a claim cannot be laid down: %s', async (message, code, place, advice) => {
   const { host } = createFakeNode();
   const failing: Host = {

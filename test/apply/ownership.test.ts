@@ -75,7 +75,7 @@ describe.each(names)('beside %s', (name) => {
     expect(dumpRules(node)).toBe(applied);
     const { status, err } = await callApply(node.host, 'cleanup');
     expect([status, dumpRules(node)]).toEqual([0, before]);
-    expect(err).not.toContain('not made by kpc-apply');
+    expect(err).not.toContain('kpc-apply did not make');
   });
 
   test.each([...(isOldKubelet ? [] : [bundles.ipvs]), bundles.iptables])(
@@ -124,7 +124,7 @@ test("an old kubelet's KUBE-POSTROUTING is in the way of IPVS mode; with --adopt
   const refused = await callApply(node.host, 'apply', bundles.ipvs);
   expect([refused.status, dumpRules(node)]).toEqual([3, before]);
   expect(refused.err).toMatch(
-    /made by kpc-apply: chain ipv4 nat KUBE-POSTROUTING, chain ipv6 nat KUBE-POSTROUTING \[conflict\]\n.*--adopt/,
+    /kpc-apply did not make them: chain ipv4 nat KUBE-POSTROUTING, chain ipv6 nat KUBE-POSTROUTING \[conflict\]\n.*--adopt/,
   );
   expect((await callApply(node.host, 'apply', bundles.ipvs, '--adopt')).status).toBe(0);
   expect((await callApply(node.host, 'verify', bundles.ipvs)).status).toBe(0);
@@ -152,11 +152,13 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', bundle);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toMatch(/in the way, and not made by kpc-apply: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s);
+    expect(err).toMatch(
+      /these exist already, and kpc-apply did not make them: .*(chain ipv4 nat KUBE-|set KUBE-).*--adopt/s,
+    );
     const plan = await callApply(node.host, 'plan', bundle);
     expect(plan.status).toBe(1);
     expect(plan.out).toMatch(
-      /! (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ is there, and not kpc-apply's: --adopt takes it over/,
+      /! (chain ipv4 nat|set) KUBE-[-A-Z0-9]+ exists already, and kpc-apply did not make it: --adopt takes it over/,
     );
     expect((await callApply(node.host, 'apply', bundle, '--adopt')).status).toBe(0);
     await callApply(alone.host, 'apply', bundle);
@@ -172,7 +174,7 @@ describe('over what a kube-proxy left', () => {
     const { status, err } = await callApply(node.host, 'cleanup');
     expect([status, node.dump()]).toEqual([0, before]);
     expect(err).toMatch(
-      /^nothing to do: .*\nnot made by kpc-apply, so it stays: ipv4 nat KUBE-.*--adopt takes it away/,
+      /^nothing to do: .*\nkept, because kpc-apply did not make it: ipv4 nat KUBE-.*--adopt removes it too/,
     );
     expect((await callApply(node.host, 'cleanup', '--adopt')).status).toBe(0);
     const clean = createFakeNode();
@@ -204,7 +206,9 @@ describe('over what a kube-proxy left', () => {
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'apply', ipvs);
     expect([status, node.dump()]).toEqual([3, before]);
-    expect(err).toContain('in the way, and not made by kpc-apply: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]');
+    expect(err).toContain(
+      'these exist already, and kpc-apply did not make them: chain ipv4 filter KUBE-EXTERNAL-SERVICES [conflict]',
+    );
     expect((await callApply(node.host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect(node.dump()).not.toContain('KUBE-EXTERNAL-SERVICES');
   });
@@ -349,7 +353,7 @@ describe('KUBE-FIREWALL, which kubelet makes too', () => {
 
 describe('a kube-proxy that runs', () => {
   const refusal =
-    /^kpc-apply: error: a kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}what to do: stop it first/;
+    /^kpc-apply: error: kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}what to do: stop it first/;
 
   test.each([
     [bundles.iptables, ['cleanup']],
@@ -400,7 +404,7 @@ describe('a kube-proxy that runs', () => {
     for (const adopt of [[], ['--adopt']]) {
       const { status, err } = await callApply(node.host, 'apply', bundles.ipvs, ...adopt);
       expect(status).toBe(3);
-      expect(err).toMatch(/a kube-proxy is running \(process 77\).*\[not-ready\]/);
+      expect(err).toMatch(/kube-proxy is running \(process 77\).*\[not-ready\]/);
     }
   });
 
@@ -442,7 +446,7 @@ describe('a kube-proxy that runs', () => {
     };
     const { status, err } = await callApply(host, 'watch', bundles.ipvs);
     expect([status, node.dump()]).toEqual([0, taken]);
-    expect(err.match(/a kube-proxy is running \(process 77\)/g)).toHaveLength(2);
+    expect(err.match(/kube-proxy is running \(process 77\)/g)).toHaveLength(2);
   });
 });
 
@@ -562,7 +566,7 @@ describe('a link of another program named kube-ipvs0', () => {
     for (const adopt of [[], ['--adopt']]) {
       const { status, err } = await callApply(node.host, 'apply', bundles.ipvs, ...adopt);
       expect([status, node.dump()]).toEqual([3, before]);
-      expect(err).toContain('in the way, and not made by kpc-apply: link kube-ipvs0 [conflict]');
+      expect(err).toContain('these exist already, and kpc-apply did not make them: link kube-ipvs0 [conflict]');
     }
   });
 

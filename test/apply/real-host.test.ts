@@ -34,7 +34,7 @@ test('does not wait for ever for output that stays open, nor take what there is 
     const script = `echo half; sleep 600 & echo $! >${folder}/pid`;
     await expect(runTool(shell(script), { ...limits, closing: 200 })).rejects.toMatchObject({
       code: 'tool-failed',
-      message: expect.stringMatching(/has ended, and something that it started keeps its output open$/),
+      message: expect.stringMatching(/has ended, but a process that it started keeps its output open$/),
     });
     // Throws where there is no such process any more: then it has been waited for.
     process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');

@@ -65,7 +65,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const begun = node.host.uptime();
     const { status, out, err } = await standBy(node, id);
     expect([status, out]).toEqual([0, `standing by for apply ${id}\n`]);
-    expect(err).toBe(`done: nobody confirmed apply ${id}, and the node is as it was before it\n`);
+    expect(err).toBe(`done: apply ${id} was not confirmed, so the node is as it was before it\n`);
     expect(node.dump()).toBe(there);
     expect(node.host.uptime() - begun).toBeGreaterThan(59_000);
     expect(remains(node)).toEqual([]);
@@ -101,7 +101,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     // Stopped and not killed: its claims of the lock are still good.
     processOf(node, 500);
     const begun = node.host.uptime();
-    expect((await standBy(node, id)).err).toMatch(/^done: nobody confirmed/);
+    expect((await standBy(node, id)).err).toMatch(/^done: apply \S+ was not confirmed/);
     expect(node.files.has('/proc/500/stat')).toBe(false);
     expect(node.host.uptime() - begun).toBeGreaterThan(39_000);
     expect(node.dump()).toBe(there);
@@ -135,7 +135,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     node.files.delete('/proc/net/ip_vs');
     expect((await callApply({ ...node.host, run: async () => ({ kind: 'missing' }) }, 'apply', other)).status).toBe(3);
     node.files.set('/proc/net/ip_vs', '');
-    expect((await standBy(node, id)).err).toMatch(/^done: nobody confirmed/);
+    expect((await standBy(node, id)).err).toMatch(/^done: apply \S+ was not confirmed/);
     expect(node.dump()).toBe(there);
   });
 
@@ -155,7 +155,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const node = createFakeNode();
     const id = await killWaiting(node);
     await node.host.renameFile(awaiting, `${state}/confirmed.json`);
-    expect((await standBy(node, id)).err).toBe(`done: apply ${id} was confirmed, and stays\n`);
+    expect((await standBy(node, id)).err).toBe(`done: apply ${id} was confirmed, so its changes stay\n`);
     expect((await callApply(node.host, 'verify', ipvs)).status).toBe(0);
     expect(remains(node)).toEqual([]);
   });
@@ -183,7 +183,9 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const startApart = () => Promise.reject(new Error('spawn EAGAIN'));
     const { status, err } = await callApply({ ...node.host, startApart }, 'apply', ipvs, '--confirm-timeout', '60s');
     expect([status, node.dump(), remains(node)]).toEqual([3, there, []]);
-    expect(err).toMatch(/nothing can stand by .* killed: spawn EAGAIN \[system-error\]\n {2}what to do: see to/);
+    expect(err).toMatch(
+      /nothing can put everything back .* killed: spawn EAGAIN \[system-error\]\n {2}what to do: fix the cause/,
+    );
   });
 });
 
@@ -238,14 +240,16 @@ describe('with systemd', () => {
     const node = withSystemd(async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'Access denied\n' }));
     const { status, err } = await callApply(node.host, 'apply', ipvs, '--confirm-timeout', '1s');
     expect(status).toBe(3);
-    expect(err).toMatch(/warning: no systemd timer stands by .*: systemd-run ended with 1: Access denied\n/);
+    expect(err).toMatch(
+      /warning: no systemd timer can put everything back .*: systemd-run ended with 1: Access denied\n/,
+    );
   });
 
   test('a timer is enough where no process can be started', async () => {
     const node = withSystemd(fine);
     const startApart = () => Promise.reject(new Error('spawn EAGAIN'));
     const { err } = await callApply({ ...node.host, startApart }, 'apply', ipvs, '--confirm-timeout', '1s');
-    expect(err).toMatch(/warning: only a systemd timer stands by .*: spawn EAGAIN\n/);
+    expect(err).toMatch(/warning: only a systemd timer can put everything back .*: spawn EAGAIN\n/);
     expect(err).toMatch(/\[not-confirmed\]/);
   });
 
@@ -275,14 +279,14 @@ describe('confirm', () => {
     expect(node.dump()).toBe(there);
   });
 
-  test('says so where the node has booted since', async () => {
+  test('says so where the node has rebooted since', async () => {
     const node = createFakeNode();
     await killWaiting(node);
     node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
     const { status, err } = await callApply(node.host, 'confirm');
     expect(status).toBe(3);
     expect(err).toMatch(
-      /no apply is waiting .*: the node has booted since.*\[nothing-to-confirm\]\n.*apply the bundle/,
+      /no apply is waiting .*: the node has rebooted since.*\[nothing-to-confirm\]\n.*apply the bundle/,
     );
   });
 
@@ -302,7 +306,7 @@ test('rollback after a boot says what became of the apply that nobody confirmed'
   node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
   const { status, err } = await callApply(node.host, 'rollback');
   expect(status).toBe(3);
-  expect(err).toMatch(/warning: the node has booted since an apply that nobody confirmed: what that did is gone\n/);
+  expect(err).toMatch(/warning: the node has rebooted since an apply that was not confirmed: its changes are gone\n/);
   expect(err).toMatch(/\[nothing-to-roll-back\]/);
   expect(remains(node)).toEqual(['journal']);
   expect((await callApply(node.host, 'rollback')).err).not.toMatch(/warning/);

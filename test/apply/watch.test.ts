@@ -62,7 +62,7 @@ test('goes on where the bundle cannot be read for a while, and says so once', as
   };
   const meanwhile = await watchFor(40_000, { version: failAt(5000, 8000) });
   expect(meanwhile.times).toEqual([0, 30_000]);
-  expect(meanwhile.warnings).toEqual(['cannot see whether there is another bundle: EIO: i/o error, read']);
+  expect(meanwhile.warnings).toEqual(['cannot tell whether the bundle has changed: EIO: i/o error, read']);
   // Which bundle was synced is not known then, so the first that can be read counts as another.
   const atFirst = await watchFor(40_000, { version: failAt(0, 8000) });
   expect(atFirst.times).toEqual([0, 8000, 38_000]);

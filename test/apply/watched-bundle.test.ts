@@ -78,7 +78,7 @@ test.each<[string, () => void, RegExp]>([
   expect(drifted).toEqual([true, false]);
   expect(said.match(/\[bad-bundle\]/g)).toHaveLength(1);
   expect(said).toMatch(why);
-  expect(said).toMatch(/warning: the node is kept as the last good bundle says until there is another good one\n/);
+  expect(said).toMatch(/warning: the node stays on the last good bundle until there is a new good one\n/);
   expect(node.dump()).toBe(want);
 });
 
@@ -110,7 +110,7 @@ test('a watch that starts with a damaged bundle goes by the one that the watch b
   await flush(node)();
   damage();
   const { said } = await watchFor(node, 1);
-  expect(said).toMatch(/kept as the last good bundle says/);
+  expect(said).toMatch(/stays on the last good bundle/);
   expect(node.dump()).toBe(await wanted(good));
 });
 

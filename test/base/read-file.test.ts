@@ -34,7 +34,7 @@ const noFiles: readonly (readonly [name: string, reason: string])[] = [
   ['pipe', 'it is a named pipe, not a file'],
   ['link-to-pipe', 'it is a named pipe, not a file'],
   ['zero', 'it is a device, not a file'],
-  ['sparse', 'it is too large: 511 MB is the most that is read'],
+  ['sparse', 'it is too large: 511 MB is the limit'],
 ];
 
 describe('reading a file', () => {

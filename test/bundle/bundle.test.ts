@@ -86,7 +86,7 @@ it('a bundle of a format to come is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([
-    'the bundle has format version 2, and this program knows 1: use the same version of both',
+    'the bundle has format version 2, but this program reads 1: use the same version of both',
   ]);
 });
 
@@ -110,7 +110,7 @@ describe('a manifest of another shape', () => {
       'settings.detectLocal.bridgeInterface is missing',
     ],
     [{ tools: null }, 'tools must be an object'],
-    [{ tools: { ipset: 6 } }, 'tools.ipset must be a text'],
+    [{ tools: { ipset: 6 } }, 'tools.ipset must be a string'],
     [{ node: null }, 'node must be an object'],
     [
       { node: { name: '', zone: '', podCIDRs: [], nodeIPs: { ipv4: '127.0.0.1', ipv6: '::1' }, hostAddresses: 'x' } },

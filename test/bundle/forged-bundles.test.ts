@@ -66,7 +66,7 @@ async function expectRefusal(files: Files, ...reasons: readonly (string | RegExp
   const there = dump();
   const { status, out, err } = await callApply(host, 'apply', write(files));
   for (const reason of reasons) expect(err).toMatch(reason);
-  expect(err).toMatch(/^kpc-apply: error: \S+ is no bundle to apply:\n/);
+  expect(err).toMatch(/^kpc-apply: error: \S+ is not a bundle that can be applied:\n/);
   expect({ status, out }).toEqual({ status: 2, out: '' });
   expect(commands).toEqual([]);
   expect(dump()).toBe(there);
@@ -87,7 +87,7 @@ describe('an IPVS bundle with', () => {
     [
       'IPv6 off',
       append('sysctl.conf', 'net.ipv6.conf.all.disable_ipv6 = 1'),
-      /sysctl\.conf:\d+: net\.ipv6\.conf\.all\.disable_ipv6 is no sysctl that kpc sets/,
+      /sysctl\.conf:\d+: net\.ipv6\.conf\.all\.disable_ipv6 is not a sysctl that kpc sets/,
     ],
     [
       'IPv6 off on one link',
@@ -97,18 +97,18 @@ describe('an IPVS bundle with', () => {
     [
       'no forwarding',
       replace('sysctl.conf', 'ip_forward = 1', 'ip_forward = 0'),
-      /sysctl\.conf:1: net\.ipv4\.ip_forward is to be 0, and kpc writes "net\.ipv4\.ip_forward = 1"/,
+      /sysctl\.conf:1: net\.ipv4\.ip_forward is set to 0, but kpc writes "net\.ipv4\.ip_forward = 1"/,
     ],
     ['a sysctl twice', append('sysctl.conf', 'net.ipv4.ip_forward = 1'), 'net.ipv4.ip_forward is set twice'],
     [
       'a core pattern',
       append('sysctl.conf', 'kernel.core_pattern = |/tmp/x'),
-      'kernel.core_pattern is no sysctl of the network',
+      'kernel.core_pattern is not a network sysctl',
     ],
     [
       'redirects accepted',
       append('sysctl.conf', 'net.ipv4.conf.all.accept_redirects = 1'),
-      'accept_redirects is no sysctl that kpc sets',
+      'accept_redirects is not a sysctl that kpc sets',
     ],
     [
       'source routes accepted',
@@ -118,12 +118,12 @@ describe('an IPVS bundle with', () => {
     [
       'no path filter',
       append('sysctl.conf', 'net.ipv4.conf.all.rp_filter = 0'),
-      'rp_filter is no sysctl that kpc sets',
+      'rp_filter is not a sysctl that kpc sets',
     ],
     [
       'a connection table of one',
       append('sysctl.conf', 'net.netfilter.nf_conntrack_max = 1'),
-      'nf_conntrack_max is no sysctl that kpc sets',
+      'nf_conntrack_max is not a sysctl that kpc sets',
     ],
     [
       'route_localnet in mode ipvs',
@@ -131,7 +131,11 @@ describe('an IPVS bundle with', () => {
       'route_localnet is no',
     ],
     ['a tiny port range', append('sysctl.conf', 'net.ipv4.ip_local_port_range = 1024'), 'ip_local_port_range is no'],
-    ['a sysctl by slashes', append('sysctl.conf', 'net/ipv4/ip_forward = 0'), 'net/ipv4/ip_forward is no sysctl'],
+    [
+      'a sysctl by slashes',
+      append('sysctl.conf', 'net/ipv4/ip_forward = 0'),
+      'net/ipv4/ip_forward is not a network sysctl',
+    ],
     [
       'a sysctl with a minus sign',
       replace('sysctl.conf', 'net.ipv4.ip_forward', '-net.ipv4.ip_forward'),
@@ -140,18 +144,18 @@ describe('an IPVS bundle with', () => {
     [
       'a sysctl left out',
       replace('sysctl.conf', 'net.ipv4.ip_forward = 1\n', ''),
-      'sysctl.conf: what comes of services.json is missing: "net.ipv4.ip_forward = 1"',
+      'sysctl.conf: lines that services.json calls for are missing: "net.ipv4.ip_forward = 1"',
     ],
     // modules.conf
-    ['a module of hardware', append('modules.conf', 'usb_storage'), /modules\.conf:\d+: usb_storage is no module/],
-    ['a module that copies packets', append('modules.conf', 'xt_TEE'), 'xt_TEE is no module'],
-    ['a module with an option of modprobe', append('modules.conf', '-r'), '-r is no module'],
-    ['a scheduler that nothing uses', append('modules.conf', 'ip_vs_mh'), 'ip_vs_mh is no module'],
+    ['a module of hardware', append('modules.conf', 'usb_storage'), /modules\.conf:\d+: usb_storage is not a module/],
+    ['a module that copies packets', append('modules.conf', 'xt_TEE'), 'xt_TEE is not a module'],
+    ['a module with an option of modprobe', append('modules.conf', '-r'), '-r is not a module'],
+    ['a scheduler that nothing uses', append('modules.conf', 'ip_vs_mh'), 'ip_vs_mh is not a module'],
     // ipset.restore
     [
       'a set of another program',
       append('ipset.restore', 'create cali40all hash:ip family inet hashsize 1024 maxelem 65536'),
-      'set cali40all is none of',
+      'set cali40all does not belong to',
     ],
     [
       'a set with a timeout',
@@ -186,7 +190,7 @@ describe('an IPVS bundle with', () => {
     [
       'an entry of no Service',
       append('ipset.restore', 'add KUBE-CLUSTER-IP 192.0.2.1,tcp:22'),
-      /ipset\.restore:\d+: entry 192\.0\.2\.1,tcp:22 of set KUBE-CLUSTER-IP comes of no Service/,
+      /ipset\.restore:\d+: entry 192\.0\.2\.1,tcp:22 of set KUBE-CLUSTER-IP belongs to no Service/,
     ],
     [
       'an address of the node as one of Services',
@@ -206,7 +210,7 @@ describe('an IPVS bundle with', () => {
     [
       'an entry with nomatch',
       replace('ipset.restore', /(add KUBE-LOAD-BALANCER-SOURCE-CIDR \S+)/, '$1 nomatch'),
-      'comes of no Service',
+      'belongs to no Service',
     ],
     [
       'an ssh port as node port',
@@ -216,21 +220,21 @@ describe('an IPVS bundle with', () => {
     [
       'an entry left out',
       replace('ipset.restore', /add KUBE-LOAD-BALANCER-FW .*\n/, ''),
-      'ipset.restore: what comes of services.json is missing: "add KUBE-LOAD-BALANCER-FW',
+      'ipset.restore: lines that services.json calls for are missing: "add KUBE-LOAD-BALANCER-FW',
     ],
     ['a set destroyed', append('ipset.restore', 'destroy'), 'ipset.restore:'],
     // ipvsadm.restore
     [
       'a virtual server of no Service',
       append('ipvsadm.restore', '-A -t 192.0.2.1:22 -s rr'),
-      /ipvsadm\.restore:\d+: virtual server 192\.0\.2\.1:22 is none of services\.json/,
+      /ipvsadm\.restore:\d+: virtual server 192\.0\.2\.1:22 is not in services\.json/,
     ],
     ['a virtual server everywhere', append('ipvsadm.restore', '-A -t 0.0.0.0:22 -s rr'), 'virtual server 0.0.0.0:22'],
     ['a virtual server for a mark', append('ipvsadm.restore', '-A -f 1 -s rr'), 'ipvsadm.restore:'],
     [
       'a real server elsewhere',
       append('ipvsadm.restore', '-a -t 10.96.32.60:443 -r 203.0.113.66:443 -m -w 1'),
-      'real server 203.0.113.66:443 of virtual server 10.96.32.60:443 is no endpoint of it',
+      'real server 203.0.113.66:443 of virtual server 10.96.32.60:443 is not one of its endpoints',
     ],
     [
       'a real server on loopback',
@@ -240,26 +244,26 @@ describe('an IPVS bundle with', () => {
     [
       'a real server by direct routing',
       replace('ipvsadm.restore', / -m /, ' -g '),
-      'is no endpoint of it in services.json, or made in another way',
+      'is not one of its endpoints in services.json, or differs from it',
     ],
-    ['a real server with all the weight', replace('ipvsadm.restore', '-w 1', '-w 65535'), 'or made in another way'],
+    ['a real server with all the weight', replace('ipvsadm.restore', '-w 1', '-w 65535'), 'or differs from it'],
     [
       'a real server left out',
       replace('ipvsadm.restore', /-a .*\n/, ''),
-      'ipvsadm.restore: what comes of services.json is missing',
+      'ipvsadm.restore: lines that services.json calls for are missing',
     ],
     [
       'another scheduler',
       replace('ipvsadm.restore', '-s rr', '-s sh'),
-      /virtual server \S+ is none of services\.json, or made in another way/,
+      /virtual server \S+ is not in services\.json, or differs from it/,
     ],
-    ['one client for ever', replace('ipvsadm.restore', '-s rr', '-s rr -p 4294967295'), 'or made in another way'],
-    ['a persistence engine', replace('ipvsadm.restore', '-s rr', '-s rr --pe sip'), 'or made in another way'],
+    ['one client for ever', replace('ipvsadm.restore', '-s rr', '-s rr -p 4294967295'), 'or differs from it'],
+    ['a persistence engine', replace('ipvsadm.restore', '-s rr', '-s rr --pe sip'), 'or differs from it'],
     // ip.batch
     [
       'an address on eth0',
       append('ip.batch', 'addr add 10.9.9.9/32 dev eth0'),
-      /ip\.batch:\d+: address 10\.9\.9\.9\/32 on link eth0 is of no Service/,
+      /ip\.batch:\d+: address 10\.9\.9\.9\/32 on link eth0 belongs to no Service/,
     ],
     [
       'an address of no Service',
@@ -281,12 +285,12 @@ describe('an IPVS bundle with', () => {
     [
       'a second link',
       append('ip.batch', 'link add kube-ipvs1 type dummy'),
-      /ip\.batch:\d+: link kube-ipvs1: kpc makes the one link kube-ipvs0/,
+      /ip\.batch:\d+: link kube-ipvs1: kpc makes one link only, kube-ipvs0/,
     ],
     [
       'a link of another type',
       replace('ip.batch', 'type dummy', 'type bridge'),
-      'link kube-ipvs0: kpc makes the one link',
+      'link kube-ipvs0: kpc makes one link only',
     ],
     ['a tunnel', append('ip.batch', 'link add t0 type ipip'), 'link t0: kpc makes'],
     ['a link taken down', append('ip.batch', 'link set eth0 down'), 'ip.batch:'],
@@ -302,12 +306,12 @@ describe('an IPVS bundle with', () => {
     [
       'all that is new accepted',
       addRule('-A KUBE-IPVS-FILTER -j ACCEPT'),
-      /iptables\.restore:\d+: a rule of chain KUBE-IPVS-FILTER that kpc does not compile of services\.json: "-A KUBE-IPVS-FILTER -j ACCEPT"/,
+      /iptables\.restore:\d+: a rule of chain KUBE-IPVS-FILTER that kpc does not compile from services\.json: "-A KUBE-IPVS-FILTER -j ACCEPT"/,
     ],
     [
       'the reject left out',
       replace('iptables.restore', /-A KUBE-IPVS-FILTER .* -j REJECT\n/, ''),
-      'iptables.restore: what comes of services.json is missing',
+      'iptables.restore: lines that services.json calls for are missing',
     ],
     [
       'a match turned round',
@@ -321,8 +325,8 @@ describe('an IPVS bundle with', () => {
 
 describe('an iptables bundle with', () => {
   const cases: readonly (readonly [name: string, change: Change, reason: string | RegExp])[] = [
-    ['a policy', addRule(':INPUT DROP [0:0]'), /iptables\.restore:\d+: chain INPUT is none that kpc makes/],
-    ['an accepting policy', addRule(':FORWARD ACCEPT [0:0]'), 'chain FORWARD is none that kpc makes'],
+    ['a policy', addRule(':INPUT DROP [0:0]'), /iptables\.restore:\d+: chain INPUT is not one that kpc makes/],
+    ['an accepting policy', addRule(':FORWARD ACCEPT [0:0]'), 'chain FORWARD is not one that kpc makes'],
     ['a rule that accepts all', addRule('-A INPUT -j ACCEPT'), 'a rule of chain INPUT that kpc does not compile'],
     ['a rule that accepts all first', addRule('-I INPUT 1 -j ACCEPT'), 'a rule of chain INPUT'],
     ['a rule that drops all', addRule('-A KUBE-FORWARD -j DROP'), 'a rule of chain KUBE-FORWARD'],
@@ -334,7 +338,7 @@ describe('an iptables bundle with', () => {
     [
       'a chain of Docker',
       addRule(':DOCKER-USER - [0:0]\n-A DOCKER-USER -j ACCEPT'),
-      'chain DOCKER-USER is none that kpc makes',
+      'chain DOCKER-USER is not one that kpc makes',
     ],
     ['a rule in a chain of Docker', addRule('-I DOCKER-USER 1 -j ACCEPT'), 'a rule of chain DOCKER-USER'],
     [
@@ -352,7 +356,7 @@ describe('an iptables bundle with', () => {
     [
       'a chain of a Service that is not there',
       addNatRule(':KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]'),
-      'chain KUBE-SVC-AAAAAAAAAAAAAAAA is none',
+      'chain KUBE-SVC-AAAAAAAAAAAAAAAA is not one',
     ],
     [
       'another address as destination',
@@ -416,17 +420,17 @@ describe('an iptables bundle with', () => {
     [
       'table raw',
       append('iptables.restore', '*raw\n-A PREROUTING -j CT --notrack\nCOMMIT'),
-      /table raw is none that kpc writes/,
+      /table raw is not one that kpc writes/,
     ],
     [
       'table mangle',
       append('iptables.restore', '*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT'),
-      'table mangle is none',
+      'table mangle is not one',
     ],
     [
       'a table twice',
       append('iptables.restore', '*filter\n-A INPUT -j ACCEPT\nCOMMIT'),
-      'table filter is none that kpc writes, or stands here twice',
+      'table filter is not one that kpc writes, or is here twice',
     ],
     ['a chain emptied', addRule('-F INPUT'), 'iptables.restore:'],
     ['a rule deleted', addRule('-D INPUT -j KUBE-ROUTER-INPUT'), 'iptables.restore:'],
@@ -446,22 +450,22 @@ describe('an iptables bundle with', () => {
     [
       'no line end',
       (files) => void files.set('iptables.restore', (files.get('iptables.restore') ?? '').trimEnd()),
-      'iptables.restore: what comes of services.json is missing',
+      'iptables.restore: lines that services.json calls for are missing',
     ],
     [
       'rules in another order',
       replace('iptables.restore', /(-A KUBE-POSTROUTING -m mark .*\n)(-A KUBE-POSTROUTING -j MARK .*\n)/, '$2$1'),
-      /iptables\.restore:\d+: stands in another place than where kpc writes it/,
+      /iptables\.restore:\d+: is not where kpc writes it/,
     ],
     [
       'the firewall left out',
       replace('iptables.restore', /-A KUBE-PROXY-FIREWALL .* -j DROP\n/, ''),
-      'is missing: "-A KUBE-PROXY-FIREWALL',
+      'are missing: "-A KUBE-PROXY-FIREWALL',
     ],
     [
       'the guard of loopback left out',
       replace('iptables.restore', /-A KUBE-FIREWALL .*\n/, ''),
-      'is missing: "-A KUBE-FIREWALL',
+      'are missing: "-A KUBE-FIREWALL',
     ],
     ['another source range', replace('iptables.restore', '-s 192.0.2.0/24', '-s 0.0.0.0/0'), '-s 0.0.0.0/0'],
     [
@@ -473,7 +477,7 @@ describe('an iptables bundle with', () => {
     [
       'an empty file of rules',
       (files) => void files.set('iptables.restore', ''),
-      'iptables.restore: what comes of services.json is missing: "*nat" and',
+      'iptables.restore: lines that services.json calls for are missing: "*nat" and',
     ],
     [
       'an IPv6 rule',
@@ -495,7 +499,7 @@ describe('an iptables bundle with', () => {
     [
       'route_localnet off',
       replace('sysctl.conf', 'route_localnet = 1', 'route_localnet = 2'),
-      'route_localnet is to be 2',
+      'route_localnet is set to 2',
     ],
   ];
 
@@ -563,31 +567,31 @@ describe('a bundle whose manifest has', () => {
     [
       'a zone with an escape',
       editJson('manifest.json', (m) => (m['node']['zone'] = '\u001b[2J')),
-      'node.zone must be a plain text',
+      'node.zone must be plain text',
     ],
     [
       'another mode than its settings',
       editJson('manifest.json', (m) => (m['mode'] = 'iptables')),
-      'manifest.json: mode is not what comes of',
+      'manifest.json: mode does not match services.json',
     ],
-    ['another mode', settings((s) => (s['mode'] = 'iptables')), 'manifest.json: mode is not what comes of'],
+    ['another mode', settings((s) => (s['mode'] = 'iptables')), 'manifest.json: mode does not match services.json'],
     [
       'a health check on a port of the node',
       editJson(
         'manifest.json',
         (m) => (m['healthChecks'] = [{ port: 22, service: 'a/b', localEndpoints: { ipv4: 1 } }]),
       ),
-      'manifest.json: healthChecks is not what comes of',
+      'manifest.json: healthChecks does not match services.json',
     ],
     [
       'other counts',
       editJson('manifest.json', (m) => (m['counts'] = { '\n::error::x': 1 })),
-      'manifest.json: counts is not what comes of',
+      'manifest.json: counts does not match services.json',
     ],
     [
       'other tools',
       editJson('manifest.json', (m) => (m['tools'] = { iptables: '0' })),
-      'manifest.json: tools is not what comes of',
+      'manifest.json: tools does not match services.json',
     ],
     [
       'masquerading of everything',
@@ -603,7 +607,7 @@ describe('a bundle whose manifest has', () => {
     manifest.files['../../etc/passwd'] = '0'.repeat(64);
     await expectRefusal(
       forged.set('manifest.json', JSON.stringify(manifest)),
-      'files names "../../etc/passwd", which is no',
+      'files lists "../../etc/passwd", which is not',
     );
   });
 });
@@ -628,7 +632,7 @@ describe('a bundle compiled of forged Services, with', () => {
     [
       'an endpoint of the other family',
       service((p) => (p['endpoints'][0].address = 'fd00::1')),
-      'endpoint fd00::1 is no ipv4 address',
+      'endpoint fd00::1 is not an ipv4 address',
     ],
     [
       'a cluster IP everywhere',
@@ -654,21 +658,21 @@ describe('a bundle compiled of forged Services, with', () => {
     [
       'a load balancer of the other family',
       service((p) => (p['loadBalancerIPs'] = ['2001:db8::1'])),
-      'load balancer IP 2001:db8::1 is no ipv4 address',
+      'load balancer IP 2001:db8::1 is not an ipv4 address',
     ],
-    ['a name with a quote', service((p) => (p['service'] = 'a" -j ACCEPT')), 'is no name of a Service'],
-    ['a namespace with an escape', service((p) => (p['namespace'] = '\u001b[31m')), 'is no name of a Service'],
-    ['a port name with blanks', service((p) => (p['port'] = 'a b')), '"a b" is no name of a port'],
+    ['a name with a quote', service((p) => (p['service'] = 'a" -j ACCEPT')), 'is not a Service name'],
+    ['a namespace with an escape', service((p) => (p['namespace'] = '\u001b[31m')), 'is not a Service name'],
+    ['a port name with blanks', service((p) => (p['port'] = 'a b')), '"a b" is not a port name'],
     [
       'an affinity for ever',
       service((p) => (p['affinitySeconds'] = 4_294_967_295)),
       'session affinity of 4294967295 seconds',
     ],
-    ['a scheduler of no kernel', service((p) => (p['scheduler'] = 'evil')), '"evil" is no scheduler'],
+    ['a scheduler of no kernel', service((p) => (p['scheduler'] = 'evil')), '"evil" is not a scheduler'],
     [
       'a node name with a blank',
       service((p) => (p['endpoints'][0].node = 'a b')),
-      'of endpoint 10.244.1.160:8443 is no name',
+      'of endpoint 10.244.1.160:8443 is not a valid name',
     ],
   ])('%s', (_, change, reason) => expectRefusal(forgeWhole(ipvs, change), `services.json: `, reason));
 
@@ -727,7 +731,9 @@ test('what was dumped from a node can be planned and not applied', async () => {
   expect((await callApply(node.host, 'plan', folder)).status).toBe(0);
   const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
   expect(status).toBe(2);
-  expect(err).toMatch(/is what "kpc-apply dump" wrote of a node: .* \[bad-bundle\]\n {2}what to do: compile a bundle/);
+  expect(err).toMatch(
+    /is a dump that "kpc-apply dump" wrote, not a bundle: .* \[bad-bundle\]\n {2}what to do: compile a bundle/,
+  );
 });
 
 test('that a bundle says it was dumped lets nothing in', async () => {

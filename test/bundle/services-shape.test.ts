@@ -83,12 +83,12 @@ describe('services.json', () => {
     [
       'a name that is a number',
       { ...services, servicePorts: [{ ...port, service: 5 }] },
-      'servicePorts[0].service must be a text',
+      'servicePorts[0].service must be a string',
     ],
     [
       'a name that cannot be a text',
       { ...services, servicePorts: [{ ...port, service: { toString: null } }] },
-      'servicePorts[0].service must be a text',
+      'servicePorts[0].service must be a string',
     ],
     [
       'a port out of range',
@@ -128,7 +128,7 @@ describe('services.json', () => {
   test('that is not there, and not listed either, is a broken bundle', async () => {
     const folder = write(forge(good, (files) => void files.delete('services.json')));
     for (const { status, text } of await readByAll(folder)) {
-      expect(text).toContain('there is no services.json');
+      expect(text).toContain('services.json is missing');
       expect(status).toBe(2);
     }
   });
@@ -139,7 +139,7 @@ describe('manifest.json', () => {
     [
       'a version that cannot be a text',
       { formatVersion: { toString: null } },
-      'the bundle has a format version that is no number',
+      'the bundle has a format version that is not a number',
     ],
     [
       'a version that is a workflow command',
@@ -152,7 +152,7 @@ describe('manifest.json', () => {
       { counts: { '\n::error::x': 'y' } },
       'counts."\\n::error::x" must be a whole number',
     ],
-    ['a tool whose name is one', { tools: { '##[error]x': 5 } }, 'tools."##·error]x" must be a text'],
+    ['a tool whose name is one', { tools: { '##[error]x': 5 } }, 'tools."##·error]x" must be a string'],
     ['a checksum whose name is one', { files: { '\u001b[2J': 5 } }, 'files."\\u001b[2J" must be a SHA-256'],
     ['nothing for its files', { files: null }, 'files must be an object'],
   ])('with %s is a broken bundle, of which nothing acts', async (_, change, reason) => {

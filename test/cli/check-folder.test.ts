@@ -24,18 +24,18 @@ beforeAll(async () => {
 const ofOneNode = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
-  ['other', /it is no bundle, for it has no manifest\.json/],
-  ['web', /it is no bundle, for kpc did not write its manifest\.json/],
-  ['file', /it is no folder/],
-  ['fleet', /it holds the bundles of many nodes: give --all-nodes, or name one such as .*fleet\/node-1/],
+  ['other', /it is not a bundle, because it has no manifest\.json/],
+  ['web', /it is not a bundle, because kpc did not write its manifest\.json/],
+  ['file', /it is not a folder/],
+  ['fleet', /it holds the bundles of many nodes: use --all-nodes, or name one of them, such as .*fleet\/node-1/],
 ] as const;
 
 const ofManyNodes = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
   ['other', /it holds no node's bundle/],
-  ['file', /it is no folder/],
-  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node by --node/],
+  ['file', /it is not a folder/],
+  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
 ] as const;
 
 async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {
@@ -67,7 +67,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     writeFileSync(join(dumped, 'manifest.json'), '{ "formatVersion": 1, "dumped": true }\n');
     const run = await runKpc(['compile', '-f', 'after', '--check', dumped], { cwd });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('it is what kpc-apply dump took from a node: compare it with kpc diff');
+    expect(run.stderr).toContain('it is a dump that kpc-apply dump wrote: compare it with kpc diff');
   });
 
   test('a bundle whose manifest was broken by hand still differs', async () => {
@@ -85,7 +85,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     });
     expect(run.status).toBe(1);
     expect(run.stdout).toContain('hostnameOverride');
-    expect(run.stderr).toMatch(/^The same Services, and the same in the kernel: only the files differ\.$/m);
+    expect(run.stderr).toMatch(/^The Services and the kernel state are the same: only the files differ\.$/m);
     expect(run.stderr).not.toContain('No difference');
   });
 });

@@ -290,7 +290,7 @@ describe('input', () => {
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`a link to something outside ${folder}: name that by -f itself`);
+    expect(run.stderr).toContain(`a link to something outside ${folder}: name that file or folder with -f`);
     expect(run.stderr).not.toContain('not for everybody');
   });
 
@@ -309,7 +309,7 @@ describe('input', () => {
     const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
     const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
     expect(run).toMatchObject({ status: 0, stdout: '' });
-    expect(run.stderr).toContain('warning: there is no Service in the input');
+    expect(run.stderr).toContain('warning: the input holds no Services');
   });
 
   test("with kube-proxy's ConfigMap says that it does not count there", async () => {
@@ -392,7 +392,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'kpc: error: --output junit tells what --check finds: name a folder by --check\n',
+      stderr: 'kpc: error: --output junit is for --check: name a folder with --check\n',
     });
   });
 });

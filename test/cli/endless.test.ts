@@ -84,7 +84,7 @@ describe('small input has an end, is refused, and takes neither much time nor me
     for (const args of commands) {
       const { status, err, cpuSeconds, megabytes } = run(args);
       expect(status).toBe(2);
-      expect(err).not.toMatch(/a fault of kpc|^ {4}at /m);
+      expect(err).not.toMatch(/a bug in kpc|^ {4}at /m);
       expect(err.length).toBeLessThan(500_000);
       // Two seconds at most on a machine that does nothing else.
       expect(cpuSeconds).toBeLessThan(15);

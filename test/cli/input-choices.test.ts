@@ -105,7 +105,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
     const { stderr } = await runKpc(['compile', '-f', file, '--print', 'modules', '--proxy-mode', 'ipvs']);
     expect(stderr.match(/\[no-endpoints-given\]/g)).toHaveLength(1);
     expect(stderr).toContain(
-      `${file}:1:56: warning: no EndpointSlices or Endpoints of 4 of 5 Services with a selector are in the input (default/a, default/b, default/c and 1 more): what is compiled refuses all connections to them; give them, too (kubectl get endpointslices -A -o yaml) [no-endpoints-given]\n`,
+      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints of 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more): the compiled rules refuse all connections to them; add them (kubectl get endpointslices -A -o yaml) [no-endpoints-given]\n`,
     );
   });
 
@@ -136,7 +136,7 @@ describe.concurrent('the node', () => {
     const near = await compile('-f', nodes, '--node', 'wroker-1');
     expect(near).toMatchObject({ status: 2, stdout: '' });
     expect(near.stderr).toContain(
-      'kpc: error: --node "wroker-1": the input holds no such Node: is it worker-1? (without any Node object a name stands alone) [unknown-node]\n',
+      'kpc: error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
     );
     const far = await compile('-f', nodes, '--node', 'master');
     expect(far.stderr).toContain('there are worker-1, worker-2 (without');
@@ -198,11 +198,11 @@ describe.concurrent('a result without a Service', () => {
     const run = await runKpc(['compile', '-f', file, ...printIpvs]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
-      'kpc: error: nothing would be programmed for any of the 6 Services, and what is compiled would take all Services off a node: ' +
+      'kpc: error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
         '2 without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them): default/a, default/b; ' +
         '1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
         '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f ' +
-        '(--allow-empty says that this is meant) [nothing-programmed]\n',
+        '(if this is intended, add --allow-empty) [nothing-programmed]\n',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });
@@ -214,7 +214,7 @@ describe.concurrent('a result without a Service', () => {
   test('is an error where --ip-family leaves all out', async () => {
     const run = await runKpc(['compile', '-f', web, ...printIpvs, '--ip-family', 'ipv6']);
     expect(run.status).toBe(2);
-    expect(run.stderr).toContain('1 of the address family that --ip-family leaves out: default/web');
+    expect(run.stderr).toContain('1 of an address family that --ip-family leaves out: default/web');
   });
 
   test('is a warning where kube-proxy programs nothing for such Services anywhere', async () => {

@@ -39,7 +39,7 @@ describe.concurrent('kpc compile --check', () => {
   test('github: an error at the line of the Service port', async () => {
     const run = await check('after', golden, 'github');
     expect(run.status).toBe(1);
-    const advice = `If this is meant, write ${golden} again with kpc compile -o ${golden}`;
+    const advice = `If this is intended, write ${golden} again with kpc compile -o ${golden}`;
     expect(run.stdout).toBe(
       `::error file=after/store.yaml,line=12,col=7,title=store/shop%3Ahttp changed::${because}%0A${advice}\n`,
     );
@@ -105,7 +105,9 @@ describe.concurrent('kpc compile --check', () => {
     writeFileSync(join(edited, 'ipvsadm.restore'), '');
     const github = await check('before', edited, 'github');
     expect(github.status).toBe(1);
-    expect(github.stdout).toMatch(/^::error title=.*cannot be compared::.*ipvsadm\.restore is not what was compiled/);
+    expect(github.stdout).toMatch(
+      /^::error title=.*cannot be compared::.*ipvsadm\.restore has changed since it was compiled/,
+    );
     const junit = await check('before', edited, 'junit');
     expect(junit.stdout).toContain('failures="1"');
   });

@@ -164,6 +164,6 @@ describe('the rest of a dump', () => {
     expect(run.stdout).toMatch(/^node port 31080\/TCP +NodePort/m);
     expect(run.stderr).toContain('the dump does not hold all of ipvsadm -Sn: there may be more Services\n');
     const one = await runKpc(['describe', '10.96.7.7', '--from-dump', dump]);
-    expect(one.stdout).toContain('endpoints: only a virtual server would tell them\n');
+    expect(one.stdout).toContain('endpoints: unknown, because the dump does not show the virtual servers\n');
   });
 });

@@ -31,9 +31,9 @@ test('a pull request that leaves the golden bundle behind: marks, a report, and 
   expect(runs[0]?.stdout).toBe(
     '::error file=services/store.yaml,line=13,col=7,title=store/shop%3Ahttp changed::' +
       'externalTrafficPolicy Cluster → Local%0A' +
-      'If this is meant, write golden/worker-1 again with kpc compile -o golden/worker-1\n' +
+      'If this is intended, write golden/worker-1 again with kpc compile -o golden/worker-1\n' +
       '::error title=What belongs to no Service::chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
-      'If this is meant, write golden/worker-1 again with kpc compile -o golden/worker-1\n',
+      'If this is intended, write golden/worker-1 again with kpc compile -o golden/worker-1\n',
   );
   expect(files.junit).toContain('tests="2" failures="2"');
   expect(files.junit).toContain('<failure message="store/shop:http changed">externalTrafficPolicy Cluster → Local');

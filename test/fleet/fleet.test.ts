@@ -117,7 +117,7 @@ describe('a run into a folder that is there', () => {
     rmSync(join(out, 'node-7'), { recursive: true });
     const before = statSync(join(out, 'node-8')).ino;
     const run = await compile('--all-nodes', '-o', out);
-    expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('27 nodes: 3 written, 24 as they were') });
+    expect(run).toMatchObject({ status: 0, stderr: expect.stringContaining('27 nodes: 3 written, 24 unchanged') });
     expect(readTree(out)).toEqual(readTree(whole));
     expect(statSync(join(out, 'node-8')).ino).toBe(before);
   });
@@ -162,7 +162,7 @@ describe('--check', () => {
       status: 1,
       stdout: 'node-1: new\nnode-2: sysctl.conf\ngone: no such node any more\n2 of 27 nodes change\n',
       stderr: expect.stringContaining(
-        `${out} is not what the input makes: write it again with --out ${out} and --prune\n`,
+        `${out} does not match the input: write it again with --out ${out} and --prune\n`,
       ),
     });
   });
@@ -205,11 +205,11 @@ describe('what makes no sense', () => {
     [['--all-nodes'], 'several nodes need a folder'],
     [['--all-nodes', '--print', 'ipvsadm'], 'several nodes need a folder'],
     [['--all-nodes', '--shard', '3/3', '-o', 'x'], 'I counts from 0'],
-    [['--shard', '0/3', '-o', 'x'], '--shard is a part of the nodes that --all-nodes or --node mean'],
-    [['--prune', '-o', 'x'], '--prune goes with --all-nodes'],
+    [['--shard', '0/3', '-o', 'x'], '--shard needs --all-nodes or --node'],
+    [['--prune', '-o', 'x'], '--prune needs --all-nodes'],
     [['--node', 'node-1', '--node', '../node-2', '-o', 'x'], "a node's name is lower-case letters"],
-    [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune goes with --all-nodes'],
-    [['--all-nodes', '--host-addresses', kpcProgram, '-o', 'x'], 'is no folder'],
+    [['--node', 'node-1', '--node', 'node-2', '--prune', '-o', 'x'], '--prune needs --all-nodes'],
+    [['--all-nodes', '--host-addresses', kpcProgram, '-o', 'x'], 'is not a folder'],
   ])('%j is refused', async (args, reason) => {
     const run = await compile(...args);
     expect(run).toMatchObject({ status: 2, stdout: '' });

@@ -53,7 +53,7 @@ test('a run finds whole folders after a kill, and does the rest', async () => {
     expect(readBundle(files).kind).toBe('bundle');
   }
   const again = await runKpc(args);
-  expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining(`${left.length} as they were`) });
+  expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining(`${left.length} unchanged`) });
   const fresh = freshPath();
   await runKpc(['compile', '-f', input, '--all-nodes', '-o', fresh]);
   expect(readTree(out)).toEqual(readTree(fresh));

@@ -24,7 +24,7 @@ suite('a Service', () => {
       'ExternalName without a name',
       ['type: ExternalName', 'externalName: .'],
       [
-        '6:17 error: a Service of type ExternalName has no externalName: write the name in DNS that it stands for [missing-field]',
+        '6:17 error: a Service of type ExternalName has no externalName: write the DNS name that it stands for [missing-field]',
       ],
     ],
     [
@@ -58,20 +58,20 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy takes the first of clusterIPs only, for there is only one of ipFamilies to go with them [missing-ip-families]',
+        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies [missing-ip-families]',
       ],
     ],
     [
       'clusterIPs without clusterIP',
       ['clusterIPs: [10.96.0.1]', port],
       [
-        '5:15 warning: the API server takes clusterIPs only beside a clusterIP: write clusterIP: 10.96.0.1, too [missing-cluster-ip]',
+        '5:15 warning: the API server accepts clusterIPs only with a clusterIP: add clusterIP: 10.96.0.1 [missing-cluster-ip]',
       ],
     ],
     [
       'a cluster IP that no Service can have',
       ['clusterIP: 127.0.0.1', port],
-      ['5:14 error: clusterIP "127.0.0.1" is no address that a Service can have [bad-address]'],
+      ['5:14 error: clusterIP "127.0.0.1" is not an address that a Service can have [bad-address]'],
     ],
     [
       'an address in another form',
@@ -82,7 +82,7 @@ suite('a Service', () => {
       'leading zeros',
       ['clusterIP: 10.096.0.1', port],
       [
-        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it so, for others may take leading zeros as octal [odd-address]',
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1: write it that way, because other programs may read leading zeros as octal [odd-address]',
       ],
     ],
     [
@@ -153,8 +153,8 @@ suite('a Service', () => {
   test('load balancer addresses on another type', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
-      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them all the same; take them out if the load balancer is gone [stale-ingress]',
-      '7:63 warning: hostname "a b" is no name in DNS: the API server refuses it [bad-name]',
+      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway; remove them if the load balancer is gone [stale-ingress]',
+      '7:63 warning: hostname "a b" is not a DNS name: the API server refuses it [bad-name]',
     ]);
   });
 
@@ -211,26 +211,26 @@ suite('an EndpointSlice', () => {
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy takes the first only [extra-addresses]',
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first [extra-addresses]',
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
-      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy takes the first only [too-many]',
+      '5:25 warning: endpoints[0] has 101 addresses, and the API server takes 100; kube-proxy uses only the first [too-many]',
     ]);
   });
 
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 warning: ports[1] is named a, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: ports[1] has no name, as ports[0] of the same protocol: the API server takes a name once [duplicate-port]',
+      '5:21 warning: ports[1] has no name, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
-      '5:30 warning: ports[1] is named a, as ports[0] of another protocol: the API server takes a name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of another protocol: the API server accepts each name once [duplicate-port]',
     ],
   ])('%s', (ports, message) => {
     expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
@@ -261,8 +261,8 @@ suite('an EndpointSlice', () => {
       ),
     ).toEqual([
       '7:21 warning: forZones has 9 hints, and the API server takes 8 [too-many]',
-      '9:22 warning: forZones[0] "a b": no zone can be called so [bad-hint]',
-      '9:49 warning: forNodes[0] "A_b": no node can be called so [bad-hint]',
+      '9:22 warning: forZones[0] "a b": not a valid zone name [bad-hint]',
+      '9:49 warning: forNodes[0] "A_b": not a valid node name [bad-hint]',
     ]);
   });
 
@@ -300,7 +300,7 @@ suite('a Node', () => {
     ],
     [
       'podCIDRs: [10.244.0.0/24], podCIDR: 10.244.1.0/24',
-      '4:19 error: podCIDRs begins with "10.244.0.0/24", and podCIDR is "10.244.1.0/24": write the same [bad-cidr]',
+      '4:19 error: podCIDRs begins with "10.244.0.0/24", but podCIDR is "10.244.1.0/24": make them the same [bad-cidr]',
     ],
     [
       'podCIDR: 10.244.0.5/24',

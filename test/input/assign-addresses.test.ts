@@ -105,9 +105,9 @@ test('without ranges, each Service that kube-proxy would leave out gets a warnin
   const wayOut =
     'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    `warning: default/s0: kube-proxy skips this Service, for it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [no-cluster-ip]`,
-    `warning: default/s1: load balancers cannot ask for this Service's health, for there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [no-health-check-port]`,
-    `warning: default/s1: kube-proxy opens no node port for 80/TCP, for there is no nodePort yet: ${wayOut} --service-node-port-range [no-node-port]`,
+    `warning: default/s0: kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [no-cluster-ip]`,
+    `warning: default/s1: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [no-health-check-port]`,
+    `warning: default/s1: kube-proxy opens no node port for 80/TCP, because there is no nodePort yet: ${wayOut} --service-node-port-range [no-node-port]`,
   ]);
   expect(result.assigned).toEqual([]);
 });
@@ -119,7 +119,7 @@ test('a range that is used up, and a family without a range', () => {
   expect(specsOf(result).map(({ clusterIP }) => clusterIP)).toEqual(['10.96.0.2', '', '']);
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
     'error: default/s1: no address of 10.96.0.0/30 is free for this Service [no-cluster-ip]',
-    'error: default/s2: the Service wants an IPv6 address, and --service-cluster-ip-range has none [no-cluster-ip]',
+    'error: default/s2: the Service wants an IPv6 address, but --service-cluster-ip-range has none [no-cluster-ip]',
   ]);
 });
 

@@ -58,7 +58,7 @@ suite('what is not YAML', () => {
     ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a text [bad-yaml]'],
+    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a string [bad-yaml]'],
     ['a merge of no mapping', 'a: 1\n<<: 5\n', '2:1 error: only mappings can be merged with "<<" [bad-yaml]'],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -73,7 +73,7 @@ suite('what is not YAML', () => {
     [
       'thousands of merges',
       `a: &a {x: 1}\n${Array.from({ length: 4000 }, (_, i) => `k${i}: {<<: *a}\n`).join('')}`,
-      '1:1 error: this is no Kubernetes object: it has no kind [not-an-object]',
+      '1:1 error: this is not a Kubernetes object: it has no kind [not-an-object]',
     ],
     [
       'JSON whose strings hold brackets that close nothing',
@@ -100,8 +100,8 @@ suite('what is not YAML', () => {
 
 suite('what is no Kubernetes object', () => {
   test.each([
-    ['a: 1\n', '1:1 error: this is no Kubernetes object: it has no kind [not-an-object]'],
-    ['kind: Service\n', '1:1 error: this is no Kubernetes object: it has no apiVersion [not-an-object]'],
+    ['a: 1\n', '1:1 error: this is not a Kubernetes object: it has no kind [not-an-object]'],
+    ['kind: Service\n', '1:1 error: this is not a Kubernetes object: it has no apiVersion [not-an-object]'],
     [
       'just words\n',
       '1:1 error: a Kubernetes object is a mapping with apiVersion and kind, not "just words" [not-an-object]',
@@ -167,7 +167,7 @@ suite('Services', () => {
 
   test('a port in quotes', () => {
     expect(wrongWith(['ports:', '- port: "80"'])).toEqual([
-      '7:11 error: port is a text, "80": write 80 without quotes [bad-port]',
+      '7:11 error: port is the string "80": write 80 without quotes [bad-port]',
     ]);
   });
 
@@ -217,7 +217,7 @@ suite('Services', () => {
 
   test('texts that YAML takes for something else', () => {
     expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
-      '7:11 error: name is true, not a text: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
+      '7:11 error: name is true, not a string: put it in quotes (to YAML, yes and on are true, no and off are false) [bad-type]',
     ]);
   });
 
@@ -225,8 +225,8 @@ suite('Services', () => {
     expect(
       diagnose(service('clusterIP: 10.96.0.1', 'clusterIPs: [fd00::1]', 'ipFamilies: [IPv4]', 'ports: [{port: 1}]')),
     ).toEqual([
-      '6:16 error: "fd00::1" is no IPv4 address, as ipFamilies[0] says [bad-cluster-ips]',
-      '6:16 error: clusterIPs begins with "fd00::1", and clusterIP is "10.96.0.1": write the same [bad-cluster-ips]',
+      '6:16 error: "fd00::1" is not an IPv4 address, which ipFamilies[0] requires [bad-cluster-ips]',
+      '6:16 error: clusterIPs begins with "fd00::1", but clusterIP is "10.96.0.1": make them the same [bad-cluster-ips]',
     ]);
   });
 
@@ -260,7 +260,7 @@ suite('Services', () => {
   test('the same Service twice', () => {
     const one = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
     expect(diagnose(`${one}---\n${one}`)).toEqual([
-      '10:18 error: Service default/web is there twice: also at in.yaml:3 [duplicate-object]',
+      '10:18 error: duplicate Service default/web, first defined at in.yaml:3 [duplicate-object]',
     ]);
   });
 });
@@ -286,7 +286,7 @@ suite('EndpointSlices', () => {
       '- addresses: []',
     );
     expect(diagnose(text)).toEqual([
-      '8:15 error: addresses[0] "fd00::1" is no IPv4 address, as addressType says [bad-address]',
+      '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
       '9:15 error: addresses[0] "127.0.0.1" is a loopback address: Kubernetes does not take it here [bad-address]',
       '10:14 error: endpoints[2] has no addresses [missing-field]',
     ]);
@@ -295,7 +295,7 @@ suite('EndpointSlices', () => {
   test('an address with leading zeros is read, with a warning', () => {
     const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
     expect(diagnose(text)).toEqual([
-      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it so, for others may take leading zeros as octal [odd-address]',
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10: write it that way, because other programs may read leading zeros as octal [odd-address]',
     ]);
   });
 

@@ -134,7 +134,7 @@ suite('what is wrong with a config', () => {
       '3:20 error: nodePortAddresses: write either the one word primary, or networks [bad-cidr]',
     ],
     ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs "x" ${networkHint}`],
-    ['ipvs: {tcpTimeout: 15}', '3:20 error: tcpTimeout is the number 15, not a text: put it in quotes [bad-type]'],
+    ['ipvs: {tcpTimeout: 15}', '3:20 error: tcpTimeout is the number 15, not a string: put it in quotes [bad-type]'],
     [
       'ipvs: {tcpTimeout: 15x}',
       '3:20 error: tcpTimeout is "15x": write a duration such as 15m0s or 30s [bad-duration]',
@@ -161,12 +161,12 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: "a b" is no interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
+      '4:36 error: "a b" is not an interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
     ],
     ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address [bad-address]'],
     [
       'ipvs:\n  stritARP: true',
-      '4:3 warning: kube-proxy ignores "stritARP", for its configuration has no such field: is it strictARP? [unknown-field]',
+      '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
     ],
   ])('%s', (config, message) => {
     const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
@@ -212,7 +212,7 @@ suite("kube-proxy's ConfigMap", () => {
     );
     expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
     expect(describe(diagnostics)).toEqual([
-      '8:7 warning: kube-proxy ignores "stritARP", for its configuration has no such field: is it strictARP? [unknown-field]',
+      '8:7 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
     ]);
     expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
   });
@@ -230,7 +230,7 @@ suite("kube-proxy's ConfigMap", () => {
       2,
     );
     expect(describe(read(text).diagnostics)).toEqual([
-      '5:20 warning: kube-proxy ignores "nope", for its configuration has no such field [unknown-field]',
+      '5:20 warning: kube-proxy ignores "nope", because its configuration has no such field [unknown-field]',
     ]);
   });
 
@@ -239,7 +239,7 @@ suite("kube-proxy's ConfigMap", () => {
       '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one among its data [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
-      '4:1 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',
+      '4:1 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',
     ]);
   });
 });

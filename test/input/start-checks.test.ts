@@ -45,7 +45,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'featureGates: {AllowServiceExternalIP: false}',
-      '3:40 error: kube-proxy v1.36.3 knows no feature gate "AllowServiceExternalIP", and does not start: is it AllowServiceExternalIPs? [bad-feature-gate]',
+      '3:40 error: kube-proxy v1.36.3 knows no feature gate "AllowServiceExternalIP", and does not start: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
     ],
     [
       'featureGates: {NFTablesProxyMode: false}',
@@ -98,7 +98,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'metricsBindAddress: "[::]"',
-      `3:21 error: ${stays}: metricsBindAddress "[::]" is no IP:port: write it like 0.0.0.0:10256 or [::]:10256 [bad-bind-address]`,
+      `3:21 error: ${stays}: metricsBindAddress "[::]" is not an IP:port: write it like 0.0.0.0:10256 or [::]:10256 [bad-bind-address]`,
     ],
     [
       'nodePortAddresses: [""]',
@@ -118,7 +118,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ['logging: {flushFrequency: -1}', `3:27 error: ${stays}: flushFrequency must not be negative [bad-logging]`],
     [
       'logging: {verbosity: 4294967295}',
-      `3:22 error: ${stays}: verbosity 4294967295 is no number from 0 to 2147483647 [bad-logging]`,
+      `3:22 error: ${stays}: verbosity 4294967295 is not a number from 0 to 2147483647 [bad-logging]`,
     ],
     [
       'logging: {options: {json: {splitStream: true}}}',
@@ -255,7 +255,7 @@ suite("kube-proxy's ConfigMap", () => {
   test('with two', () => {
     const { diagnostics } = readConfig(new TextFile('map.yaml', map(`${entry('config')}${entry('config.conf')}`)));
     expect(describe(diagnostics)).toEqual([
-      '10:5 error: the file holds another KubeProxyConfiguration before this one: leave one of them [duplicate-object]',
+      '10:5 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',
     ]);
   });
 

@@ -158,7 +158,7 @@ await suite.check('another state folder does not let two in at once', async () =
   await until('the question', () => existsSync(awaiting));
   const second = await kpcApply(['rollback', '--state-dir', '/run/other']);
   assert(
-    second.status === 3 && second.err.includes(`another kpc-apply is at work: process ${apply.child.pid}`),
+    second.status === 3 && second.err.includes(`another kpc-apply is running: process ${apply.child.pid}`),
     second.err,
   );
   apply.child.kill('SIGTERM');

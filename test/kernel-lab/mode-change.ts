@@ -103,7 +103,7 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await open('ending-', routes.slice(0, 5));
   const { err } = await expectApply(['apply', iptables], 0);
-  assert(/; 5 real servers wait for the end of 5 connections$/m.test(err), err);
+  assert(/; 5 real servers wait for 5 connections to end$/m.test(err), err);
   const listed = run('ipvsadm', ['-Sn']);
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);

@@ -10,7 +10,7 @@ export const endpointSliceSchema: Schema = object({
   ports: list({ ...object({ name: text, protocol, port: optionalPort }), type: 'object' }),
   endpoints: list({
     ...object({
-      addresses: list({ type: 'string', expected: 'a text' }),
+      addresses: list({ type: 'string', expected: 'a string' }),
       conditions: object({ ready: flag, serving: flag, terminating: flag }),
       hostname: text,
       nodeName: text,

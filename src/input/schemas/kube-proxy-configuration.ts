@@ -12,7 +12,7 @@ function section(properties: Readonly<Record<string, Schema>>): Schema {
 const anything: Schema = {};
 
 const anyInteger: Schema = { type: ['integer', 'null'], expected: 'a whole number' };
-const integerOrText: Schema = { type: ['integer', 'string', 'null'], expected: 'a number or a text' };
+const integerOrText: Schema = { type: ['integer', 'string', 'null'], expected: 'a number or a string' };
 const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
 
 /** kube-proxy's KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), all of its fields. */

@@ -23,17 +23,17 @@ export function list(items: Schema): Schema {
   return { type: ['array', 'null'], items, expected: 'a list, each item after "- "' };
 }
 
-export const text: Schema = { type: ['string', 'null'], expected: 'a text' };
+export const text: Schema = { type: ['string', 'null'], expected: 'a string' };
 
 export const flag: Schema = { type: ['boolean', 'null'], expected: 'true or false' };
 
 /** A list whose items are texts, none of them null. */
-export const texts: Schema = list({ type: 'string', expected: 'a text' });
+export const texts: Schema = list({ type: 'string', expected: 'a string' });
 
 const textMap: Schema = {
   type: ['object', 'null'],
-  additionalProperties: { type: ['string', 'null'], expected: 'a text' },
-  expected: 'a mapping of texts',
+  additionalProperties: { type: ['string', 'null'], expected: 'a string' },
+  expected: 'a mapping of strings',
 };
 
 export function integer(minimum: number, maximum: number, expected: string, code = 'bad-number'): Schema {

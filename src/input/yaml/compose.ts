@@ -69,7 +69,7 @@ class Composer {
         }
         hasVersion = true;
       } else if (token.kind === 'tag-prefix') {
-        if (this.#tagPrefixes.has(token.handle)) refuse(token.start, `%TAG ${token.handle} is there twice`);
+        if (this.#tagPrefixes.has(token.handle)) refuse(token.start, `duplicate %TAG ${token.handle}`);
         this.#tagPrefixes.set(token.handle, token.prefix);
       } else {
         break;

@@ -84,14 +84,14 @@ function scanEscapedCharacter(cursor: Cursor): string {
   };
   const first = readByte();
   let length = 1;
-  if (first >= 0xf8 || (first >= 0x80 && first < 0xc0)) refuse(start, 'the escaped character of the tag is none');
+  if (first >= 0xf8 || (first >= 0x80 && first < 0xc0)) refuse(start, 'the escaped character in the tag is not valid');
   if (first >= 0xf0) length = 4;
   else if (first >= 0xe0) length = 3;
   else if (first >= 0xc0) length = 2;
   let bytes = String.fromCharCode(first);
   for (let i = 1; i < length; i++) {
     const byte = readByte();
-    if (byte < 0x80 || byte >= 0xc0) refuse(start, 'the escaped character of the tag is none');
+    if (byte < 0x80 || byte >= 0xc0) refuse(start, 'the escaped character in the tag is not valid');
     bytes += String.fromCharCode(byte);
   }
   return bytes;

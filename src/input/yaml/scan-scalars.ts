@@ -205,7 +205,7 @@ function scanEscape(cursor: Cursor): string {
   if (!/^[\da-fA-F]+$/.test(digits) || digits.length < length) {
     refuse(offset, `"\\${name}" needs ${length} hexadecimal digits`);
   }
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) refuse(offset, `"\\${name}${digits}" is no character`);
+  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) refuse(offset, `"\\${name}${digits}" is not a character`);
   cursor.skipMany(2 + length);
   return String.fromCodePoint(code);
 }

@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+
+/** Commands to copy, by program and command; those of kpc run in a checkout of the project. */
+const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  kpc: {
+    compile: [
+      'kpc compile -f fixtures/quickstart/svc.yaml',
+      'kpc compile -f fixtures/quickstart/svc.yaml --proxy-mode iptables --print iptables',
+      'kpc compile -f fixtures/cluster/shop.yaml -f fixtures/cluster/nodes.yaml --node worker-1 -o /tmp/kpc-bundle',
+      'kubectl get svc,endpointslices,nodes -A -o yaml | kpc compile -f - --node worker-1 -o bundle',
+    ],
+    describe: [
+      'kpc describe -f fixtures/quickstart/svc.yaml',
+      'kpc describe nginx -f fixtures/quickstart/svc.yaml',
+      'kpc describe 10.96.0.80:80 -f fixtures/quickstart/svc.yaml --output json',
+      'kpc describe --from-dump fixtures/dumps/kube-proxy-iptables-session-affinity',
+    ],
+    diff: [
+      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml',
+      'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml --proxy-mode iptables --output markdown',
+      'kpc diff fixtures/dumps/kube-proxy-iptables-session-affinity fixtures/quickstart/svc.yaml',
+    ],
+    version: ['kpc version', 'kpc version --output json'],
+  },
+  'kpc-apply': {
+    apply: [
+      'kpc-apply apply bundle --dry-run',
+      'kpc-apply apply bundle --confirm-timeout 1m',
+      'kpc-apply apply bundle --adopt --drain-timeout 30s',
+    ],
+    cleanup: ['kpc-apply cleanup', 'kpc-apply cleanup --adopt'],
+    confirm: ['kpc-apply confirm', 'kpc-apply confirm --state-dir /srv/kpc'],
+    doctor: ['kpc-apply doctor', 'kpc-apply doctor bundle', 'kpc-apply doctor bundle --output json'],
+    dump: ['kpc-apply dump -o dump', 'kpc-apply dump -o dump --node worker-1'],
+    plan: ['kpc-apply plan bundle', 'kpc-apply plan bundle --output json', 'kpc-apply plan bundle --adopt'],
+    rollback: ['kpc-apply rollback', 'kpc-apply rollback --drain-timeout 10s'],
+    verify: ['kpc-apply verify bundle', 'kpc-apply verify bundle --output json'],
+    version: ['kpc-apply version', 'kpc-apply version --output json'],
+    watch: ['kpc-apply watch bundle', 'kpc-apply watch bundle --sync-period 10s --adopt'],
+  },
+};
+
+/** Ends the help of each command of a program with its examples, and that of the program with the first of each. */
+export function addExamples(program: Command): void {
+  const ofProgram = examples[program.name()] ?? {};
+  for (const command of program.commands) addLines(command, ofProgram[command.name()] ?? []);
+  const first = program.commands.flatMap((command) => ofProgram[command.name()]?.slice(0, 1) ?? []);
+  addLines(program, first.slice(0, most));
+}
+
+/** An overview names a few commands; the help of each has the rest. */
+const most = 4;
+
+function addLines(command: Command, lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join('')}`);
+}

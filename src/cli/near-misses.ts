@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+
+const applyCommands = ['apply', 'cleanup', 'confirm', 'doctor', 'dump', 'plan', 'rollback', 'verify', 'watch'];
+
+/** What the other program is for, which a user may ask this one to do. */
+const otherProgram: Readonly<Record<string, { readonly name: string; readonly commands: readonly string[] }>> = {
+  kpc: { name: 'kpc-apply', commands: applyCommands },
+  'kpc-apply': { name: 'kpc', commands: ['compile', 'describe', 'diff'] },
+};
+
+/** Words of other tools for what a command does. */
+const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kpc: {
+    build: 'kpc compile',
+    check: 'kpc compile --check',
+    explain: 'kpc describe',
+    generate: 'kpc compile',
+    get: 'kpc describe',
+    render: 'kpc compile',
+    show: 'kpc describe',
+    template: 'kpc compile',
+  },
+  'kpc-apply': {
+    check: 'kpc-apply verify',
+    delete: 'kpc-apply cleanup',
+    remove: 'kpc-apply cleanup',
+    save: 'kpc-apply dump',
+    status: 'kpc-apply verify',
+    undo: 'kpc-apply rollback',
+  },
+};
+
+/** Output formats, of kpc and of kubectl, that `-o` is given by habit. */
+const formats: ReadonlySet<string> = new Set([
+  'text',
+  'json',
+  'yaml',
+  'github',
+  'junit',
+  'markdown',
+  'unified',
+  'wide',
+  'name',
+]);
+
+/**
+ * What the command line was probably meant to be, as a line to print below the parser's error; empty where nothing is
+ * near. The parser itself suggests commands and flags that differ by a few letters.
+ */
+export function adviseOnMistake(error: string, program: Command, argv: readonly string[]): string {
+  const advice =
+    adviseOnCommand(error, program, argv) ?? adviseOnFlag(error, program, argv) ?? adviseOnFiles(error, program);
+  return advice === undefined ? '' : `${advice}\n`;
+}
+
+function adviseOnCommand(error: string, program: Command, argv: readonly string[]): string | undefined {
+  const name = program.name();
+  if (!error.includes('unknown command') || error.includes('Did you mean')) return undefined;
+  const word = argv.find((each) => each === '-' || !each.startsWith('-')) ?? '';
+  const other = otherProgram[name];
+  if (other?.commands.includes(word)) return `Did you mean "${other.name} ${word}"?`;
+  const words = otherWords[name] ?? {};
+  if (Object.hasOwn(words, word)) return `Did you mean "${words[word]}"?`;
+  if (!isPlain(word) || !isPath(word)) return undefined;
+  return name === 'kpc' ? `Did you mean "kpc compile -f ${word}"?` : `Did you mean "kpc-apply apply ${word}"?`;
+}
+
+function adviseOnFlag(error: string, program: Command, argv: readonly string[]): string | undefined {
+  const flag = /unknown option '(-{1,2}[A-Za-z-]+)/.exec(error)?.[1];
+  const command = calledCommand(program, argv);
+  if (flag !== undefined && !command) {
+    const known = program.commands.find(({ options }) =>
+      options.some(({ short, long }) => flag === short || flag === long),
+    );
+    return known && `Write the command first, as in "${program.name()} ${known.name()} ${flag} ...".`;
+  }
+  if (flag === '-o' && command?.options.some(({ long }) => long === '--output')) {
+    const format = argv[argv.indexOf('-o') + 1] ?? '';
+    return `Did you mean "--output${isPlain(format) ? ` ${format}` : ''}"?`;
+  }
+  if (flag === '-n' || flag === '--namespace') {
+    return command?.name() === 'describe' ? 'Name the Service with its namespace: namespace/name.' : undefined;
+  }
+  const value = /option '--output <format>' argument '(.*)' is invalid/.exec(error)?.[1];
+  if (value === undefined || formats.has(value) || !isPlain(value)) return undefined;
+  return command?.options.some(({ short }) => short === '-o') ? `Did you mean "-o ${value}" (a folder)?` : undefined;
+}
+
+/** Every command that reads manifests names them by a flag, which is easy to forget. */
+function adviseOnFiles(error: string, program: Command): string | undefined {
+  const name = /too many arguments for '(compile|describe)'/.exec(error)?.[1];
+  const command = program.commands.find((each) => each.name() === name);
+  if (!command) return undefined;
+  const most = command.registeredArguments.length;
+  const [first = '', second = ''] = command.args;
+  if (name === 'describe' && !isPath(second)) {
+    return /^(svc|services?)$/i.test(first) && isPlain(second)
+      ? `Did you mean "kpc describe ${second}"?`
+      : 'Name one Service, address, chain or set, and each file or folder with -f.';
+  }
+  const words = [...command.args.slice(0, most), ...command.args.slice(most).map((path) => `-f ${path}`)];
+  if (words.length > 4 || !command.args.every(isPlain)) return 'Name each file or folder with -f.';
+  return `Name each file or folder with -f. Did you mean "kpc ${name} ${words.join(' ')}"?`;
+}
+
+function calledCommand(program: Command, argv: readonly string[]): Command | undefined {
+  const [first] = argv;
+  return program.commands.find((command) => command.name() === first);
+}
+
+/** Whether a word is manifests rather than a name: by its form, or since there is such a file or folder. */
+export function isPath(word: string): boolean {
+  return word === '-' || /\.(ya?ml|json)$/i.test(word) || (word !== '' && existsSync(word));
+}
+
+/** Whether a shell takes the word as it is, so that it can stand in a command to copy. */
+function isPlain(word: string): boolean {
+  return /^[\w./:@%+,-]{1,200}$/.test(word);
+}
+
+/**
+ * The folder of `-o`. kubectl's `-o yaml` is refused: it would write a folder called "yaml". `hasOutput` tells whether
+ * the command has an `--output`.
+ */
+export function parseOutFolder(hasOutput: boolean): (folder: string) => string {
+  return (folder) => {
+    if (!formats.has(folder)) return folder;
+    const path = `for a folder of this name, write -o ./${folder}`;
+    throw new InvalidArgumentError(
+      hasOutput && folder !== 'yaml'
+        ? `-o names a folder; for the format, write --output ${folder}; ${path}.`
+        : `-o names a folder, not a format; ${path}.`,
+    );
+  };
+}

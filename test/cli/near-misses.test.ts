@@ -1,0 +1,125 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { spawnKpc, runKpcApply } from '../support/run-kpc.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kpc-near-'));
+const manifest = `apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: store }
+spec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: nginx, namespace: store }
+spec: { clusterIP: 10.96.0.81, ports: [{ port: 80 }] }
+---
+apiVersion: v1
+kind: Node
+metadata: { name: worker-1 }
+status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }
+`;
+beforeAll(() => writeFileSync(join(folder, 'svc.yaml'), manifest));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const kpc = (line: string) => spawnKpc(line.split(' '), { cwd: folder });
+
+describe('kpc says what was meant by', () => {
+  test.each([
+    ['complie -f svc.yaml', 'Did you mean compile?'],
+    ['svc.yaml', 'Did you mean "kpc compile -f svc.yaml"?'],
+    ['./svc.yaml', 'Did you mean "kpc compile -f ./svc.yaml"?'],
+    ['.', 'Did you mean "kpc compile -f ."?'],
+    ['-', 'Did you mean "kpc compile -f -"?'],
+    ['-f svc.yaml', 'Write the command first, as in "kpc compile -f ...".'],
+    ['apply', 'Did you mean "kpc-apply apply"?'],
+    ['apply out', 'Did you mean "kpc-apply apply"?'],
+    ['doctor', 'Did you mean "kpc-apply doctor"?'],
+    ['rollback', 'Did you mean "kpc-apply rollback"?'],
+    ['get svc', 'Did you mean "kpc describe"?'],
+    ['render -f svc.yaml', 'Did you mean "kpc compile"?'],
+    ['compile svc.yaml', 'Did you mean "kpc compile -f svc.yaml"?'],
+    ['compile svc.yaml other.json', 'Did you mean "kpc compile -f svc.yaml -f other.json"?'],
+    ['compile -f svc.yaml --ipvs-schedular rr', 'Did you mean --ipvs-scheduler?'],
+    ['compile -f svc.yaml --node wroker-1', 'did you mean worker-1?'],
+    ['describe web -f svc.yaml --node wroker-1', 'did you mean worker-1?'],
+    ['compile -f svc.yaml -o yaml', '-o names a folder, not a format; for a folder of this name, write -o ./yaml.'],
+    ['compile -f svc.yaml -o json', 'for the format, write --output json'],
+    ['compile -f svc.yaml -ojson', 'for the format, write --output json'],
+    ['compile -f svc.yaml --out=json', 'for the format, write --output json'],
+    ['compile -f svc.yaml --output yaml', 'Allowed choices are text, json'],
+    ['compile -f svc.yaml --output bundle', 'Did you mean "-o bundle" (a folder)?'],
+    ['describe web svc.yaml', 'Did you mean "kpc describe web -f svc.yaml"?'],
+    ['describe svc.yaml', 'no manifests are named: write -f before "svc.yaml"'],
+    ['describe svc web -f svc.yaml', 'Did you mean "kpc describe web"?'],
+    ['describe web -f svc.yaml -o json', 'Did you mean "--output json"?'],
+    ['describe web -f svc.yaml -n store', 'namespace/name'],
+    ['describe web -f svc.yaml --otput json', 'Did you mean --output?'],
+    ['describe web -f svc.yaml --otput=json', 'Did you mean --output?'],
+    ['diff svc.yaml svc.yaml -o json', 'Did you mean "--output json"?'],
+  ])('kpc %s', async (line, meant) => {
+    const before = readdirSync(folder);
+    const run = await kpc(line);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(meant);
+    expect(run.stderr).not.toMatch(/^ +at /m);
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  test.each([
+    ['ngnix', 'store/nginx'],
+    ['ngnix.store', 'store/nginx'],
+    ['svc/ngnix', 'store/nginx'],
+    ['service/wbe', 'store/web'],
+    ['store/wbe', 'store/web'],
+  ])('kpc describe %s', async (what, meant) => {
+    const run = await kpc(`describe ${what} -f svc.yaml`);
+    expect(run).toMatchObject({ status: 1, stdout: '' });
+    expect(run.stderr).toContain(
+      `no Service, address, port, chain or set matches ${JSON.stringify(what)}; did you mean ${meant}?`,
+    );
+  });
+
+  test.each(['svc/web', 'service/web', 'services/web'])('kpc describe %s, as kubectl names it', async (what) => {
+    const run = await kpc(`describe ${what} -f svc.yaml`);
+    expect(run.status).toBe(0);
+    expect(run.stdout).toContain('Service store/web');
+  });
+
+  test('no word that is near nothing', async () => {
+    const { stderr } = await kpc('frobnicate');
+    expect(stderr).toBe("kpc: error: unknown command 'frobnicate'\n");
+  });
+
+  test('no word that a shell would not take as it is', async () => {
+    const { stderr } = await spawnKpc(['a b;$(reboot).yaml'], { cwd: folder });
+    expect(stderr).not.toContain('Did you mean');
+  });
+});
+
+describe('kpc-apply says what was meant by', () => {
+  test.each([
+    ['complie', 'unknown command'],
+    ['compile -f svc.yaml', 'Did you mean "kpc compile"?'],
+    ['describe web', 'Did you mean "kpc describe"?'],
+    ['aply out', 'Did you mean apply?'],
+    ['status', 'Did you mean "kpc-apply verify"?'],
+    ['undo', 'Did you mean "kpc-apply rollback"?'],
+    ['dump -o json', '-o names a folder, not a format; for a folder of this name, write -o ./json.'],
+    ['plan out -o json', 'Did you mean "--output json"?'],
+  ])('kpc-apply %s', async (line, meant) => {
+    const run = await runKpcApply(line.split(' '));
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(meant);
+    expect(existsSync('json')).toBe(false);
+  });
+});
+
+describe('a folder with the name of a format', () => {
+  test('is written where its path is meant', async () => {
+    expect((await kpc('compile -f svc.yaml --node worker-1 -o ./json')).status).toBe(0);
+    expect(readdirSync(join(folder, 'json'))).toContain('manifest.json');
+    rmSync(join(folder, 'json'), { recursive: true });
+  });
+});
