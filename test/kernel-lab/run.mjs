@@ -20,14 +20,14 @@ const root = join(lab, '../..');
  * @type {Record<string, [string, ...string[]]>}
  */
 const suites = {
-  faults: ['faults.ts'],
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
-  hitless: ['hitless.ts'],
+  faults: ['faults.ts'],
   'mode-change': ['mode-change.ts'],
-  watch: ['watch.ts'],
-  confirm: ['confirm.ts'],
+  hitless: ['hitless.ts'],
   neighbours: ['neighbours.ts', 'legacy'],
+  confirm: ['confirm.ts'],
+  watch: ['watch.ts'],
   packets: ['packets.ts'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],
