@@ -32,7 +32,7 @@ export interface ApplyChoices {
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
-  const { manifest, state } = bundle;
+  const { manifest, state, cluster } = bundle;
   return {
     target: async () => ({
       state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
@@ -45,6 +45,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
     families: manifest.families,
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
+    clusterIPs: new Set(cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,

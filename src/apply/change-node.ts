@@ -1,12 +1,12 @@
 import type { ChangeEvent } from './change-event.ts';
 import { commit, writeRecord } from './commit.ts';
-import { connectionsIn, readConnectionListing, type Connections } from './connections.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { readBootId } from './process-identity.ts';
 import { readModuleIndex } from './modules.ts';
+import { listTraffic, trafficIn, type OpenTraffic } from './open-traffic.ts';
 import { parseReading, readNode, type NodeReading, type ReadingPart } from './node-reading.ts';
 import {
   addressKey,
@@ -22,6 +22,7 @@ import {
   joinRelease,
   makePlan,
   planRelease,
+  servesByRulesAlone,
   withoutRelease,
   type DrainTerms,
   type NodeState,
@@ -65,6 +66,7 @@ export interface ChangeRequest {
   readonly families: readonly Family[];
   readonly adopt: boolean;
   readonly excluded: Claims['excluded'];
+  readonly clusterIPs?: Claims['clusterIPs'];
   /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
@@ -87,7 +89,7 @@ export interface Observation {
   readonly node: NodeState;
   readonly rules: RuleLinesByFamily;
   /** By which connections and clock the plan was made. */
-  readonly connections: () => Connections;
+  readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
 }
 
@@ -101,13 +103,14 @@ export type ChangeOutcome =
 
 /** Looks at the node and says what would have to change. Changes nothing. */
 export async function observe(session: Session, request: ChangeRequest): Promise<Observation> {
-  const { owned, draining } = await readHoldings(session);
-  return look(session.host, request, owned, drainTerms(session.host, request, draining));
+  const { owned, record } = await readHoldings(session);
+  return look(session.host, request, owned, drainTerms(session.host, request, record));
 }
 
 /** One moment for a whole change: whatever has had its time then has it, and nothing else until the next change. */
-function drainTerms(host: Host, request: ChangeRequest, known: readonly DrainingServer[]): DrainTerms {
-  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known };
+function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
+  const { draining: known = [], leftIpvs } = record ?? {};
+  return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
 }
 
 /** What is ours by the record, and by the journal of an apply that did not come to its end. */
@@ -115,20 +118,19 @@ async function readHoldings({ host, folder }: Session): Promise<{
   readonly record: OwnershipRecord;
   readonly unfinished: Snapshot | undefined;
   readonly owned: Belongings;
-  readonly draining: readonly DrainingServer[];
 }> {
   const bootId = await readBootId(host);
   const record = await readRecord(host, folder, bootId);
   const unfinished = await readSnapshot(host, folder.journal, bootId);
   const owned = unfinished ? joinBelongings(record.owned, unfinished.touched) : record.owned;
-  return { record, unfinished, owned, draining: record.draining };
+  return { record, unfinished, owned };
 }
 
 /** A look that goes by an earlier one for all but the parts that have been changed since. */
 interface SecondLook {
   readonly earlier: Observation;
   readonly changed: ReadonlySet<ReadingPart>;
-  readonly connections: () => Connections;
+  readonly traffic: OpenTraffic;
 }
 
 async function look(
@@ -138,15 +140,16 @@ async function look(
   terms: DrainTerms,
   second?: SecondLook,
 ): Promise<Observation> {
-  const [target, listing] = await Promise.all([request.target(), second ? undefined : readConnectionListing(host)]);
+  const target = await request.target();
+  const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
-    hasIpvs: second ? undefined : listing !== undefined,
+    hasIpvs: listing && listing.ipvs !== undefined,
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),
   };
   const before = second?.earlier;
-  const connections = second?.connections ?? connectionsIn(listing);
+  const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
   const [reading, modules] = await Promise.all([
     readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed }),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
@@ -156,15 +159,16 @@ async function look(
     rules,
     earlier: before && { reading: before.reading, state: before.node.state },
   });
-  const node: NodeState = { state, settings: reading.settings, modules, connections };
-  const claims: Claims = { owned, adopt: request.adopt, excluded: request.excluded };
+  const node: NodeState = { state, settings: reading.settings, modules, traffic };
+  const { adopt, excluded, clusterIPs } = request;
+  const claims: Claims = { owned, adopt, excluded, clusterIPs };
   const wanted = before
     ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
     : target;
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, connections, terms };
+  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, traffic, terms };
 }
 
 /** A plan in which rules of a kube-proxy that packets still meet are in the way. */
@@ -198,9 +202,9 @@ function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState[
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
   await settleUnconfirmed(session);
-  const { record, unfinished, owned, draining } = await readHoldings(session);
+  const { record, unfinished, owned } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  const before = await look(host, request, owned, drainTerms(host, request, draining));
+  const before = await look(host, request, owned, drainTerms(host, request, record));
   const { reading, plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it.
@@ -227,8 +231,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), before, progress);
     const committed: OwnershipRecord = {
       bootId: record.bootId,
-      owned: withDraining(request.belongings ?? plan.share.belongings, settled.draining, progress.plan),
+      owned: withDraining(request.belongings ?? plan.share.belongings, settled, progress.plan),
       draining: settled.draining,
+      leftIpvs: settled.leftIpvs,
     };
     if (unconfirmed) {
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
@@ -290,23 +295,23 @@ interface Progress {
   /** All of it, as one plan. */
   readonly plan: Plan;
   readonly changed: ReadonlySet<ReadingPart>;
-  readonly connections: () => Connections;
+  readonly traffic: OpenTraffic;
 }
 
 /** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
-async function carryOut(session: Session, { plan, connections, terms }: Observation): Promise<Progress> {
+async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
   const first = withoutRelease(plan);
   await runPlan(session, first);
-  if (!plan.leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), connections };
-  const present = connectionsIn(await readConnectionListing(session.host));
+  if (!plan.leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), traffic };
+  const present = trafficIn(await listTraffic(session.host, plan.leavesIpvs));
   const release = planRelease(plan, present, terms);
   await runPlan(session, release);
-  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), connections: present };
+  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), traffic: present };
 }
 
 /** What drains stays ours, with the addresses that it is reached at, where what is wanted has no such virtual server. */
-function withDraining(belongings: Belongings, draining: readonly DrainingServer[], { share, state }: Plan): Belongings {
-  if (draining.length === 0) return belongings;
+function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { share, state }: Plan): Belongings {
+  if (draining.length === 0 && leftIpvs === undefined) return belongings;
   const links = new Set(state.links.map(({ name }) => name));
   const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
   return joinBelongings(belongings, {
@@ -335,14 +340,14 @@ async function settle(
   request: ChangeRequest,
   owned: Belongings,
   before: Observation,
-  { plan, changed, connections }: Progress,
+  { plan, changed, traffic }: Progress,
 ): Promise<Plan> {
   session.onEvent({ kind: 'checking' });
-  const terms = { ...before.terms, known: plan.draining };
-  let after = await look(session.host, request, owned, terms, { earlier: before, changed, connections });
+  const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
+  let after = await look(session.host, request, owned, terms, { earlier: before, changed, traffic });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    after = await look(session.host, request, owned, terms, { earlier: after, changed: new Set(), connections });
+    after = await look(session.host, request, owned, terms, { earlier: after, changed: new Set(), traffic });
   }
   if (isEmptyPlan(after.plan)) return after.plan;
   throw new Failure(
@@ -379,7 +384,7 @@ export async function putBack(session: Session, snapshot: Snapshot): Promise<Pla
   let left: Plan | undefined;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      left = (await look(host, request, owned, drainTerms(host, request, []))).plan;
+      left = (await look(host, request, owned, drainTerms(host, request))).plan;
     } catch {
       // The node cannot be read just now. The next attempt may fare better.
       continue;

@@ -1,5 +1,4 @@
 import { parseAddress } from '../kernel/address.ts';
-import type { Host } from './host.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 
 /** The connections that IPVS has to a real server. */
@@ -16,17 +15,6 @@ export type Connections = ReadonlyMap<string, ConnectionCount>;
 /** Names a real server of a virtual server, by their keys. */
 export function placeKey(virtualServer: string, realServer: string): string {
   return `${virtualServer} ${realServer}`;
-}
-
-/** What IPVS lists of itself without a process; undefined where it is not in the kernel. */
-export function readConnectionListing(host: Host): Promise<string | undefined> {
-  return host.readFile('/proc/net/ip_vs');
-}
-
-/** Reads a listing when it is first asked for what is in it, which most changes of a node never do. */
-export function connectionsIn(listing: string | undefined): () => Connections {
-  let connections: Connections | undefined;
-  return () => (connections ??= parseConnections(listing ?? ''));
 }
 
 /**

@@ -265,3 +265,10 @@ export function describeDraining({ virtualServer, realServer }: DrainingServer):
   const [realAddress = '', realPort] = realServer.split(' ');
   return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }
+
+/** "2 addresses stay for the connections that the node opened from them". */
+export function describeHeld(addresses: readonly string[]): string {
+  return addresses.length === 1
+    ? '1 address stays for the connections that the node opened from it'
+    : `${addresses.length} addresses stay for the connections that the node opened from them`;
+}

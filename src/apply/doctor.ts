@@ -9,7 +9,7 @@ import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
 import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
-import { findKubeProxy } from './running-kube-proxy.ts';
+import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 
 /** What any bundle in IPVS mode may need. */
 export const generalNeeds: Needs = {
@@ -270,14 +270,14 @@ function countChains(saved: string): number {
 
 async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
   const subject = 'kube-proxy';
-  const pid = await findKubeProxy(host);
-  if (pid === undefined) return [await describeNoKubeProxy(host)];
+  const found = await findKubeProxy(host);
+  if (found === undefined) return [await describeNoKubeProxy(host)];
   return [
     {
       severity: 'error',
       subject,
-      text: `a kube-proxy is running (process ${pid}): it would undo what kpc-apply does`,
-      advice: 'stop it first, and take over what it leaves with apply --adopt',
+      text: `${describeKubeProxy(found)}: it would undo what kpc-apply does`,
+      advice: `${adviseStop(found)} first, and take over what it leaves with apply --adopt`,
     },
   ];
 }

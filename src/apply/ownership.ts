@@ -22,6 +22,8 @@ export interface Claims {
   readonly adopt: boolean;
   /** Virtual servers in here that are not wanted are foreign in any case (--ipvs-exclude-cidrs). */
   readonly excluded: readonly Network[];
+  /** Wanted addresses that no interface of a node has: connections to the node itself would go to endpoints. */
+  readonly clusterIPs?: ReadonlySet<string> | undefined;
 }
 
 /** Which part of a node's state may be changed, and what stands in the way. */
@@ -44,7 +46,7 @@ export interface Share {
 
 /** `adoptable`: whether --adopt would settle it. */
 export interface Conflict {
-  readonly kind: 'virtual-server' | 'set' | 'chain' | 'link';
+  readonly kind: 'virtual-server' | 'set' | 'chain' | 'link' | 'address';
   readonly name: string;
   readonly adoptable: boolean;
 }
@@ -74,10 +76,31 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
     ours: collect('ours'),
     touched: collect('touched'),
     belongings: collect('belongings'),
-    conflicts: [...servers.conflicts, ...sets.conflicts, ...rules.conflicts, ...links.conflicts],
+    conflicts: [
+      ...servers.conflicts,
+      ...sets.conflicts,
+      ...rules.conflicts,
+      ...links.conflicts,
+      ...findTaken(present, claims),
+    ],
     foreign: servers.foreign,
     leftovers: [...rules.leftovers, ...sets.leftovers, ...links.leftovers],
   };
+}
+
+/**
+ * The cluster IPs that the node itself goes by, whatever the bundle says are its addresses. A dummy link is none of its
+ * ways to others: kube-ipvs0 is one, and that of a DNS cache, which answers at a cluster IP on purpose.
+ */
+function findTaken(present: KernelState, { clusterIPs }: Claims): readonly Conflict[] {
+  if (!clusterIPs) return [];
+  return present.links
+    .filter(({ kind }) => kind !== 'dummy')
+    .flatMap(({ name, addresses }) =>
+      addresses
+        .filter(({ address }) => clusterIPs.has(address))
+        .map(({ address }): Conflict => ({ kind: 'address', name: `${address} of ${name}`, adoptable: false })),
+    );
 }
 
 function shareVirtualServers(

@@ -4,9 +4,8 @@ import { diffVirtualServers } from '../kernel/ipvs-delta.ts';
 import { diffLinks } from '../kernel/link-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { restrictState } from '../kernel/restrict.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
-import type { Connections } from './connections.ts';
+import type { OpenTraffic } from './open-traffic.ts';
 import { planDrain, type DrainPlan, type DrainPolicy } from './drain.ts';
 import { findModule, type ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
@@ -29,8 +28,8 @@ export interface NodeState {
   /** File → value. */
   readonly settings: Readonly<Record<string, string>>;
   readonly modules: ModuleIndex;
-  /** Of IPVS; only asked of real servers that go. */
-  readonly connections: () => Connections;
+  /** Only asked of what goes. */
+  readonly traffic: OpenTraffic;
 }
 
 /** A setting that has another value, or none yet. */
@@ -52,6 +51,13 @@ export interface Plan {
   readonly cut: number;
   /** Whether iptables rules take over from IPVS: see planDrain. */
   readonly leavesIpvs: boolean;
+  /**
+   * Addresses that no virtual server needs any more, but connections that the node itself opened: one to an address of
+   * its own comes from that address.
+   */
+  readonly held: readonly string[];
+  /** When the node left IPVS, as DrainTerms has it, where addresses are still left of that. */
+  readonly leftIpvs: number | undefined;
   readonly share: Share;
   /** What is ours, as it is. */
   readonly present: KernelState;
@@ -67,6 +73,8 @@ export interface DrainTerms {
   readonly now: number;
   readonly uptime: number;
   readonly known: readonly DrainingServer[];
+  /** When the node left IPVS for rules, in milliseconds since it booted, where something is still left of that. */
+  readonly leftIpvs: number | undefined;
 }
 
 /** Compares a node with what it is to be like. */
@@ -75,8 +83,8 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
   const owns = ownershipOf(share.ours);
   const present = restrictState(node.state, owns);
   const wanted = restrictState(share.wanted, owns);
-  const leavesIpvs = servesByRulesAlone(wanted);
-  const ipvs = planIpvs(present, wanted, node.connections, { ...terms, leavesIpvs });
+  const leavesIpvs = servesByRulesAlone(target.state);
+  const ipvs = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs });
   const state: KernelState = {
     ...wanted,
     virtualServers: ipvs.virtualServers,
@@ -91,6 +99,8 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     kept: ipvs.kept,
     cut: ipvs.cut,
     leavesIpvs,
+    held: ipvs.held,
+    leftIpvs: ipvs.leftIpvs,
     share,
     present,
     wanted,
@@ -99,31 +109,48 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
 }
 
 /** Whether a state serves by iptables rules, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
-function servesByRulesAlone({ iptables, virtualServers, links }: KernelState): boolean {
+export function servesByRulesAlone({ iptables, virtualServers, links }: KernelState): boolean {
   const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
   return hasChains && virtualServers.length === 0 && links.length === 0;
 }
 
 /** The part of a plan that depends on connections. */
+interface IpvsPlan extends DrainPlan, Pick<Plan, 'held' | 'leftIpvs'> {
+  readonly links: readonly Link[];
+}
+
 function planIpvs(
   present: Pick<KernelState, 'virtualServers' | 'links'>,
   wanted: KernelState,
-  connections: () => Connections,
+  { connections, sources }: OpenTraffic,
   drain: DrainTerms & DrainPolicy,
-): DrainPlan & { readonly links: readonly Link[] } {
+): IpvsPlan {
   const drained = planDrain(present.virtualServers, wanted.virtualServers, connections, drain.known, drain);
-  return { ...drained, links: drain.leavesIpvs ? keepAddresses(present.links, drained.virtualServers) : wanted.links };
+  if (!drain.leavesIpvs) return { ...drained, links: wanted.links, held: [], leftIpvs: undefined };
+  const { leftIpvs = drain.uptime } = drain;
+  const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
+  const served = new Set(drained.virtualServers.map((server) => server.address));
+  const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
+  const links = keepAddresses(present.links, wanted.links, isNeeded);
+  const kept = links.flatMap((link) => link.addresses.map(({ address }) => address));
+  const held = kept.filter((address) => !served.has(address));
+  return { ...drained, links, held, leftIpvs: kept.length > 0 ? leftIpvs : undefined };
 }
 
 /**
  * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
- * never gets to IPVS. Where there are none, the link goes.
+ * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes, unless
+ * it is another program's.
  */
-function keepAddresses(links: readonly Link[], servers: readonly VirtualServer[]): readonly Link[] {
-  const needed = new Set(servers.map((server) => server.address));
-  return links.flatMap((link) => {
-    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => needed.has(address)) : [];
-    return addresses.length > 0 ? [{ ...link, addresses }] : [];
+function keepAddresses(
+  present: readonly Link[],
+  wanted: readonly Link[],
+  isNeeded: (address: string) => boolean,
+): readonly Link[] {
+  const staying = new Map(wanted.map((link) => [link.name, link]));
+  return present.flatMap((link) => {
+    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address)) : [];
+    return addresses.length > 0 ? [{ ...link, addresses }] : (staying.get(link.name) ?? []);
   });
 }
 
@@ -138,11 +165,11 @@ export function withoutRelease(plan: Plan): Plan {
  * What is left of a plan once the rest of it is done: to let go of what has no connections by then. New ones go elsewhere
  * from now on, so that none can come between the look and what is done upon it.
  */
-export function planRelease(plan: Plan, connections: () => Connections, terms: DrainTerms): Plan {
+export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { leavesIpvs, wanted } = plan;
   const present = leavesIpvs ? plan.present : plan.state;
   const drain = { ...terms, leavesIpvs };
-  const { virtualServers, links, draining, kept, cut } = planIpvs(present, wanted, connections, drain);
+  const { virtualServers, links, ...ends } = planIpvs(present, wanted, traffic, drain);
   const delta: KernelDelta = {
     ...diffStates(emptyState, emptyState),
     sets: leavesIpvs ? splitSetsDelta(plan.delta.sets).removals : [],
@@ -154,9 +181,7 @@ export function planRelease(plan: Plan, connections: () => Connections, terms: D
     modules: [],
     settings: [],
     delta,
-    draining,
-    kept,
-    cut,
+    ...ends,
     present,
     state: { ...plan.state, virtualServers, links },
   };
@@ -172,6 +197,8 @@ export function joinRelease(plan: Plan, release: Plan): Plan {
       : { ...plan.delta, virtualServers: [...plan.delta.virtualServers, ...virtualServers] },
     draining: release.draining,
     kept: release.kept,
+    held: release.held,
+    leftIpvs: release.leftIpvs,
     cut: plan.leavesIpvs ? release.cut : plan.cut + release.cut,
     state: release.state,
   };

@@ -14,6 +14,8 @@ export interface OwnershipRecord {
   readonly owned: Belongings;
   /** Real servers at weight 0 that wait for their connections to end. */
   readonly draining: readonly DrainingServer[];
+  /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
+  readonly leftIpvs?: number | undefined;
 }
 
 /** A TCP real server that has left the bundle but not the kernel. */
@@ -74,6 +76,7 @@ export const recordShape = objectOf<OwnershipRecord>({
   draining: listOf(
     objectOf<DrainingServer>({ virtualServer: text, realServer: text, since: amount, sinceBoot: optional(amount) }),
   ),
+  leftIpvs: optional(amount),
 });
 
 const snapshotShape = objectOf<Snapshot>({

@@ -1,3 +1,5 @@
+import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { KernelState } from '../kernel/state.ts';
 import {
   changeNode,
   putBack,
@@ -6,9 +8,12 @@ import {
   type ChangeRequest,
   type Session,
 } from './change-node.ts';
+import { noBelongings, type Belongings } from './belongings.ts';
+import { placeKey } from './connections.ts';
 import { Failure } from './failure.ts';
 import { readBootId } from './process-identity.ts';
-import { readSnapshot } from './record.ts';
+import type { Target } from './plan.ts';
+import { readSnapshot, type Snapshot } from './record.ts';
 import { assertNoKubeProxy } from './running-kube-proxy.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 
@@ -53,6 +58,41 @@ export async function rollBack(session: Session, { drainTimeout, force }: RollBa
   const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
     if (!force && !isIdle) await assertNoKubeProxy(host);
   };
-  const outcome = await changeNode(session, { ...requestSnapshot(previous), drainTimeout, prepare });
+  const outcome = await changeNode(session, { ...requestPrevious(previous), drainTimeout, prepare });
   return { kind: 'rolled-back', outcome };
+}
+
+/**
+ * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
+ * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them.
+ */
+function requestPrevious(snapshot: Snapshot): ChangeRequest {
+  const request = requestSnapshot(snapshot);
+  const { draining, leftIpvs, owned } = snapshot.record;
+  if (leftIpvs !== undefined) {
+    const { chains, sets, jumps, besideKubelet } = owned;
+    const belongings: Belongings = { ...noBelongings, chains, sets, jumps, besideKubelet };
+    return { ...request, belongings, target: changeTarget(request, () => ({ virtualServers: [], links: [] })) };
+  }
+  if (draining.length === 0) return request;
+  const places = new Set(draining.map((server) => placeKey(server.virtualServer, server.realServer)));
+  const target = changeTarget(request, ({ virtualServers }) => ({
+    virtualServers: virtualServers.map((server) => ({
+      ...server,
+      realServers: server.realServers.filter(
+        (real) => !places.has(placeKey(virtualServerKey(server), realServerKey(real))),
+      ),
+    })),
+  }));
+  return { ...request, target };
+}
+
+function changeTarget(
+  { target }: ChangeRequest,
+  change: (state: KernelState) => Partial<KernelState>,
+): () => Promise<Target> {
+  return async () => {
+    const wanted = await target();
+    return { ...wanted, state: { ...wanted.state, ...change(wanted.state) } };
+  };
 }

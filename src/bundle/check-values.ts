@@ -1,5 +1,5 @@
 import { printable, quotePrintable } from '../base/printable.ts';
-import { schedulers } from '../cluster/ipvs-annotations.ts';
+import { portChanges, schedulers } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isInterfaceName, isLabelValue, isName } from '../cluster/object-names.ts';
 import type { DetectLocal } from '../cluster/objects.ts';
@@ -14,6 +14,9 @@ const mostConntrackSeconds = 21_474_836;
 /** Fewer connections per core than this make a node deaf rather than safe. */
 const leastPerCore = 1024;
 
+/** What the kube-proxy of Kubernetes 1.36 gives a whole node at most. Those before it multiply without a bound. */
+const mostPerCore = 1_048_576;
+
 /** Sixteen million connections: the table's buckets alone take 32 MB by then. */
 const mostConnections = 1 << 24;
 
@@ -26,14 +29,15 @@ export function checkManifestValues({ settings, node, families: chosen, ipvsTime
     ['families', !isSelection(chosen), 'be ipv4, ipv6, or both in this order'],
     ['settings.hostnameOverride', !isNameOrNone(settings.hostnameOverride), "be a node's name"],
     ['settings.bindAddress', settings.bindAddress !== '' && !parseAddress(settings.bindAddress), 'be an IP address'],
+    ['settings.clusterCIDRs', !areClusterCIDRs(settings), 'be CIDRs'],
     ['settings.detectLocal', !isDetectable(settings.detectLocal), 'name an interface'],
     ['settings.nodePortAddresses', !areNodePortAddresses(settings.nodePortAddresses), 'be CIDRs, or the word primary'],
     ['settings.ipvs.scheduler', !schedulers.includes(ipvs.scheduler), `be one of ${schedulers.join(', ')}`],
     ['settings.conntrack.min', conntrack.min > mostConnections, `be ${mostConnections} at most`],
     [
       'settings.conntrack.maxPerCore',
-      conntrack.maxPerCore > 0 && conntrack.maxPerCore < leastPerCore,
-      `be 0, or ${leastPerCore} at least: connections beyond it are dropped`,
+      conntrack.maxPerCore > 0 && (conntrack.maxPerCore < leastPerCore || conntrack.maxPerCore > mostPerCore),
+      `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
     ],
   ];
   for (const field of ['tcpTimeout', 'tcpFinTimeout', 'udpTimeout'] as const) {
@@ -76,6 +80,13 @@ function isDetectable(detectLocal: DetectLocal): boolean {
   }
 }
 
+/** kube-proxy looks at them only where local traffic is told by them, and so does kpc. */
+function areClusterCIDRs({ clusterCIDRs, detectLocal }: Manifest['settings']): boolean {
+  return detectLocal.mode === 'ClusterCIDR'
+    ? clusterCIDRs.every((cidr) => parseNetwork(cidr.trim()))
+    : clusterCIDRs.every(isPlain);
+}
+
 function areNodePortAddresses(list: readonly string[]): boolean {
   return (list.length === 1 && list[0] === 'primary') || list.every((cidr) => parseNetwork(cidr));
 }
@@ -88,7 +99,17 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
     ...cluster.services.flatMap(checkService),
     ...cluster.servicePorts.flatMap((port) => checkServicePort(port, names, own)),
     ...cluster.healthChecks.flatMap((check) => checkHealthCheck(check, names)),
+    ...findOrphans(cluster),
   ].map((problem) => `services.json: ${problem}`);
+}
+
+/** People read the list of Services, and the rules come of their ports: neither may hold what the other does not know. */
+function findOrphans({ services, servicePorts, healthChecks }: Cluster): readonly string[] {
+  const known = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
+  const named = [...servicePorts, ...healthChecks].map(({ namespace, service }) => `${namespace}/${service}`);
+  return [...new Set(named)]
+    .filter((name) => !known.has(name))
+    .map((name) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`);
 }
 
 /** The names of a few nodes come with every endpoint: each is checked once. */
@@ -155,6 +176,7 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
     refuse(`session affinity of ${affinitySeconds} seconds: from 1 to ${mostAffinitySeconds} is right`);
   }
   checkAddress('cluster IP', port.clusterIP);
+  if (port.forwarding !== 'masquerade') for (const change of portChanges(port)) refuse(change);
   // Where a cluster says so, an external address is a node's own; a cluster IP never is.
   if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
   for (const address of port.externalIPs) checkAddress('external IP', address);

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { printableLines } from '../base/printable.ts';
 import { applyBundle, requestBundle } from '../apply/apply-bundle.ts';
+import { describeHeld } from '../apply/describe-plan.ts';
 import { observe, type ChangeOutcome } from '../apply/change-node.ts';
 import { withLock } from '../apply/lock.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
@@ -114,11 +115,13 @@ export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal):
   }
 }
 
-function describeDraining({ draining, kept }: Plan): string {
-  if (draining.length === 0) return '';
+function describeDraining({ draining, kept, held }: Plan): string {
   const servers = draining.length === 1 ? '1 real server waits' : `${draining.length} real servers wait`;
   const open = kept === 0 ? 'connections' : kept === 1 ? '1 connection' : `${kept} connections`;
-  return `; ${servers} for the end of ${open}`;
+  return [
+    ...(draining.length > 0 ? [`; ${servers} for the end of ${open}`] : []),
+    ...(held.length > 0 ? [`; ${describeHeld(held)}`] : []),
+  ].join('');
 }
 
 function describeCut({ cut }: Plan): string {

@@ -2,9 +2,11 @@ import type { Command } from 'commander';
 import { printableLines } from '../base/printable.ts';
 import { requestBundle } from '../apply/apply-bundle.ts';
 import { observe } from '../apply/change-node.ts';
-import { describeDraining, describePlan } from '../apply/describe-plan.ts';
+import { describeDraining, describeHeld, describePlan } from '../apply/describe-plan.ts';
 import { describeConflict } from '../apply/ownership.ts';
 import { isEmptyPlan, type Plan } from '../apply/plan.ts';
+import { readKubeProxyVersion } from '../bundle/manifest.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { openSession, type ApplyEnvironment } from './apply-environment.ts';
 import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './apply-options.ts';
@@ -63,7 +65,9 @@ export async function planBundle(
 /** A plan for people; `nothing` is what to say of an empty one. */
 export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string): string {
   const { conflicts, foreign } = plan.share;
+  const release = olderReleaseOf(bundle);
   const notes = [
+    ...(release === undefined ? [] : [`the bundle is by the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(
       (conflict) =>
         `! ${describeConflict(conflict)} is there, and not kpc-apply's` +
@@ -72,6 +76,7 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(foreign.length > 0 ? [`${foreign.length} virtual server(s) of others stay: ${foreign.join(', ')}\n`] : []),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
+    ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
@@ -80,13 +85,22 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
 
 /** A plan for programs: `changes` is empty where nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
+  const release = olderReleaseOf(bundle);
   return formatJson({
+    ...(release === undefined ? {} : { kubernetesVersion: release }),
     changes: describePlan(plan, bundle.cluster.servicePorts),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
+    ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   });
+}
+
+/** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */
+function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
+  const release = readKubeProxyVersion(manifest.kubeProxyVersion);
+  return release === newestRelease ? undefined : release;
 }
 
 function connections(count: number): string {

@@ -65,9 +65,18 @@ export async function reportCheck(
 /** What changed in words, for people who have the lines that differ before them already. */
 export function checkToText({ comparison, problems }: CheckReport): string {
   if (!comparison) return problems.map((problem) => `${printable(problem)}\n`).join('');
+  const releases = describeReleases(comparison.from, comparison.to);
   // Another version of kpc, say, or the name of the node.
-  if (isSame(comparison.diff)) return 'The same Services, and the same in the kernel: only the files differ.\n';
-  return formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+  if (isSame(comparison.diff)) {
+    return `The same Services, and the same in the kernel: only the files differ.\n${releases}`;
+  }
+  return releases + formatText(reportDiff(comparison.diff, { servicePorts: 20, lines: 20 }), (_, text) => text);
+}
+
+/** A line that names the releases, where the bundle is of another one than what was compiled. */
+function describeReleases({ services: from }: Side, { services: to }: Side): string {
+  if (!from || !to || from.settings.release === to.settings.release) return '';
+  return `The folder is by the kube-proxy of Kubernetes ${from.settings.release}, and what was compiled by that of ${to.settings.release}.\n`;
 }
 
 /** The comparison and what was said of the input, for programs. */

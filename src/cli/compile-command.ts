@@ -13,7 +13,6 @@ import type { Expected } from './check-folder.ts';
 import { checkNodes } from './check-node.ts';
 import type { OutputFormat } from './check-format.ts';
 import { outputFormats } from './check-format.ts';
-import type { Prepared } from './compile-inputs.ts';
 import { chooseNodeName, compileNode } from './compile-inputs.ts';
 import type { PrintName } from './compile-output.ts';
 import { formatAll, printNames, summarize } from './compile-output.ts';
@@ -29,6 +28,7 @@ import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { prepareForNodes, settleVersion } from './kubernetes-version.ts';
+import { describeNodeGaps } from './node-gaps.ts';
 import type { Terminal } from './terminal.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
@@ -175,7 +175,7 @@ async function compileOne(
 ): Promise<ExitStatus> {
   const failed = hasErrors(loaded.diagnostics);
   // What nothing is compiled for needs no word on what its bundle would lack.
-  const missing = failed ? [] : describeMissing(nodeName, loaded.prepared, loaded.hostAddresses !== undefined);
+  const missing = failed ? [] : describeNodeGaps(nodeName, loaded.prepared, loaded.hostAddresses);
   const diagnostics = [...missing, ...notesOf(loaded, options), ...loaded.diagnostics];
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (failed) {
@@ -186,26 +186,6 @@ async function compileOne(
   const content = compileNode(loaded.prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, diagnostics, options, terminal);
-}
-
-/** What is compiled all the same, but not as the user may think. */
-function describeMissing(nodeName: string, { nodes }: Prepared, hostAddresses: boolean): readonly Diagnostic[] {
-  if (nodes.has(nodeName)) return [];
-  const note = (code: string, text: string): readonly Diagnostic[] => [{ severity: 'note', code, text }];
-  if (nodeName === '') {
-    const which = nodes.size === 0 ? 'no node' : `none of the ${nodes.size} nodes is named by --node`;
-    return note(
-      'no-node',
-      `${which}: no endpoint counts as local, the hairpin set stays empty and NodePorts have no address to listen on; ` +
-        'give the Node object (kubectl get nodes -o yaml) by -f and its name by --node',
-    );
-  }
-  const ports = hostAddresses ? '' : ' and NodePorts have no address to listen on (or give --host-addresses)';
-  return note(
-    'no-node-object',
-    `no Node object ${nodeName} in the input: its zone, pod CIDRs and addresses are unknown${ports}; ` +
-      'give it by -f (kubectl get nodes -o yaml)',
-  );
 }
 
 async function output(

@@ -88,7 +88,11 @@ function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[]
 /** The same inputs, as the kube-proxy of another release sees them. */
 export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
   if (release === prepared.settings.release) return prepared;
-  const behaviours = behavioursOf(release, prepared.gates);
+  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
+}
+
+/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
+export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
   const { ignoresExternalIPs: _, ...settings } = prepared.settings;
   return {
     ...prepared,
@@ -99,6 +103,23 @@ export function prepareForRelease(prepared: Prepared, release: Release): Prepare
       ...(behaviours.has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
     },
   };
+}
+
+/** The same inputs under other settings, as those of a bundle, by the release that these name. */
+export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
+  const { release, ignoresExternalIPs } = settings;
+  if (release === prepared.settings.release && ignoresExternalIPs === prepared.settings.ignoresExternalIPs) {
+    return { ...prepared, settings };
+  }
+  // A bundle says of its feature gates only this one.
+  const gates = new Map([
+    ...prepared.gates,
+    ...(ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
+  ]);
+  const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
+  const { ignoresExternalIPs: _, ...others } = settings;
+  const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
+  return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
 }
 
 /** What makes one node's bundle out of the prepared inputs. */

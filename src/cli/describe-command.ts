@@ -5,6 +5,7 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
 import { oneLine } from '../diff/one-line.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { Coverage } from '../diff/side.ts';
@@ -93,6 +94,10 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   const { findOwners } = await import('../diff/owners.ts');
   const { compileState } = await import('./compile-inputs.ts');
   const { services, state, labels, families } = side;
+  const { release } = services.settings;
+  if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
+    await terminal.err(`kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+  }
   return {
     state,
     services,

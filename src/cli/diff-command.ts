@@ -14,7 +14,8 @@ import type { Terminal } from './terminal.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
-interface DiffOptions extends SideOptions {
+export interface DiffOptions extends SideOptions {
+  readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
   readonly limit: number;
@@ -35,8 +36,8 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
         '(a file, a folder, or - for stdin). What the flags leave open of how manifests are compiled is taken from a ' +
         'bundle or dump on the other side.',
     )
-    .argument('<from>', 'what is, or was')
-    .argument('<to>', 'what is to be');
+    .argument('[from]', 'what is, or was')
+    .argument('[to]', 'what is to be');
   addInputOptions(command);
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
@@ -50,12 +51,24 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
       .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
       .map(({ long }) => long ?? '');
   command
+    .option(
+      '--to-kubernetes-version <version>',
+      'show what an upgrade of Kubernetes changes on a node: the manifests of -f (or of one argument) by the kube-proxy ' +
+        'of --kubernetes-version and by that of this release',
+    )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
     .option('--foreign', "compare what is not kube-proxy's too")
-    .action(async (from: string, to: string, options: DiffOptions) =>
-      done(await runDiff(from, to, options, givenFlags(), terminal)),
-    );
+    .action(async (from: string | undefined, to: string | undefined, options: DiffOptions) => {
+      if (options.toKubernetesVersion !== undefined) {
+        const { runReleaseDiff } = await import('./diff-releases.ts');
+        done(
+          await runReleaseDiff([from, to], { ...options, toKubernetesVersion: options.toKubernetesVersion }, terminal),
+        );
+      } else if (from === undefined || to === undefined) {
+        command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
+      } else done(await runDiff(from, to, options, givenFlags(), terminal));
+    });
 }
 
 /** --limit: how much of a list is shown. */
@@ -106,9 +119,20 @@ function isReadAlready({ kind }: StoredSide): boolean {
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { diffSides, isSame } = await import('../diff/diff-sides.ts');
+  const { diffSides } = await import('../diff/diff-sides.ts');
+  return printFound(from, to, diffSides(from, to, { foreign: options.foreign === true }), options, terminal);
+}
+
+/** Prints how two sides differ. */
+export async function printFound(
+  from: Side,
+  to: Side,
+  diff: SideDiff,
+  options: DiffOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { isSame } = await import('../diff/diff-sides.ts');
   const { describeGaps } = await import('../diff/words.ts');
-  const diff = diffSides(from, to, { foreign: options.foreign === true });
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await terminal.err(`kpc: note: not compared, since one side cannot tell: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {

@@ -16,16 +16,20 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from './check-node.ts';
-import { chooseNodeName, compileNode, compileState } from './compile-inputs.ts';
+import { chooseNodeName, compileNode, compileState, prepareWithSettings } from './compile-inputs.ts';
 import { findNode } from './check-folder.ts';
 import type { DumpReading } from './diff-dump.ts';
 import { readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
+import { settleVersion } from './kubernetes-version.ts';
+import { settleRelease } from './release-of-side.ts';
 import type { Terminal } from './terminal.ts';
 
 /** A side that was read, with what is to be said of it; undefined where it cannot be used. */
@@ -122,7 +126,8 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     services: { cluster, node, settings },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}`;
+  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
+  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
   return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
 }
 
@@ -168,7 +173,7 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
     },
     diagnostics,
     files: noFiles,
-    notes: [`${path}: a dump of a node: ${read}`],
+    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
   };
 }
 
@@ -180,7 +185,7 @@ export async function compileSide(
   terminal: Terminal,
 ): Promise<SideReading> {
   const loaded = await loadInputs({ ...options, file: [path, ...(options.file ?? [])] }, terminal);
-  if (loaded.diagnostics.some(({ severity }) => severity === 'error')) {
+  if (loaded.diagnostics.some(isError)) {
     return { side: undefined, diagnostics: loaded.diagnostics, files: loaded.files, notes: [] };
   }
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
@@ -189,18 +194,36 @@ export async function compileSide(
   if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
   const mode = other.kind === 'dump' ? recognizeMode(other.dump.state) : undefined;
   if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
-  const prepared = { ...loaded.prepared, settings: wanted };
-  const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, prepared));
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, prepared.nodes.get(nodeName));
+  const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
+  const node = loaded.prepared.nodes.get(nodeName);
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
   const isDual = stored?.families.length === 2 || (other.kind === 'dump' && hasBothFamilies(other.dump.state));
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
-  const wrong = checkNodes([nodeName], options.node === undefined ? undefined : [options.node], prepared);
-  if (wrong.some(({ severity }) => severity === 'error')) {
-    return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files: loaded.files, notes: [] };
+  const flag = options.node === undefined ? undefined : [options.node];
+  const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
+  const compileBy = (release: Release): BundleContent =>
+    compileNode(prepareWithSettings(loaded.prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
+  const settled = wrong.some(isError)
+    ? undefined
+    : settleRelease(loaded.version, {
+        nodeName,
+        node,
+        gates: loaded.prepared.gates,
+        bundle: stored && settingsOf(stored).release,
+        dump: other.kind === 'dump' ? other.reading.side : undefined,
+        compileBy: (release) => sideOfManifests(path, compileBy(release)),
+      });
+  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : [])];
+  if (settled?.kind !== 'settled') {
+    return { side: undefined, diagnostics: [...refused, ...loaded.diagnostics], files: loaded.files, notes: [] };
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
-  const reading = readingOf(path, loaded, compileNode(prepared, { nodeName, hostAddresses, ipFamily }), isModeNamed);
+  const reading = readingOf(path, loaded, compileBy(settled.release), isModeNamed, settled.reason);
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
+}
+
+function isError({ severity }: Diagnostic): boolean {
+  return severity === 'error';
 }
 
 /** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
@@ -210,16 +233,18 @@ function hasBothFamilies({ iptables }: KernelState): boolean {
 
 /** Compiles what -f names. */
 export async function compileInputs(options: SideOptions, terminal: Terminal): Promise<SideReading> {
-  const loaded = await loadInputs(options, terminal);
+  const read = await loadInputs(options, terminal);
+  const nodeName = chooseNodeName(options.node, read.prepared);
+  const loaded = settleVersion(read, nodeName);
   const { files, prepared, hostAddresses, modeNote } = loaded;
-  const nodeName = chooseNodeName(options.node, prepared);
-  const hasErrors = loaded.diagnostics.some(({ severity }) => severity === 'error');
+  const hasErrors = loaded.diagnostics.some(isError);
   const flag = options.node === undefined ? undefined : [options.node];
   const wrong = hasErrors ? [] : checkNodes([nodeName], flag, prepared);
-  if (hasErrors || wrong.some(({ severity }) => severity === 'error'))
+  if (hasErrors || wrong.some(isError)) {
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
+  }
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
-  const reading = readingOf('-f', loaded, content, modeNote === undefined);
+  const reading = readingOf('-f', loaded, content, modeNote === undefined, undefined);
   return { ...reading, diagnostics: [...wrong, ...(modeNote ? [modeNote] : []), ...reading.diagnostics] };
 }
 
@@ -228,26 +253,34 @@ function readingOf(
   { diagnostics, files }: LoadedInputs,
   compiled: BundleContent,
   isModeNamed: boolean,
+  /** Why this release, where nothing but what was read says so. */
+  reason: string | undefined,
 ): SideReading {
-  const { state, cluster, node, settings, families } = compiled;
+  const { node, settings, families } = compiled;
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
+  const mode = `mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
   return {
-    side: {
-      kind: 'manifests',
-      name,
-      state,
-      labels: undefined,
-      coverage: coverAll(),
-      families,
-      doubts: [],
-      services: { cluster, node, settings },
-    },
+    side: sideOfManifests(name, compiled),
     diagnostics,
     files,
-    notes: [
-      `${name}: manifests, compiled for ${where}, mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}, ${families.join(' and ')}`,
-    ],
+    notes: [`${name}: manifests, compiled for ${where}, ${mode}, ${families.join(' and ')}${release}`],
   };
+}
+
+/** What was compiled, as a side to compare. */
+export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
+  return {
+    kind: 'manifests',
+    name,
+    state,
+    labels: undefined,
+    coverage: coverAll(),
+    families,
+    doubts: [],
+    services: { cluster, node, settings },
+  } as const satisfies Side;
 }
 
 /**

@@ -146,7 +146,10 @@ export async function loadInputs(options: InputOptions, terminal: Terminal): Pro
   const configured = options.config !== undefined || inputs.configs.length > 0;
   const given = options.config === undefined ? inputs.configs[0] : config?.config;
   const version = parseVersionChoice(options.kubernetesVersion);
-  const release = startingRelease(version.choice);
+  const release = startingRelease(
+    version.choice,
+    inputs.nodes.map(({ object }) => object),
+  );
   const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options, release);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = options.hostAddresses === undefined ? undefined : readHostAddresses(options.hostAddresses);

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Node } from '../cluster/objects.ts';
+import { checkFeatureGates } from '../input/feature-gates.ts';
 import { quote } from '../input/wording.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
@@ -45,9 +46,27 @@ function wrong(text: string): VersionReading {
   };
 }
 
-/** The release to start from, before any node is looked at. */
-export function startingRelease(choice: VersionChoice): Release {
-  return choice.kind === 'release' ? choice.release : newestRelease;
+/**
+ * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
+ * the input runs.
+ */
+export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+  switch (choice.kind) {
+    case 'release':
+      return choice.release;
+    case 'default':
+      return newestRelease;
+    case 'auto': {
+      const run = new Set(nodes.map(releaseRunBy));
+      return releases.findLast((release) => run.has(release)) ?? newestRelease;
+    }
+  }
+}
+
+/** The release that a Node object says that it runs; undefined where it says none that kpc follows. */
+export function releaseRunBy(node: Node | undefined): Release | undefined {
+  const reading = parseRelease(node?.kubernetesVersion ?? '');
+  return reading.kind === 'release' ? reading.release : undefined;
 }
 
 /** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
@@ -57,10 +76,11 @@ export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInp
   if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
   const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
   const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
+  const faults = checkGates(loaded.prepared, found.release);
   return {
     ...loaded,
     prepared: prepareForRelease(loaded.prepared, found.release),
-    diagnostics: [note, ...loaded.diagnostics],
+    diagnostics: [...faults, note, ...loaded.diagnostics],
   };
 }
 
@@ -81,6 +101,7 @@ export function prepareForNodes(
       continue;
     }
     const { release } = found;
+    if (!ofRelease.has(release)) diagnostics.push(...checkGates(prepared, release));
     const known = ofRelease.get(release) ?? prepareForRelease(prepared, release);
     ofRelease.set(release, known);
     ofNode.set(node, known);
@@ -88,14 +109,29 @@ export function prepareForNodes(
   return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
 }
 
-type NodeRelease =
+/** What keeps the kube-proxy of another release from starting than the one that the settings were read for. */
+export function checkGates({ gates, settings }: Prepared, release: Release): readonly Diagnostic[] {
+  if (release === settings.release) return [];
+  return checkFeatureGates(gates, release).map(({ text }) => ({
+    severity: 'error',
+    code: 'bad-feature-gate',
+    text: `Kubernetes ${release}: ${text}`,
+  }));
+}
+
+export type NodeRelease =
   | { readonly kind: 'release'; readonly release: Release; readonly said: string }
   | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
 
-function releaseOfNode(node: Node | undefined, nodeName: string): NodeRelease {
+/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+export function releaseOfNode(
+  node: Node | undefined,
+  nodeName: string,
+  flag = '--kubernetes-version auto',
+): NodeRelease {
   const unknown = (text: string): NodeRelease => ({
     kind: 'unknown',
-    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `--kubernetes-version auto: ${text}` },
+    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `${flag}: ${text}` },
   });
   if (!node) {
     const which = nodeName === '' ? 'no node is named' : `there is no Node ${quote(nodeName)} in the input`;

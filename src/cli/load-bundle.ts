@@ -1,7 +1,7 @@
 import { Failure } from '../apply/failure.ts';
 import { printable } from '../base/printable.ts';
 import { checkDumpedForms, checkForms } from '../bundle/check-forms.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
@@ -19,12 +19,12 @@ export async function loadBundle(
   folder: string,
   readFiles: BundleReader = () => readFolder(folder),
 ): Promise<StoredBundle> {
-  const { bundle, problems } = await readCheckedBundle(readFiles);
+  const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles);
   if (bundle && problems.length === 0) return bundle;
   throw new Failure(
     'bad-bundle',
     `${folder} is no bundle to apply:\n  ${problems.map(printable).join('\n  ')}`,
-    adviseOn(bundle),
+    isFolder ? adviseOn(bundle) : 'name the folder that "kpc compile -o" wrote',
   );
 }
 
@@ -39,9 +39,14 @@ export async function loadBundleToApply(folder: string, readFiles?: BundleReader
   );
 }
 
-async function readCheckedBundle(
-  readFiles: BundleReader,
-): Promise<{ readonly bundle: StoredBundle | undefined; readonly problems: readonly string[] }> {
+/** A bundle, and all that is wrong with it. `isFolder`: whether there is a folder at all. */
+interface CheckedBundle {
+  readonly bundle: StoredBundle | undefined;
+  readonly problems: readonly string[];
+  readonly isFolder?: boolean;
+}
+
+async function readCheckedBundle(readFiles: BundleReader): Promise<CheckedBundle> {
   try {
     const files = await readFiles();
     const reading = readBundle(files);
@@ -54,7 +59,10 @@ async function readCheckedBundle(
     // A line that cannot be read is none that kpc writes either.
     return { bundle, problems: strange.length > 0 ? strange : known };
   } catch (error) {
-    return { bundle: undefined, problems: [describeError(error)] };
+    const bundle = undefined;
+    if (hasCode(error, 'ENOENT')) return { bundle, problems: ['there is no such folder'], isFolder: false };
+    if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is not a folder'], isFolder: false };
+    return { bundle, problems: [describeError(error)] };
   }
 }
 

@@ -71,7 +71,7 @@ function checkPorts({ object, source }: Sourced<Service>, ports: readonly Servic
 }
 
 /** Each port number that a packet to the Service port would have to be given on its way. */
-function portChanges(port: ServicePort): readonly string[] {
+export function portChanges(port: ServicePort): readonly string[] {
   const targets = [...new Set(port.endpoints.map((endpoint) => endpoint.port))];
   return [
     ...targets

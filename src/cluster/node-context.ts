@@ -1,7 +1,8 @@
 import type { Address } from '../kernel/address.ts';
-import { compareAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { compareAddresses, contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
+import { nodePortNetworks } from './node-port-addresses.ts';
 import type { Node, ProxySettings } from './objects.ts';
 
 /** The label that says which zone a node is in. */
@@ -14,13 +15,13 @@ const loopback: { readonly [F in Family]: Address } = {
 
 /**
  * What kube-proxy would know of the node. Without host addresses (what `ip -j addr` says, kube-ipvs0 left out), the
- * Node object's own addresses stand in for them.
+ * Node object's own addresses stand in for them, and 127.0.0.1 where iptables mode is to serve node ports on it.
  */
 export function describeNode(
   name: string,
   node: Node | undefined,
   hostAddresses: readonly Address[] | undefined,
-  settings: Pick<ProxySettings, 'bindAddress'>,
+  settings: Pick<ProxySettings, 'mode' | 'bindAddress' | 'nodePortAddresses'>,
 ): NodeContext {
   const own = nodeAddresses(node);
   const bind = parseAddress(settings.bindAddress);
@@ -35,8 +36,18 @@ export function describeNode(
     zone: node?.metadata.labels[zoneLabel] ?? '',
     podCIDRs: (node?.podCIDRs ?? []).flatMap((cidr) => parseNetwork(cidr) ?? []),
     nodeIPs,
-    hostAddresses: sortedUnique(hostAddresses ?? own),
+    hostAddresses: sortedUnique(hostAddresses ?? [...own, ...askedLoopback(settings, nodeIPs)]),
   };
+}
+
+/** 127.0.0.1 where --nodeport-addresses picks it: each node has it, and no Node object names it. */
+function askedLoopback(
+  settings: Pick<ProxySettings, 'mode' | 'nodePortAddresses'>,
+  nodeIPs: NodeContext['nodeIPs'],
+): readonly Address[] {
+  if (settings.mode !== 'iptables') return [];
+  const { matchesAll, networks } = nodePortNetworks(settings, { nodeIPs }, 'ipv4');
+  return !matchesAll && networks.some((network) => contains(network, loopback.ipv4)) ? [loopback.ipv4] : [];
 }
 
 /** InternalIPs first, then ExternalIPs: the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */

@@ -9,7 +9,7 @@ import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { destinationOf } from './decompile-iptables.ts';
-import { nearest } from './suggest.ts';
+import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
 /** What somebody asked about. */
@@ -258,13 +258,23 @@ function suggest(what: string, view: View): readonly string[] {
     return nearest(what, [...new Set([...chains, ...view.state.sets.map(({ name }) => name)])]);
   }
   const { services } = view.services.cluster;
-  const full = services.map(({ namespace, name }) => `${namespace}/${name}`);
-  if (what.includes('/')) {
-    const named = what.split(':')[0] ?? what;
-    const known = services.find(({ namespace, name }) => `${namespace}/${name}` === named);
-    if (known) return known.ports.map((port) => `${named}:${port.name || port.port}`);
-    return nearest(named, full);
+  const labelOf = ({ namespace, name }: (typeof services)[number]) => `${namespace}/${name}`;
+  const [named = what] = what.split(':');
+  const hasNamespace = named.includes('/');
+  const known = services.filter((service) => (hasNamespace ? labelOf(service) : service.name) === named);
+  if (known.length > 0) {
+    return known
+      .slice(0, mostSuggestions)
+      .flatMap((service) => service.ports.map(({ name, port }) => `${labelOf(service)}:${name || port}`));
   }
-  const names = new Map(services.map(({ namespace, name }) => [name, `${namespace}/${name}`]));
-  return nearest(what, [...names.keys()]).map((name) => names.get(name) ?? name);
+  if (!hasNamespace) {
+    const near = new Set(nearest(named, [...new Set(services.map(({ name }) => name))]));
+    return services.flatMap((service) => (near.has(service.name) ? [labelOf(service)] : [])).slice(0, mostSuggestions);
+  }
+  // A Service of that very name in another namespace is what was meant more likely than any name that is near.
+  const bare = named.slice(named.indexOf('/') + 1);
+  const elsewhere = services
+    .flatMap((service) => (service.name === bare ? [labelOf(service)] : []))
+    .slice(0, mostSuggestions);
+  return elsewhere.length > 0 ? elsewhere : nearest(named, services.map(labelOf));
 }

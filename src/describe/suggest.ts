@@ -1,5 +1,5 @@
 /** How many suggestions help; more would be a list to search. */
-const most = 3;
+export const mostSuggestions = 3;
 
 /** The names that are most like the one asked for; none where none is near. */
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {
@@ -12,7 +12,7 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
     limit = distance;
     near.push(name);
   }
-  return near.sort().slice(0, most);
+  return near.sort().slice(0, mostSuggestions);
 }
 
 /**

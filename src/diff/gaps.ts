@@ -95,8 +95,17 @@ export type Extent = 'all' | 'part' | 'nothing';
 /** `compared` is what both sides can tell. */
 export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
   if (!gaps.some(({ matters }) => matters)) return 'all';
+  if (isEverything(gaps)) return 'nothing';
   if (!gaps.some(({ held }) => held)) return 'part';
   return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
+}
+
+/** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
+function isEverything(gaps: readonly Gap[]): boolean {
+  const isGap = (part: GapPart, family?: Family) => gaps.some((gap) => gap.part === part && gap.family === family);
+  return (
+    families.every((family) => isGap('rules', family)) && familyParts.every((part) => isGap(part)) && isGap('sysctls')
+  );
 }
 
 /** A link is in no family: that it is there says nothing of what it is there for. */

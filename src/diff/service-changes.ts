@@ -3,12 +3,22 @@ import { compareText } from '../cluster/compare-text.ts';
 import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
+import type { Behaviour, Release } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { ChangeKind } from './kernel-change.ts';
 import type { SideServices } from './side.ts';
 
 /** One reason, in the words of Kubernetes, why a Service port differs. */
 export type ServiceReason =
+  /** What the kube-proxies of two releases do of the same manifests. */
+  | {
+      readonly kind: 'behaviour';
+      readonly behaviour: Behaviour;
+      readonly from: { readonly release: Release; readonly does: string };
+      readonly to: { readonly release: Release; readonly does: string };
+      /** To kubernetes/kubernetes. */
+      readonly pullRequests: readonly number[];
+    }
   /** The whole Service, or one port of it. */
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }

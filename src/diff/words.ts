@@ -7,6 +7,11 @@ import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 /** A reason in the words of Kubernetes, on one line. */
 export function describeReason(reason: ServiceReason): string {
   switch (reason.kind) {
+    case 'behaviour': {
+      const { from, to, pullRequests } = reason;
+      const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does} (${pulls})`;
+    }
     case 'service-added':
       return 'Service added';
     case 'service-removed':

@@ -56,7 +56,7 @@ export function takeDocuments(
 /** What is wrong with a document: in terms of JSON, where it is meant as that. */
 function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(start, end);
-  const isMeantAsJson = file.name.endsWith('.json') || /^\s*\{\s*"/.test(text);
+  const isMeantAsJson = file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text);
   if (!isMeantAsJson || faults.some(({ code }) => code === tooDeep.code)) return faults;
   const jsonFaults = findJsonFaults(text);
   return jsonFaults.length > 0 ? jsonFaults : faults;
@@ -82,7 +82,8 @@ interface JsonValues {
   readonly next?: number;
 }
 
-const blanksAndBrace = /^\s*\{/;
+/** A byte order mark is white space to JavaScript, and to kubectl a part of the text. */
+const blanksAndBrace = /^[^\S\uFEFF]*\{/;
 /** Blanks and comments up to the start of a YAML document, or the end of the file. */
 const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
@@ -100,7 +101,7 @@ function readJsonValues(text: string, parsers: Parsers): JsonValues {
     // Perhaps several values, or YAML.
   }
   const values: JsonValue[] = [];
-  const first = /[^\s]/g;
+  const first = /[^\s]|\uFEFF/g;
   for (let at = 0; ;) {
     first.lastIndex = at;
     const start = first.exec(text)?.index ?? text.length;

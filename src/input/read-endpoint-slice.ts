@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { type Address, describeUnusable, parseAddress } from '../kernel/address.ts';
@@ -186,6 +187,7 @@ function readHints(
     if (hint !== undefined) return hint;
     const what = field === 'forZones' ? 'zone' : 'node';
     report.warn([...path, i], 'bad-hint', `${field}[${i}] ${quote(name ?? '')}: no ${what} can be called so`);
-    return name ?? '';
+    // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
+    return printable(name ?? '');
   });
 }

@@ -8,7 +8,13 @@ import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
 import { checkFeatureGates } from './feature-gates.ts';
-import { behavioursOf, type FeatureGates, newestRelease, type Release } from '../kube-proxy/releases.ts';
+import {
+  behavioursOf,
+  type FeatureGates,
+  kubeProxyVersions,
+  newestRelease,
+  type Release,
+} from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -325,6 +331,10 @@ class SettingsResolver {
     if (!given?.value.includes('primary')) return this.#networks(given);
     if (given.value.length > 1) {
       this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
+    }
+    if (!behavioursOf(this.#release).has('primary-node-ports')) {
+      const text = `${given.name}: kube-proxy ${kubeProxyVersions[this.#release]} does not know the word primary, and does not start: write networks`;
+      this.#error(given, 'bad-cidr', text);
     }
     return ['primary'];
   }

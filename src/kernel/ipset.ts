@@ -52,8 +52,9 @@ function partSortKey(part: string): string {
   const slash = part.indexOf('/');
   const address = parseAddress(slash < 0 ? part : part.slice(0, slash));
   if (!address) return part;
-  const length = slash < 0 ? '' : part.slice(slash).padStart(4, '0');
-  return addressSortKey(address) + length;
+  // An address alone is the narrowest network that begins with it.
+  const length = slash < 0 ? '999' : part.slice(slash + 1).padStart(3, '0');
+  return `${addressSortKey(address)}/${length}`;
 }
 
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */

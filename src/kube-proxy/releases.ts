@@ -23,6 +23,8 @@ interface BehaviourGate {
   readonly from?: Release;
   /** The first release in which the gate is locked; undefined where there is none yet. */
   readonly until?: Release;
+  /** The first release that knows the gate no more; undefined where all do. */
+  readonly gone?: Release;
   /** Set where neither AllAlpha nor AllBeta concerns the gate. */
   readonly stage?: 'stable';
 }
@@ -48,14 +50,14 @@ export interface BehaviourChange {
  */
 export const behaviourChanges = {
   'zone-hints': {
-    gate: { name: 'TopologyAwareHints', until: '1.33' },
+    gate: { name: 'TopologyAwareHints', until: '1.33', gone: '1.36' },
     pullRequests: [100728],
     before: 'ignores the zone hints of endpoints',
     after: 'follows the zone hints of endpoints',
   },
   'zone-hints-without-annotation': {
     since: '1.31',
-    gate: { name: 'ServiceTrafficDistribution', until: '1.33' },
+    gate: { name: 'ServiceTrafficDistribution', until: '1.33', gone: '1.36' },
     pullRequests: [123487],
     before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
     after: 'follows zone hints whatever the annotations of the Service',
@@ -66,8 +68,14 @@ export const behaviourChanges = {
     before: 'sorts the endpoints of a slice, and takes the first where one slice holds the same address and port twice',
     after: 'takes the endpoint that is written first, where one slice holds the same address and port twice',
   },
+  'primary-node-ports': {
+    since: '1.31',
+    pullRequests: [123105],
+    before: 'does not start where nodePortAddresses is the word primary',
+    after: 'listens for NodePorts on the addresses of its Node where nodePortAddresses is the word primary',
+  },
   'load-balancer-ip-mode': {
-    gate: { name: 'LoadBalancerIPMode', until: '1.32' },
+    gate: { name: 'LoadBalancerIPMode', until: '1.32', gone: '1.35' },
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
@@ -164,6 +172,7 @@ export function stageOfGate(name: string, release: Release): 'unknown' | 'settab
     const { gate }: BehaviourChange = behaviourChanges[behaviour];
     if (gate?.name !== name) continue;
     if (gate.from !== undefined && !isSince(release, gate.from)) return 'unknown';
+    if (gate.gone !== undefined && isSince(release, gate.gone)) return 'unknown';
     return isInForce(gate, release) ? 'settable' : 'locked';
   }
   return undefined;

@@ -107,7 +107,21 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   const listed = run('ipvsadm', ['-Sn']);
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
+  // The node's own connections, by the rules already, come from the virtual address while the node still has it.
+  const own: readonly Route[] = [
+    ['-', '10.96.0.10', 80, 'tcp'],
+    ['-', 'fd00:96::10', 80, 'tcp'],
+  ];
+  const ownIds = await open('own-', own);
   await stopAll(ids);
+  for (let i = 0; i < 20 && run('ipvsadm', ['-Sn']) !== ''; i++) {
+    await sleep(3000);
+    await expectApply(['apply', iptables], 0);
+  }
+  const { err: held } = await expectApply(['apply', iptables], 0);
+  assert(/; 2 addresses stay for the connections that the node opened from them$/m.test(held), held);
+  await assertMoving(ownIds, own);
+  await stopAll(ownIds);
   // IPVS remembers a connection that was reset for ten seconds.
   for (let i = 0; i < 20 && hasIpvs(); i++) {
     await sleep(3000);

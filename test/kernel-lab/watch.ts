@@ -59,9 +59,9 @@ await suite.check('watch applies the bundle', async () => {
   await expectApply(['verify', folder], 0);
 });
 await suite.check('watch answers health checks as kube-proxy does', async () => {
-  await until('an answer', () => askHealth(32100, addresses.node1.ipv4) !== 'closed');
-  const local = askHealth(32100, addresses.node1.ipv4);
-  assert(/^HTTP\/1\.\d 200 /.test(local), local);
+  // It is healthy once it has synced within two sync periods, which on a busy machine it may miss now and then.
+  let local = '';
+  await until('health', () => /^HTTP\/1\.\d 200 /.test((local = askHealth(32100, addresses.node1.ipv4))));
   assert(local.includes('"localEndpoints": 1'), local);
   const far = askHealth(32101, addresses.node1.ipv4);
   assert(/^HTTP\/1\.\d 503 /.test(far), far);

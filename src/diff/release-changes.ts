@@ -1,0 +1,96 @@
+import type { Behaviour, Behaviours, Release } from '../kube-proxy/releases.ts';
+import { behaviourChanges, behaviours } from '../kube-proxy/releases.ts';
+import type { SideDiff } from './diff-sides.ts';
+import { diffSides } from './diff-sides.ts';
+import type { ServiceReason } from './service-changes.ts';
+import type { Side } from './side.ts';
+
+/** A release of Kubernetes, and what its kube-proxy does. */
+export interface ReleaseSide {
+  readonly release: Release;
+  readonly behaviours: Behaviours;
+  readonly side: Side;
+}
+
+/** What a kube-proxy that behaves so makes of the same manifests on the same node. */
+export type CompileWith = (behaviours: Behaviours) => Side;
+
+/** The same difference, each Service port with the behaviours of kube-proxy that it comes from as its first reasons. */
+export function explainByRelease(
+  diff: SideDiff,
+  from: ReleaseSide,
+  to: ReleaseSide,
+  compileWith: CompileWith,
+): SideDiff {
+  if (diff.servicePorts.length === 0) return diff;
+  const causes = findCauses(diff, from, to, compileWith);
+  return {
+    ...diff,
+    servicePorts: diff.servicePorts.map((port) => ({
+      ...port,
+      reasons: [...(causes.get(port.label) ?? []).map((behaviour) => reasonOf(behaviour, from, to)), ...port.reasons],
+    })),
+  };
+}
+
+/** The behaviours that one of two kube-proxies has and the other has not, in the order of the table. */
+export function differingBehaviours(from: Behaviours, to: Behaviours): readonly Behaviour[] {
+  return behaviours.filter((behaviour) => from.has(behaviour) !== to.has(behaviour));
+}
+
+/** Why kube-proxies of two releases differ, of one behaviour. */
+function reasonOf(
+  behaviour: Behaviour,
+  from: Pick<ReleaseSide, 'release' | 'behaviours'>,
+  to: Pick<ReleaseSide, 'release'>,
+): Extract<ServiceReason, { kind: 'behaviour' }> {
+  const { before, after, pullRequests } = behaviourChanges[behaviour];
+  const [old, wanted] = from.behaviours.has(behaviour) ? [after, before] : [before, after];
+  return {
+    kind: 'behaviour',
+    behaviour,
+    from: { release: from.release, does: old },
+    to: { release: to.release, does: wanted },
+    pullRequests,
+  };
+}
+
+/**
+ * Changes one behaviour at a time, of what FROM does and of what TO does: what such a step changes comes from that
+ * behaviour. Where none does alone, it is the way from FROM to TO that tells, one behaviour after the other.
+ */
+function findCauses(
+  diff: SideDiff,
+  from: ReleaseSide,
+  to: ReleaseSide,
+  compileWith: CompileWith,
+): ReadonlyMap<string, readonly Behaviour[]> {
+  const differing = differingBehaviours(from.behaviours, to.behaviours);
+  const causes = new Map(diff.servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
+  const note = (behaviour: Behaviour, one: Side, other: Side, among?: ReadonlySet<string>): void => {
+    for (const { label } of diffSides(one, other, { foreign: false }).servicePorts) {
+      if (!among || among.has(label)) causes.get(label)?.add(behaviour);
+    }
+  };
+  for (const behaviour of differing) {
+    note(behaviour, from.side, compileWith(toggle(from.behaviours, behaviour)));
+    note(behaviour, compileWith(toggle(to.behaviours, behaviour)), to.side);
+  }
+  const unexplained = new Set([...causes].flatMap(([label, found]) => (found.size === 0 ? [label] : [])));
+  if (unexplained.size > 0) {
+    let before = from;
+    for (const behaviour of differing) {
+      const has = toggle(before.behaviours, behaviour);
+      const after = { ...from, behaviours: has, side: compileWith(has) };
+      note(behaviour, before.side, after.side, unexplained);
+      before = after;
+    }
+  }
+  return new Map([...causes].map(([label, found]) => [label, differing.filter((behaviour) => found.has(behaviour))]));
+}
+
+function toggle(has: Behaviours, behaviour: Behaviour): Behaviours {
+  const toggled = new Set(has);
+  if (!toggled.delete(behaviour)) toggled.add(behaviour);
+  return toggled;
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+
+const advice = '  what to do: name the folder that "kpc compile -o" wrote\n';
+
+test.each(['apply', 'plan', 'verify', 'doctor'])('%s of a folder that is not there says so', async (command) => {
+  const { status, err } = await callApply(createFakeNode().host, command, 'test/nowhere');
+  expect([status, err]).toEqual([
+    2,
+    `kpc-apply: error: test/nowhere is no bundle to apply:\n  there is no such folder [bad-bundle]\n${advice}`,
+  ]);
+});
+
+test.each(['fixtures/quickstart/expected-ipvs/manifest.json', 'package.json/bundle'])(
+  'apply of %s says that it is not a folder',
+  async (path) => {
+    const { status, err } = await callApply(createFakeNode().host, 'apply', path);
+    expect([status, err]).toEqual([
+      2,
+      `kpc-apply: error: ${path} is no bundle to apply:\n  it is not a folder [bad-bundle]\n${advice}`,
+    ]);
+  },
+);

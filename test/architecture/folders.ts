@@ -1,0 +1,42 @@
+/** What a folder of src may import, and what it is for. */
+interface FolderRule {
+  /** Folders of src besides itself. */
+  readonly folders: readonly string[];
+  /** Packages from npm, by name. */
+  readonly packages: readonly string[];
+  /** Modules of Node. Without any, the folder also runs in a browser. */
+  readonly node: readonly string[];
+}
+
+const pure = { packages: [], node: [] } as const;
+
+/** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
+export const folders: Readonly<Record<string, FolderRule>> = {
+  base: { folders: [], packages: [], node: ['fs', 'tty'] },
+  kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
+  'kube-proxy': { folders: ['kernel'], ...pure },
+  cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
+  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
+  iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  input: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
+    packages: ['ajv', 'jsonc-parser'],
+    node: ['buffer', 'fs', 'path'],
+  },
+  bundle: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
+    packages: [],
+    node: ['crypto', 'fs/promises', 'path'],
+  },
+  fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
+  diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle'], packages: [], node: [] },
+  describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'diff'], ...pure },
+  apply: {
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle'],
+    packages: [],
+    node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
+  },
+};
+
+/** The command line, which puts all the others together. */
+export const topFolder = 'cli';

@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { projectFolder } from '../support/run-kpc.ts';
+import { folders, topFolder } from './folders.ts';
+
+const source = join(projectFolder, 'src');
+
+interface Import {
+  /** Both relative to src, with slashes; `to` is a package or node:module where it does not begin with a dot. */
+  readonly from: string;
+  readonly to: string;
+  /** Whether only a type is imported, of which nothing is left when the program runs. */
+  readonly isType: boolean;
+}
+
+/** `import … from 'x'`, `export … from 'x'`, `import 'x'` and `import('x')`, those over several lines too. */
+const importPattern =
+  /(?:^|\n)\s*(import|export)\s+(type\s+)?(?:[\w$*\s{},]+?\s+from\s+)?'([^'\n]+)'|\bimport\(\s*'([^'\n]+)'\s*\)/g;
+
+function listImports(from: string, text: string): readonly Import[] {
+  return [...text.matchAll(importPattern)].map(([, , type, named, called]) => {
+    const to = named ?? called ?? '';
+    const target = to.startsWith('.') ? join(dirname(from), to).split(sep).join('/') : to;
+    return { from, to: target, isType: type !== undefined };
+  });
+}
+
+function readSource(): readonly Import[] {
+  return readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => listImports(path.split(sep).join('/'), readFileSync(join(source, path), 'utf8')));
+}
+
+const folderOf = (path: string): string => path.split('/', 1)[0] ?? '';
+
+/** Why an import is against the table; undefined for one that is not. */
+function describeBreach({ from, to }: Import): string | undefined {
+  const folder = folderOf(from);
+  const rule = folders[folder];
+  if (folder === topFolder) return undefined;
+  if (!rule) return `${from}: the folder ${folder} is not in the table`;
+  if (to.startsWith('node:')) {
+    return rule.node.includes(to.slice(5)) ? undefined : `${from} imports ${to}: ${folder} may use no such module`;
+  }
+  if (to.endsWith('.ts')) {
+    const other = folderOf(to);
+    return other === folder || rule.folders.includes(other) ? undefined : `${from} imports ${to}: ${folder} may not`;
+  }
+  return rule.packages.includes(to.split('/')[0] ?? '') ? undefined : `${from} imports the package ${to}`;
+}
+
+const imports = readSource();
+
+test('all imports of src are found', () => {
+  expect(imports.length).toBeGreaterThan(1000);
+  expect(new Set(imports.map(({ from }) => folderOf(from)))).toEqual(new Set([...Object.keys(folders), topFolder]));
+});
+
+test('no import is against the table', () => {
+  expect(imports.flatMap((each) => describeBreach(each) ?? [])).toEqual([]);
+});
+
+test('the table leads one way: no folder may import one that may import it', () => {
+  const order = Object.keys(folders);
+  for (const [folder, rule] of Object.entries(folders)) {
+    for (const other of rule.folders)
+      expect(order.indexOf(other), `${folder} → ${other}`).toBeLessThan(order.indexOf(folder));
+  }
+});
+
+test('nothing imports the command line but itself', () => {
+  expect(
+    imports.filter(({ from, to }) => folderOf(to) === topFolder && to.endsWith('.ts') && folderOf(from) !== topFolder),
+  ).toEqual([]);
+});
+
+describe('a breach is found', () => {
+  test.each([
+    ['cluster/objects.ts', "import { x } from '../fleet/shard.ts';"],
+    ['fleet/shard.ts', "import type { Inputs } from '../input/read-inputs.ts';"],
+    ['input/schemas/node.ts', "import { x } from '../../ipvs/sets.ts';"],
+    ['kernel/state.ts', "import {\n  a,\n  b,\n} from '../cluster/model.ts';"],
+    ['diff/side.ts', "export { readNode } from '../apply/plan.ts';"],
+    ['describe/view.ts', "const { x } = await import('../input/settings.ts');"],
+    ['cluster/objects.ts', "import { readFileSync } from 'node:fs';"],
+    ['apply/plan.ts', "import { parse } from 'yaml';"],
+    ['nowhere/new.ts', "import { x } from '../kernel/state.ts';"],
+  ])('%s: %s', (from, text) => {
+    const found = listImports(from, `${text}\n`);
+    expect(found).toHaveLength(1);
+    expect(found.flatMap((each) => describeBreach(each) ?? [])).toHaveLength(1);
+  });
+});
+
+/** All files that a file needs when it runs. */
+function closureOf(start: string): ReadonlySet<string> {
+  const seen = new Set([start]);
+  for (const file of seen) {
+    for (const { from, to, isType } of imports) if (from === file && !isType && to.endsWith('.ts')) seen.add(to);
+  }
+  return seen;
+}
+
+test('kpc-apply holds no reader of manifests: what it does as root goes by a bundle alone', () => {
+  const needed = [...closureOf('cli/kpc-apply.ts')];
+  expect(needed.length).toBeGreaterThan(100);
+  expect(needed.filter((file) => folderOf(file) === 'input')).toEqual([]);
+  const packages = imports.filter(
+    ({ from, to }) => needed.includes(from) && !to.endsWith('.ts') && !to.startsWith('node:'),
+  );
+  expect(new Set(packages.map(({ to }) => to))).toEqual(new Set(['chalk', 'commander', 'ipaddr.js']));
+});
+
+test('the table allows nothing that is not used', () => {
+  for (const [folder, rule] of Object.entries(folders)) {
+    const used = imports.filter(({ from }) => folderOf(from) === folder).map(({ to }) => to);
+    const names = new Set([
+      ...used.filter((to) => to.endsWith('.ts')).map(folderOf),
+      ...used.filter((to) => !to.endsWith('.ts')).map((to) => to.replace(/^node:/, '')),
+    ]);
+    for (const allowed of [...rule.folders, ...rule.packages, ...rule.node]) expect(names, folder).toContain(allowed);
+  }
+});

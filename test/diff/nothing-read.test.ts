@@ -1,0 +1,56 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-nothing-read-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function dump(name: string, file: string, text: string): string {
+  const folder = join(scratch, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+/** What people paste instead of ipvsadm -Sn and ipset save. */
+const listed = dump(
+  'listed',
+  'ipvsadm-save',
+  'IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port Scheduler Flags\nTCP  10.96.0.1:443 rr\n',
+);
+const sets = dump('sets', 'ipset-save', 'Name: KUBE-CLUSTER-IP\nType: hash:ip,port\nMembers:\n10.96.0.1,tcp:443\n');
+const empty = '*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n';
+
+describe('two dumps that tell nothing of the same part of a node', () => {
+  const ruled = dump('ruled', 'iptables-save', empty);
+  const ruled6 = dump('ruled6', 'ip6tables-save', empty);
+
+  test.each([
+    ['neither of which could be read', listed, sets],
+    ['that are the same unreadable folder', listed, listed],
+    ['one with IPv4 rules and one with IPv6 rules', ruled, ruled6],
+    ['only one of which could be read', ruled, sets],
+  ])('%s: status 2, and no word of being equal', async (_, from, to) => {
+    for (const output of ['text', 'json', 'markdown', 'unified']) {
+      const run = await runKpc(['diff', from, to, '--output', output]);
+      expect(run.status, run.stderr).toBe(2);
+      expect(run.stdout).toBe('');
+      expect(run.stderr).toContain('have nothing in common that could be compared');
+    }
+  });
+
+  test('a dump that could not be read is called so', async () => {
+    const run = await runKpc(['diff', listed, listed]);
+    expect(run.stderr).toContain('a dump of a node, of which no file could be read');
+  });
+});
+
+test('two nodes without anything of kube-proxy are compared, and do not differ', async () => {
+  const one = dump('one', 'iptables-save', empty);
+  const other = dump('other', 'iptables-save', empty);
+  const run = await runKpc(['diff', one, other]);
+  expect(run.status, run.stderr).toBe(0);
+  expect(run.stdout).toContain('No difference in what could be compared');
+});

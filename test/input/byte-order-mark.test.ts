@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { createParsers, fullParsers } from '../../src/input/parsers.ts';
+import { readDocuments } from '../../src/input/read-documents.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+
+// To kubectl it is the first character of a text; JavaScript counts it among the white space that may precede JSON.
+test.each(['\n\uFEFF{"a":1}', '\n  \uFEFF{"a":1}', ' \uFEFF{"a":1}\n{"b":2}', '{"a":1}\n\uFEFF{"b":2}'])(
+  'a byte order mark before JSON, and not at the start of the file, is refused: %j',
+  (text) => {
+    for (const parsers of [fullParsers, createParsers()]) {
+      const { diagnostics } = readDocuments(new TextFile('in.yaml', text), parsers);
+      expect(diagnostics.map(({ severity }) => severity)).toContain('error');
+    }
+  },
+);

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import type { Behaviour, Release } from '../../src/kube-proxy/releases.ts';
+import {
+  behaviourChanges,
+  behaviours,
+  behavioursOf,
+  kubeProxyVersions,
+  newestRelease,
+  parseRelease,
+  releases,
+  stageOfGate,
+} from '../../src/kube-proxy/releases.ts';
+
+/** The behaviours of each release by default, written out once more. */
+const byDefault: Record<Release, readonly Behaviour[]> = (() => {
+  const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips'];
+  const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
+  const since134 = [...since131, 'node-hints', 'open-source-range'] as const;
+  const all = [...since134, 'running-endpoint-first', 'separate-watches', 'conntrack-limit'] as const;
+  return {
+    '1.30': oldest,
+    '1.31': since131,
+    '1.32': since131,
+    '1.33': since131,
+    '1.34': since134,
+    '1.35': since134,
+    '1.36': all,
+  };
+})();
+
+describe('the table of releases', () => {
+  test.each(releases)('Kubernetes %s behaves by default as its kube-proxy does', (release) => {
+    expect([...behavioursOf(release)].toSorted()).toEqual(byDefault[release].toSorted());
+    expect(kubeProxyVersions[release]).toMatch(new RegExp(`^v${release.replace('.', '\\.')}\\.\\d+$`));
+  });
+
+  test('the newest release has every behaviour, and the last one is the newest', () => {
+    expect([...behavioursOf(newestRelease)]).toEqual(behaviours);
+    expect(releases.at(-1)).toBe(newestRelease);
+  });
+
+  test.each(behaviours)('%s says what changed, and where that can be read', (behaviour) => {
+    const { before, after, pullRequests } = behaviourChanges[behaviour];
+    expect(before).not.toBe(after);
+    for (const clause of [before, after]) expect(clause).toMatch(/^[a-z].*[^.]$/);
+    expect(pullRequests.length).toBeGreaterThan(0);
+  });
+});
+
+/** Gate, behaviour, and what each release makes of the gate: whether it turns the behaviour, or is not there to. */
+const gates: readonly (readonly [string, Behaviour, readonly Release[]])[] = [
+  ['TopologyAwareHints', 'zone-hints', ['1.30', '1.31', '1.32']],
+  ['ServiceTrafficDistribution', 'zone-hints-without-annotation', ['1.30', '1.31', '1.32']],
+  ['LoadBalancerIPMode', 'load-balancer-ip-mode', ['1.30', '1.31']],
+  ['PreferSameTrafficDistribution', 'node-hints', ['1.33', '1.34']],
+  ['AllowServiceExternalIPs', 'external-ips', ['1.36']],
+];
+
+describe('feature gates', () => {
+  test.each(gates)('%s turns %s on and off in the releases where it can be set', (name, behaviour, settable) => {
+    for (const release of releases) {
+      const [on, off] = [true, false].map((isOn) => behavioursOf(release, new Map([[name, isOn]])).has(behaviour));
+      const usual = behavioursOf(release).has(behaviour);
+      const expected = settable.includes(release) ? [true, false] : [usual, usual];
+      expect([on, off], release).toEqual(expected);
+      expect(stageOfGate(name, release) === 'settable', release).toBe(settable.includes(release));
+    }
+  });
+
+  test('AllBeta and AllAlpha turn what is of their stage, unless the gate itself is set', () => {
+    const of = (release: Release, set: Record<string, boolean>) => behavioursOf(release, new Map(Object.entries(set)));
+    expect(of('1.30', { AllBeta: false }).has('zone-hints')).toBe(false);
+    expect(of('1.30', { AllBeta: false, TopologyAwareHints: true }).has('zone-hints')).toBe(true);
+    expect(of('1.33', { AllBeta: false }).has('zone-hints')).toBe(true);
+    expect(of('1.30', { AllAlpha: true }).has('zone-hints-without-annotation')).toBe(true);
+    expect(of('1.33', { AllAlpha: true }).has('node-hints')).toBe(true);
+    expect(of('1.34', { AllBeta: false }).has('node-hints')).toBe(false);
+    expect(of('1.36', { AllBeta: false, AllAlpha: true }).has('external-ips')).toBe(true);
+  });
+
+  test('a release does not know gates that came later or went before', () => {
+    expect(stageOfGate('PreferSameTrafficDistribution', '1.32')).toBe('unknown');
+    expect(stageOfGate('AllowServiceExternalIPs', '1.35')).toBe('unknown');
+    expect(stageOfGate('LoadBalancerIPMode', '1.34')).toBe('locked');
+    expect(stageOfGate('LoadBalancerIPMode', '1.35')).toBe('unknown');
+    expect(stageOfGate('TopologyAwareHints', '1.36')).toBe('unknown');
+    expect(stageOfGate('NFTablesProxyMode', '1.30')).toBeUndefined();
+  });
+});
+
+describe('versions', () => {
+  test.each([
+    ['1.34', '1.34'],
+    ['v1.34', '1.34'],
+    ['1.34.2', '1.34'],
+    ['v1.34.2-gke.1240000', '1.34'],
+    ['v1.33.1+k3s1', '1.33'],
+    ['v1.32.9-eks-113cf36', '1.32'],
+    ['v1.31.0-alpha.1.45+1a2b3c', '1.31'],
+  ])('%s is of %s', (text, release) => expect(parseRelease(text)).toEqual({ kind: 'release', release }));
+
+  test.each([
+    ['1.29', '1.29'],
+    ['v1.37.0', '1.37'],
+    ['2.36', '2.36'],
+    ['1.3', '1.3'],
+    ['01.36', '01.36'],
+  ])('%s is of a release that kpc does not follow', (text, minor) =>
+    expect(parseRelease(text)).toEqual({ kind: 'unsupported', minor }),
+  );
+
+  test.each(['', 'latest', '1', '1.36.', '1.36.x', 'v 1.36', '1.36\n', '1.36.3.1', '1.36-', '-1.36', '1.36.3-ü'])(
+    '%j is no version',
+    (text) => expect(parseRelease(text)).toEqual({ kind: 'unreadable' }),
+  );
+});

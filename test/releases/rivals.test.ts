@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
+import type { Cluster } from '../../src/cluster/model.ts';
+import { readInputs } from '../../src/input/read-inputs.ts';
+import type { Release } from '../../src/kube-proxy/releases.ts';
+import { behavioursOf, releases } from '../../src/kube-proxy/releases.ts';
+
+interface Rival {
+  readonly node?: string;
+  readonly conditions?: string;
+}
+
+/** A Service whose slices, in this order, all hold 10.1.0.1:80. */
+function clusterOf(rivals: readonly Rival[], release: Release): Cluster {
+  const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  type: LoadBalancer
+  clusterIP: 10.96.0.10
+  externalTrafficPolicy: Local
+  healthCheckNodePort: 32000
+  ports: [{port: 80, nodePort: 30080}]
+`;
+  const slices = rivals.map(
+    ({ node, conditions = '{ready: true}' }, index) => `---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-${index}, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{port: 80, protocol: TCP}]
+endpoints: [{addresses: [10.1.0.1], conditions: ${conditions}${node === undefined ? '' : `, nodeName: ${node}`}}]
+`,
+  );
+  const inputs = readInputs(['-'], { stdin: service + slices.join('') });
+  return buildCluster(inputs.services, inputs.slices, behavioursOf(release));
+}
+
+/** Which of the rivals a node takes, by the node that it is on and whether it is ready. */
+function chosenOn(cluster: Cluster, name: string): readonly (readonly [string | undefined, boolean])[] {
+  const [port] = settleOnNode(cluster, { name }).servicePorts;
+  return port?.endpoints.map(({ nodeName, ready }) => [nodeName, ready] as const) ?? [];
+}
+
+const before136 = releases.filter((release) => release !== '1.36');
+const terminating = '{ready: false, serving: true, terminating: true}';
+
+describe('two slices that name one endpoint', () => {
+  test.each(before136)('up to 1.35 each node takes its own, else the first: %s', (release) => {
+    const cluster = clusterOf([{ node: 'a' }, { node: 'b' }, {}], release);
+    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
+    expect(chosenOn(cluster, 'b')).toEqual([['b', true]]);
+    expect(chosenOn(cluster, 'c')).toEqual([['a', true]]);
+    expect(chosenOn(cluster, '')).toEqual([['a', true]]);
+  });
+
+  test.each(before136)('of two on one node the last counts there, the first elsewhere: %s', (release) => {
+    const cluster = clusterOf([{ node: 'a', conditions: terminating }, { node: 'a' }], release);
+    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
+    expect(chosenOn(cluster, 'b')).toEqual([['a', false]]);
+  });
+
+  test('since 1.36 all nodes take the last that does not terminate', () => {
+    const cluster = clusterOf([{ node: 'a' }, { node: 'b' }, { node: 'c', conditions: terminating }], '1.36');
+    for (const name of ['a', 'b', 'c', '']) expect(chosenOn(cluster, name)).toEqual([['b', true]]);
+  });
+
+  test('the health check counts an endpoint on each node whose kube-proxy takes it for its own', () => {
+    const nodesOf = (release: Release, rivals: readonly Rival[]) =>
+      clusterOf(rivals, release).healthChecks.map(({ readyEndpoints }) =>
+        readyEndpoints.map(({ nodeName }) => nodeName),
+      );
+    expect(nodesOf('1.35', [{ node: 'a' }, { node: 'b' }])).toEqual([['a', 'b']]);
+    expect(nodesOf('1.36', [{ node: 'a' }, { node: 'b' }])).toEqual([['b']]);
+    expect(nodesOf('1.35', [{ node: 'a', conditions: terminating }, { node: 'b' }])).toEqual([['b']]);
+    expect(nodesOf('1.35', [{ node: 'a' }, { node: 'a', conditions: terminating }])).toEqual([[]]);
+  });
+
+  test('a cluster without rivals is left as it is', () => {
+    const cluster = clusterOf([{ node: 'a' }], '1.30');
+    expect(settleOnNode(cluster, { name: 'a' })).toBe(cluster);
+  });
+
+  test('settling a cluster again changes nothing', () => {
+    const cluster = clusterOf([{ node: 'a' }, { node: 'b' }], '1.30');
+    const once = settleOnNode(cluster, { name: 'b' });
+    expect(chosenOn(once, 'b')).toEqual([['b', true]]);
+    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
+  });
+});
