@@ -79,7 +79,7 @@ describe.concurrent('the mode that nothing names', () => {
     const run = await compile('-f', config({ mode: 'ipvs' }), '-f', config({ mode: 'iptables' }));
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(
-      'error: the input holds another KubeProxyConfiguration: leave one of them, or name it',
+      'error: the input holds another KubeProxyConfiguration: keep one of them, or name one',
     );
     const named = await compile('-f', config({ mode: 'ipvs' }), '--config', config({ mode: 'iptables' }));
     expect(JSON.parse(named.stdout)).toMatchObject({ mode: 'iptables' });
