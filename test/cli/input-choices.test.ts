@@ -161,7 +161,7 @@ describe.concurrent('the node', () => {
     expect(without.stderr).toContain('give the Node object with -f (kubectl get nodes -o yaml) [no-pod-cidr]');
     const none = write(node('worker-1'));
     expect((await compile('-f', none, ...local)).stderr).toMatch(
-      /:\d+:\d+: error: detectLocalMode NodeCIDR goes by .*: Node worker-1 has none \[no-pod-cidr\]/,
+      /:\d+:\d+: error: detectLocalMode NodeCIDR needs .*: Node worker-1 has none \[no-pod-cidr\]/,
     );
     const other = write(node('worker-1', { podCIDRs: ['fd00:244::/64'] }));
     const wrong = await compile('-f', other, ...local);
