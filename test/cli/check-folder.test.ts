@@ -33,7 +33,7 @@ const ofOneNode = [
 const ofManyNodes = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
-  ['other', /it holds no node's bundle/],
+  ['other', /it holds no bundle of a node/],
   ['file', /it is not a folder/],
   ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
 ] as const;

@@ -79,7 +79,7 @@ describe.concurrent('the mode that nothing names', () => {
     const run = await compile('-f', config({ mode: 'ipvs' }), '-f', config({ mode: 'iptables' }));
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(
-      'error: the input holds another KubeProxyConfiguration: leave one of them, or name it',
+      'error: the input holds another KubeProxyConfiguration: keep one of them, or name one',
     );
     const named = await compile('-f', config({ mode: 'ipvs' }), '--config', config({ mode: 'iptables' }));
     expect(JSON.parse(named.stdout)).toMatchObject({ mode: 'iptables' });
@@ -114,7 +114,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
     const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
     expect(stdout).toContain('no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service');
     expect(stdout).not.toContain('refused');
-    expect(stderr).toContain('no EndpointSlice or Endpoints of default/a is in the input');
+    expect(stderr).toContain('the input holds no EndpointSlice or Endpoints of default/a');
   });
 
   test.each([
@@ -139,7 +139,7 @@ describe.concurrent('the node', () => {
       'kpc: error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
     );
     const far = await compile('-f', nodes, '--node', 'master');
-    expect(far.stderr).toContain('there are worker-1, worker-2 (without');
+    expect(far.stderr).toContain('it holds worker-1, worker-2 (without');
     expect((await compile('-f', nodes, '--hostname-override', 'master')).stderr).toContain('hostnameOverride "master"');
     expect(await compile('--node', 'master')).toMatchObject({ status: 0 });
   });
@@ -158,10 +158,10 @@ describe.concurrent('the node', () => {
     const local = ['--detect-local-mode', 'NodeCIDR'];
     const without = await compile(...local);
     expect(without).toMatchObject({ status: 2, stdout: '' });
-    expect(without.stderr).toContain('give the Node object by -f (kubectl get nodes -o yaml) [no-pod-cidr]');
+    expect(without.stderr).toContain('give the Node object with -f (kubectl get nodes -o yaml) [no-pod-cidr]');
     const none = write(node('worker-1'));
     expect((await compile('-f', none, ...local)).stderr).toMatch(
-      /:\d+:\d+: error: detectLocalMode NodeCIDR goes by .*: Node worker-1 has none \[no-pod-cidr\]/,
+      /:\d+:\d+: error: detectLocalMode NodeCIDR needs .*: Node worker-1 has none \[no-pod-cidr\]/,
     );
     const other = write(node('worker-1', { podCIDRs: ['fd00:244::/64'] }));
     const wrong = await compile('-f', other, ...local);
