@@ -5,7 +5,8 @@ import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import type { BundleFiles } from './make-bundle.ts';
+import { freshTexts } from './bundle-texts.ts';
+import type { Bundle, BundleFiles } from './make-bundle.ts';
 import { makeBundle } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { settingsOf } from './manifest.ts';
@@ -37,6 +38,27 @@ export function checkDumpedForms({ state }: StoredBundle): readonly string[] {
 }
 
 /**
+ * The state of a bundle, where it holds what kpc writes and nothing else (see checkForms); undefined where it does not. It is
+ * the compiled one: the same bytes mean the same, so that no file of a tool need be read back.
+ */
+export function compileChecked(
+  { manifest, cluster }: BundleMeaning,
+  files: BundleFiles,
+  compile: Compile,
+): KernelState | undefined {
+  try {
+    if (checkManifestValues(manifest).length > 0 || checkServiceValues(cluster, manifest).length > 0) return undefined;
+    const { state, fresh } = compileAnew({ manifest, cluster }, compile);
+    if (compareManifests(manifest, fresh.manifest).length > 0) return undefined;
+    if (bundleFileNames.some((name) => files.get(name) !== fresh.files.get(name))) return undefined;
+    return { ...state, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+  } catch {
+    // checkForms says what is wrong with it.
+    return undefined;
+  }
+}
+
+/**
  * What of a bundle kpc would not have written, a line each. services.json and manifest.json say what a bundle means: what is
  * in them must be values that Kubernetes and kube-proxy have, and every other file must be, byte by byte, what comes of
  * compiling them. So the forms that a bundle may have are those of the compiler, and no list of them can fall behind it.
@@ -54,16 +76,24 @@ export function checkForms(bundle: BundleMeaning, files: BundleFiles, compile: C
 }
 
 function compareWithCompiled(bundle: BundleMeaning, files: BundleFiles, compile: Compile): readonly string[] {
-  const { manifest, cluster } = bundle;
+  const { fresh } = compileAnew(bundle, compile);
+  return [
+    ...compareManifests(bundle.manifest, fresh.manifest),
+    ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
+  ];
+}
+
+/** What kpc makes of a bundle's own meaning. The files are compared themselves, so their checksums are not made again. */
+function compileAnew(
+  { manifest, cluster }: BundleMeaning,
+  compile: Compile,
+): { readonly state: KernelState; readonly fresh: Bundle } {
   const { families, assigned, kpcVersion } = manifest;
   const settings = settingsOf(manifest);
   const node = nodeOfBundle(manifest);
   const state = compile(cluster, node, settings, families);
-  const fresh = makeBundle({ state, cluster, node, settings, families, assigned, kpcVersion });
-  return [
-    ...compareManifests(manifest, fresh.manifest),
-    ...bundleFileNames.flatMap((name) => cut(name, compareFiles(name, files.get(name), fresh.files.get(name)))),
-  ];
+  const content = { state, cluster, node, settings, families, assigned, kpcVersion };
+  return { state, fresh: makeBundle(content, { ...freshTexts, digest: () => '' }) };
 }
 
 /** The fields that follow from the others, and that kpc-apply goes by or shows. */

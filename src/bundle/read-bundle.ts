@@ -21,6 +21,8 @@ export interface StoredBundle {
   readonly manifest: Manifest;
   readonly state: KernelState;
   readonly cluster: Cluster;
+  /** The text that the state was read from, where it is known. */
+  readonly files?: BundleFiles | undefined;
 }
 
 /** Why a folder's files are no bundle to be trusted. */
@@ -50,19 +52,39 @@ export type BundleMeaning = Pick<StoredBundle, 'manifest' | 'cluster'>;
 
 /** Reads a bundle's files (readFolder gives them): checks format version and checksums, then reads each file back. */
 export function readBundle(files: BundleFiles): BundleReading {
-  const manifest = readManifest(files.get('manifest.json'));
-  if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
-  const wrongFiles = checkFiles(manifest, files);
-  if (wrongFiles.length > 0) return { kind: 'broken', problems: wrongFiles };
+  const listed = readListed(files);
+  if (listed.kind === 'broken') return listed;
+  const { manifest } = listed;
   const { state, problems } = readState(manifest, files);
-  const text = files.get('services.json');
-  if (text === undefined) return { kind: 'broken', problems: [...problems, { kind: 'no-services' }] };
-  const cluster = readServices(text);
-  if (typeof cluster === 'string') {
-    return { kind: 'broken', problems: [...problems, { kind: 'bad-services', reason: cluster }] };
-  }
+  const cluster = readCluster(files);
+  if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
   if (problems.length > 0) return { kind: 'broken', problems, meaning: { manifest, cluster } };
   return { kind: 'bundle', bundle: { manifest, state, cluster } };
+}
+
+/** Reads what everything else in a bundle comes of, and checks format version and checksums; undefined where that fails. */
+export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined {
+  const listed = readListed(files);
+  if (listed.kind === 'broken') return undefined;
+  const cluster = readCluster(files);
+  return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
+}
+
+/** The manifest, where the other files are those that it lists. */
+function readListed(
+  files: BundleFiles,
+): { readonly kind: 'listed'; readonly manifest: Manifest } | (BundleReading & { readonly kind: 'broken' }) {
+  const manifest = readManifest(files.get('manifest.json'));
+  if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
+  const problems = checkFiles(manifest, files);
+  return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'listed', manifest };
+}
+
+function readCluster(files: BundleFiles): Cluster | BundleProblem {
+  const text = files.get('services.json');
+  if (text === undefined) return { kind: 'no-services' };
+  const cluster = readServices(text);
+  return typeof cluster === 'string' ? { kind: 'bad-services', reason: cluster } : cluster;
 }
 
 function readManifest(text: string | undefined): Manifest | BundleProblem {

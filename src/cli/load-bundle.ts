@@ -1,10 +1,10 @@
 import { Failure } from '../apply/failure.ts';
 import { printable } from '../base/printable.ts';
-import { checkDumpedForms, checkForms } from '../bundle/check-forms.ts';
+import { checkDumpedForms, checkForms, compileChecked } from '../bundle/check-forms.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import { describeBundleProblem, readBundle, readBundleMeaning, type StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from './compile-inputs.ts';
 import { version } from './version.ts';
 
@@ -49,6 +49,8 @@ interface CheckedBundle {
 async function readCheckedBundle(readFiles: BundleReader): Promise<CheckedBundle> {
   try {
     const files = await readFiles();
+    const good = readGoodBundle(files);
+    if (good) return { bundle: good, problems: [] };
     const reading = readBundle(files);
     const bundle = reading.kind === 'bundle' ? reading.bundle : undefined;
     const meaning = reading.kind === 'bundle' ? reading.bundle : reading.meaning;
@@ -64,6 +66,14 @@ async function readCheckedBundle(readFiles: BundleReader): Promise<CheckedBundle
     if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is not a folder'], isFolder: false };
     return { bundle, problems: [describeError(error)] };
   }
+}
+
+/** A bundle that kpc compiled, with nothing wrong; of any other, reading all files tells what is. */
+function readGoodBundle(files: BundleFiles): StoredBundle | undefined {
+  const meaning = readBundleMeaning(files);
+  if (!meaning || meaning.manifest.dumped) return undefined;
+  const state = compileChecked(meaning, files, compile);
+  return state && { ...meaning, state, files };
 }
 
 const compile: Parameters<typeof checkForms>[2] = (cluster, node, settings, families) =>
