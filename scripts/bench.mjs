@@ -214,6 +214,11 @@ const limits = {
     'kpc --version': 1.5,
     'kpc compile of 10 Services': 3,
   },
+  /**
+   * CPU time of a small change, to that of reading the node once. In the legacy variant no program can keep to it: its
+   * tools alone, reading twice and writing once, take more.
+   */
+  smallChange: 3,
   /** At 10,000 Services with ten endpoints. */
   peakMegabytes: 450,
   /** Twice the Services. */
@@ -221,9 +226,16 @@ const limits = {
   fleetSeconds: 300,
 };
 
+/** Which of the limits of an apply were not kept. They need no kube-proxy beside. */
+function findSlowApplies(applied) {
+  return applied
+    .filter(({ ratio }) => ratio && ratio.cpu > limits.smallChange)
+    .map(({ name, ratio }) => `small change, ${name}: ratio of CPU ${ratio.cpu.toFixed(2)}, not ${limits.smallChange}`);
+}
+
 /** Which of the limits were not kept, as people would say it. */
-function findMissed({ compiled, started, growth, fleet }) {
-  const missed = [];
+function findMissed({ compiled, started, growth, fleet, applied }) {
+  const missed = findSlowApplies(applied);
   for (const { name, ratio, own } of [...compiled, ...started]) {
     const limit = Object.entries(limits.ratio).find(([start]) => name.startsWith(start))?.[1];
     if (limit !== undefined && ratio.wall > limit) missed.push(`${name}: ratio ${ratio.wall.toFixed(2)}, not ${limit}`);
@@ -330,6 +342,7 @@ async function main() {
       ]),
     ),
   );
+  say(`Asked of each: at most ${limits.smallChange} times the CPU of reading once.`);
   for (const { name, skipped } of applied) if (skipped !== undefined) say(`Not measured: ${name}: ${skipped}`);
 
   const fleet = await benchFleet();
@@ -341,13 +354,13 @@ async function main() {
     ),
   );
   if (oracle && !quick) {
-    const missed = findMissed({ compiled, started, growth, fleet });
+    const missed = findMissed({ compiled, started, growth, fleet, applied });
     say(
       missed.length === 0
         ? 'All limits that kpc sets itself (scripts/bench.mjs) are kept.'
         : `Of the limits that kpc sets itself (scripts/bench.mjs), these are not kept:\n\n${missed.map((line) => `- ${line}`).join('\n')}`,
     );
-  }
+  } else for (const line of findSlowApplies(applied)) say(`Not kept: ${line}`);
   if (!quick) await writeDocs(parts.join('\n\n'), growth);
 }
 
