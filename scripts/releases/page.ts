@@ -25,8 +25,9 @@ ${versions.join('\n')}
 
 What an upgrade changes on a node, Service by Service and with the reason, is told by
 
-\`\`\`sh
-kpc diff --kubernetes-version ${releases[0]} --to-kubernetes-version ${newestRelease} -f services.yaml -f nodes.yaml --node worker-1
+\`\`\`sh status=1
+kpc diff --kubernetes-version ${releases[0]} --to-kubernetes-version ${newestRelease} -f fixtures/zone-hints/svc.yaml \\
+  -f fixtures/cluster/nodes.yaml --node worker-3
 \`\`\`
 
 ## What differs
