@@ -52,9 +52,9 @@ async function readListeners(host: Host, protocol: 'tcp' | 'tcp6'): Promise<read
   return [...listening].map(([, port = '']) => Number.parseInt(port, 16));
 }
 
-/** "a kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */
+/** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */
 export function describeKubeProxy({ pid, within }: RunningKubeProxy): string {
-  return `a kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
+  return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
 }
 
 /** How to end it: "stop it". */

@@ -11,6 +11,7 @@ import { describeNode } from '../cluster/node-context.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
+import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
@@ -75,7 +76,7 @@ export function prepare(
       ...tooLarge,
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served),
-      ...(settings.mode === 'ipvs' ? checkAnnotations(services, cluster) : []),
+      ...(settings.mode === 'ipvs' ? [...checkAnnotations(services, cluster), ...findUnloadableRanges(cluster)] : []),
     ],
   };
 }

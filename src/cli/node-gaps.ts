@@ -25,17 +25,17 @@ function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, i
   const lacksAddresses = !isTold && needsAddresses(settings, node);
   if (node.name !== '') {
     const ports = lacksAddresses ? ' and NodePorts have no address to listen on (or give --host-addresses)' : '';
-    const text = `no Node object ${node.name} in the input: its zone, pod CIDRs and addresses are unknown${ports}; give it by -f (kubectl get nodes -o yaml)`;
+    const text = `no Node object ${node.name} in the input: its zone, pod CIDRs and addresses are unknown${ports}; give it with -f (kubectl get nodes -o yaml)`;
     return { severity: 'note', code: 'no-node-object', text };
   }
-  const which = nodes.size === 0 ? 'no node' : `none of the ${nodes.size} nodes is named by --node`;
+  const which = nodes.size === 0 ? 'no node' : `none of the ${nodes.size} nodes is named with --node`;
   const lacks = [
     'no endpoint counts as local',
     ...(settings.mode === 'ipvs' ? ['the hairpin set stays empty'] : []),
     ...(lacksAddresses ? ['NodePorts have no address to listen on'] : []),
   ];
   const help =
-    nodes.size === 0 ? 'give the Node object (kubectl get nodes -o yaml) by -f and its name by --node' : 'name one';
+    nodes.size === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one';
   return { severity: 'note', code: 'no-node', text: `${which}: ${joinWithAnd(lacks)}; ${help}` };
 }
 
@@ -67,7 +67,7 @@ function findUnreachableNodePorts(
     .join(', ');
   const help = isTold
     ? 'write a network that holds one of them'
-    : 'if it has more, give what ip -j addr prints there by --host-addresses';
+    : 'if it has more, give what ip -j addr prints there with --host-addresses';
   const text =
     `no node port can be reached on node ${node.name}: --nodeport-addresses ${picked} has none of its addresses ` +
     `(${nameSome(own.map(({ text: address }) => address))}) that node ports can listen on; ${help}`;

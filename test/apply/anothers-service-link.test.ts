@@ -21,7 +21,7 @@ test('a change of mode lets connections end on a link that another program made,
     );
   count(3);
   expect((await callApply(node.host, 'apply', iptables)).err).toContain(
-    '; 1 real server waits for the end of 3 connections',
+    '; 1 real server waits for 3 connections to end',
   );
   expect(node.dump()).toContain('kube-ipvs0 10.9.9.9/32 10.96.0.80/32\n');
   expect(node.dump()).toMatch(/^-a -t 10\.96\.0\.80:80 .* -w 0$/m);

@@ -33,7 +33,7 @@ describe('a kube-proxy inside another program', () => {
     expect([refused.status, refused.err]).toEqual([3, expect.stringContaining(`(in ${name}, process 77)`)]);
     const { status, out } = await callApply(host, 'doctor', ipvs);
     expect(status).toBe(1);
-    expect(out).toContain(`a kube-proxy is running (in ${name}, process 77)`);
+    expect(out).toContain(`kube-proxy is running (in ${name}, process 77)`);
     expect(out).toContain(name === 'kubelite' ? 'stop MicroK8s first' : 'start k3s with --disable-kube-proxy first');
     expect((await callApply(host, 'apply', ipvs, '--force')).status).toBe(0);
     expect((await callApply(host, 'cleanup')).err).toContain(`(in ${name}, process 77)`);

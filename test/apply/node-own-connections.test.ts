@@ -36,7 +36,7 @@ describe("the node's own connections, at a change of mode to iptables rules", ()
     expect((await callApply(node.host, 'verify', iptables)).status).toBe(0);
     expect((await callApply(node.host, 'plan', iptables)).status).toBe(0);
     expect((await callApply(node.host, 'apply', iptables)).err).toBe(
-      'nothing to do: the node is as it should be; 1 address stays for the connections that the node opened from it\n',
+      'nothing to do: the node matches the bundle; 1 address stays for the connections that the node opened from it\n',
     );
     const { out } = await callApply(node.host, 'plan', iptables, '--output', 'json');
     expect(JSON.parse(out)).toMatchObject({ changes: [], heldAddresses: [address] });

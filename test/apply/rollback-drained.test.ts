@@ -47,9 +47,7 @@ describe('a roll back to a time at which servers drained, of a node that had lef
   test('leaves those that still have connections, which a later apply lets go', async () => {
     const node = await appliedWhileDraining();
     await callApply(node.host, 'apply', other);
-    expect((await callApply(node.host, 'rollback')).err).toContain(
-      '; 1 real server waits for the end of 3 connections',
-    );
+    expect((await callApply(node.host, 'rollback')).err).toContain('; 1 real server waits for 3 connections to end');
     expect(node.dump()).toMatch(/^-a -t 10\.96\.0\.80:80 .* -w 0$/m);
     count(node, 0);
     await callApply(node.host, 'apply', iptables);
@@ -96,9 +94,7 @@ spec: { clusterIP: 10.96.0.81, ports: [{ port: 80 }] }
 
   test('leaves those that still have connections', async () => {
     const { node, smaller } = await drainedAndChanged(3);
-    expect((await callApply(node.host, 'rollback')).err).toContain(
-      '; 2 real servers wait for the end of 3 connections',
-    );
+    expect((await callApply(node.host, 'rollback')).err).toContain('; 2 real servers wait for 3 connections to end');
     expect(node.dump()).toMatch(/^-a -t 10\.96\.0\.80:80 -r 10\.244\.1\.10:8080 -m -w 0$/m);
     expect((await callApply(node.host, 'verify', smaller)).status).toBe(0);
   });

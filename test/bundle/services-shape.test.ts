@@ -144,7 +144,7 @@ describe('manifest.json', () => {
     [
       'a version that is a workflow command',
       { formatVersion: '\n::error::x' },
-      'the bundle has format version "\\n::error::x", and',
+      'the bundle has format version "\\n::error::x", but',
     ],
     ['a version with an escape', { formatVersion: '\u001b[2J##[error]' }, 'format version "\\u001b[2J##·error]"'],
     [

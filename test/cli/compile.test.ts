@@ -226,7 +226,7 @@ describe('--check', () => {
     writeFileSync(join(out, 'notes.txt'), '');
     const run = await runKpc(['compile', '-f', svc, '--check', out]);
     expect(run).toMatchObject({ status: 1, stdout: `Only in ${out}: notes.txt\n` });
-    expect(run.stderr).toContain('take away what is of no bundle');
+    expect(run.stderr).toContain("remove the files that don't belong");
   });
 
   test('a folder that is not there is an error, not a difference', async () => {
@@ -315,7 +315,7 @@ describe('input', () => {
   test("with kube-proxy's ConfigMap says that it does not count there", async () => {
     const map = '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"config.conf": "mode: iptables"}}';
     const run = await runKpc(['compile', '-f', '-', '-f', svc, '--print', 'ipvsadm'], { stdin: map });
-    expect(run.stderr).toContain('in this ConfigMap counts only after --config');
+    expect(run.stderr).toContain('in this ConfigMap is used only if --config names the file');
   });
 
   test.each([

@@ -167,7 +167,7 @@ describe.concurrent('the node', () => {
     const wrong = await compile('-f', other, ...local);
     expect(wrong.status).toBe(2);
     expect(wrong.stderr).toMatch(
-      /:\d+:\d+: error: kube-proxy does not start: the address of Node worker-1 is IPv4, and none of its pod CIDRs is/,
+      /:\d+:\d+: error: kube-proxy does not start: the address of Node worker-1 is IPv4, but none of its pod CIDRs is/,
     );
     expect(await compile('-f', other, ...local, '--bind-address', 'fd00::1')).toMatchObject({ status: 0 });
     const right = write(node('worker-1', { podCIDRs: ['fd00:244::/64', '10.244.0.0/24'] }));

@@ -90,7 +90,7 @@ describe('what is said of a node that is not known', () => {
 
   test('Nodes that are in the input are not asked for again', async () => {
     const said = await say('-f', nodes, '--proxy-mode', 'ipvs');
-    expect(said).toContain('none of the 2 nodes is named by --node');
+    expect(said).toContain('none of the 2 nodes is named with --node');
     expect(said).not.toContain('give the Node object');
   });
 });

@@ -112,8 +112,8 @@ suite('a Service', () => {
       ],
       [
         '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" has bits set beyond its prefix length: write 10.0.0.0/8, which is how it is read, or 10.1.2.3/32 for the one address [odd-cidr]',
-        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it so [odd-cidr]',
-        '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it so [odd-cidr]',
+        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it that way [odd-cidr]',
+        '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it that way [odd-cidr]',
       ],
     ],
     [
@@ -312,7 +312,7 @@ suite('a Node', () => {
 
   test('a zone that is none', () => {
     expect(of('metadata: {name: worker-1, labels: {topology.kubernetes.io/zone: "a b"}}')).toEqual([
-      '3:66 error: the zone "a b" is none: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-zone]',
+      '3:66 error: the zone "a b" is not valid: a zone is letters, digits, dashes, underscores and dots, 63 at most [bad-zone]',
     ]);
   });
 });

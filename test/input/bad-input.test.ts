@@ -197,8 +197,8 @@ suite('Services', () => {
 
   test('ports that are there twice', () => {
     expect(wrongWith(['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'])).toEqual([
-      '8:12 error: name a is that of ports[0] too [duplicate-port]',
-      '9:21 error: port 80/TCP is that of ports[0] too [duplicate-port]',
+      '8:12 error: name a is already used by ports[0] [duplicate-port]',
+      '9:21 error: port 80/TCP is already used by ports[0] [duplicate-port]',
     ]);
   });
 

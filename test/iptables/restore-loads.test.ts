@@ -38,6 +38,9 @@ for file in "$@"; do
 done
 `;
 
+/** Up to v1.33 kube-proxy asks ipset for a range of length zero, which no set takes: kpc compile warns of it. */
+const unloadable = 'release-open-range-1.33: ipvs';
+
 test('every bundle of the fixtures has rules to load', () => {
   expect(bundles).not.toEqual([]);
   expect(bundles.filter(({ files }) => files.length === 0)).toEqual([]);
@@ -48,8 +51,14 @@ const missing = findMissing();
 describe
   .skipIf(missing !== undefined)
   .concurrent(`real tools load${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-    test.each(bundles)('$name', async ({ bundle, files }) => {
+    test.each(bundles.filter(({ name }) => name !== unloadable))('$name', async ({ bundle, files }) => {
       const run = await runProgram('unshare', ['--net', 'sh', '-c', script, 'sh', ...files], { cwd: bundle });
       expect(run).toMatchObject({ status: 0 });
+    });
+
+    test(`${unloadable}: ipset refuses what kpc compile warns of`, async () => {
+      const { bundle = '', files = [] } = bundles.find(({ name }) => name === unloadable) ?? {};
+      const run = await runProgram('unshare', ['--net', 'sh', '-c', script, 'sh', ...files], { cwd: bundle });
+      expect(run).toMatchObject({ status: 1, stderr: expect.stringContaining('The value of the CIDR parameter') });
     });
   });

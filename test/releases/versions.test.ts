@@ -218,9 +218,7 @@ describe('a bundle beside manifests', () => {
   test('--check names both releases', async () => {
     const run = await kpc('compile', '-f', 'web.yaml', '--check', 'lent-1.35');
     expect(run.status).toBe(1);
-    expect(run.stdout + run.stderr).toContain(
-      'by the kube-proxy of Kubernetes 1.35, and what was compiled by that of 1.36',
-    );
+    expect(run.stdout + run.stderr).toContain('follows the kube-proxy of Kubernetes 1.35; this compile follows 1.36');
   });
 });
 
