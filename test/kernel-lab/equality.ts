@@ -11,6 +11,9 @@ const fixtures = process.env['KPC_FIXTURES'] ?? 'fixtures';
 const modes = process.argv.slice(2);
 const suite = startSuite(`equality ${modes.join(' ')}`);
 
+/** Up to v1.33 kube-proxy asks ipset for a range of length zero, which no set takes: kpc compile warns of it. */
+const unloadable = 'release-open-range-1.33';
+
 // Two virtual servers of somebody else's.
 const keepalived = [
   '-A -t 100.64.9.1:80 -s rr',
@@ -27,6 +30,15 @@ for (const mode of modes) {
   for (const name of readdirSync(fixtures).toSorted()) {
     const folder = join(fixtures, name, `expected-${mode}`);
     if (!existsSync(join(folder, 'manifest.json'))) continue;
+    if (name === unloadable && mode === 'ipvs') {
+      await suite.check(`${name} (${mode}): no ipset takes it, and the node stays as it was`, async () => {
+        const there = saveState();
+        const { err } = await expectApply(['apply', folder], 3);
+        assert(err.includes('The value of the CIDR parameter of the IP address is invalid'), err);
+        assertSame('ipset save', saveState().ipset, there.ipset);
+      });
+      continue;
+    }
     bundles++;
     await suite.check(`${name} (${mode})`, async () => {
       await expectApply(['apply', folder], 0);
