@@ -333,8 +333,10 @@ class SettingsResolver {
       this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
     }
     if (!behavioursOf(this.#release).has('primary-node-ports')) {
-      const text = `${given.name}: kube-proxy ${kubeProxyVersions[this.#release]} does not know the word primary, and does not start: write networks`;
-      this.#error(given, 'bad-cidr', text);
+      const version = kubeProxyVersions[this.#release];
+      const text = `${given.name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
+      const place = given.path && this.#config?.source.place(given.path);
+      this.diagnostics.push({ severity: 'warning', code: 'bad-cidr', text, place });
     }
     return ['primary'];
   }

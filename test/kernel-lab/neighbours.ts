@@ -179,9 +179,9 @@ async function checkBeside(title: string, others: readonly Neighbour[], before: 
         leaveAsKubeProxy(first);
         const left = save();
         const refused = await expectApply(['apply', second], 3);
-        assert(/not made by kpc-apply: .*KUBE-.*--adopt/s.test(refused.err), refused.err);
+        assert(/kpc-apply did not make them: .*KUBE-.*--adopt/s.test(refused.err), refused.err);
         const kept = await expectApply(['cleanup'], 0);
-        assert(kept.err.includes('not made by kpc-apply, so it stays'), kept.err);
+        assert(kept.err.includes('kept, because kpc-apply did not make'), kept.err);
         assertSameParts(save(), left);
         await expectApply(['apply', second, '--adopt'], 0);
         assertKept(before, save());
