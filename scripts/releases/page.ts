@@ -16,8 +16,8 @@ export function writePage(): string {
 This page is written by \`npm run docs:releases\` from the one table that kpc itself goes by, src/kube-proxy/releases.ts.
 
 kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`--kubernetes-version 1.34\` names a release, and
-\`--kubernetes-version auto\` takes the one that the Node object names; without it kpc follows ${newestRelease}. This is what kpc was
-compared with:
+\`--kubernetes-version auto\` takes the one that the Node object names; without it kpc follows ${newestRelease}.
+These are the versions whose source kpc follows. Its output was compared with what each of them programs, but for v1.31.14:
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}

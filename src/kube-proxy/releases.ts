@@ -5,7 +5,7 @@ export type Release = (typeof releases)[number];
 
 export const newestRelease: Release = '1.36';
 
-/** The kube-proxy of each release that kpc's output was compared with. */
+/** The kube-proxy of each release whose source kpc follows. Its output was compared with all of them but v1.31.14. */
 export const kubeProxyVersions = {
   '1.30': 'v1.30.14',
   '1.31': 'v1.31.14',
