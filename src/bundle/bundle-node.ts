@@ -1,7 +1,6 @@
 import type { NodeContext } from '../cluster/model.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Manifest } from './manifest.ts';
+import { readAddress, readNetwork } from './stored-address.ts';
 
 /** The node that a bundle was compiled for. */
 export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
@@ -12,17 +11,4 @@ export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
     nodeIPs: { ipv4: readAddress(node.nodeIPs.ipv4), ipv6: readAddress(node.nodeIPs.ipv6) },
     hostAddresses: node.hostAddresses.map(readAddress),
   };
-}
-
-/** The manifest's shape has seen to it that it is one. */
-function readAddress(text: string): Address {
-  const address = parseAddress(text);
-  if (!address) throw new TypeError(`"${text}" is not an address`);
-  return address;
-}
-
-function readNetwork(text: string): Network {
-  const network = parseNetwork(text);
-  if (!network) throw new TypeError(`"${text}" is not a network`);
-  return network;
 }

@@ -2,8 +2,9 @@ import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } 
 import { servicePortLabel } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import type { Address, Network } from '../kernel/address.ts';
-import { joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import { servicesShape } from './services-shape.ts';
+import { readAddress, readNetwork } from './stored-address.ts';
 
 /**
  * services.json: the cluster as compiled, without file names and lines, so that it changes only with the Services. It
@@ -218,16 +219,4 @@ function readEndpoint(record: EndpointRecord): Endpoint {
     zoneHints: record.zoneHints ?? [],
     nodeHints: record.nodeHints ?? [],
   };
-}
-
-function readAddress(text: string): Address {
-  const address = parseAddress(text);
-  if (!address) throw new TypeError(`"${text}" is not an address`);
-  return address;
-}
-
-function readNetwork(text: string): Network {
-  const network = parseNetwork(text);
-  if (!network) throw new TypeError(`"${text}" is not a network`);
-  return network;
 }
