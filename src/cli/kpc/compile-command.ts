@@ -5,7 +5,6 @@ import { replaceFolder } from '../../bundle/folder.ts';
 import type { Bundle, BundleContent } from '../../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../../bundle/make-bundle.ts';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
-import type { Manifest } from '../../bundle/manifest.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
@@ -14,7 +13,7 @@ import { compileLoaded } from '../../compile/compile.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import type { PrintName } from '../../report/bundle-text.ts';
-import { formatAll, printNames, summarize } from '../../report/bundle-text.ts';
+import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
@@ -169,16 +168,6 @@ async function output(
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
-}
-
-/** The name after --print of the file that tells most of a bundle. */
-function mainFile({ mode, families }: Manifest): PrintName {
-  switch (mode) {
-    case 'ipvs':
-      return 'ipvsadm';
-    case 'iptables':
-      return families.includes('ipv4') ? 'iptables' : 'ip6tables';
-  }
 }
 
 async function write(folder: string, { manifest, files }: Bundle, terminal: Terminal): Promise<ExitStatus> {
