@@ -1,4 +1,4 @@
-import { sha256 } from './sha256.ts';
+import { hashHex } from '#hash';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { Chain } from '../kernel/iptables.ts';
 import { formatAppends } from '../kernel/iptables.ts';
@@ -23,7 +23,7 @@ export const freshTexts: BundleTexts = {
   formatAppends,
   writeServices,
   countServices,
-  digest: (_, text) => sha256(text),
+  digest: (_, text) => hashHex(text),
 };
 
 /**
@@ -40,7 +40,7 @@ export class BundleMemo implements BundleTexts {
   digest(name: BundleFileName, text: string): string {
     const last = this.#last.get(name);
     if (last?.text === text) return last.digest;
-    const digest = sha256(text);
+    const digest = hashHex(text);
     this.#last.set(name, { text, digest });
     return digest;
   }

@@ -2,7 +2,7 @@ import { describeError, hasCode } from './errors.ts';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile, readRegularFile } from '../base/read-file.ts';
-import { encodeChunks } from './chunks.ts';
+import { encodeChunks } from '../base/chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 

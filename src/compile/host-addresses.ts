@@ -1,5 +1,3 @@
-import { readNamedFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
@@ -17,15 +15,6 @@ export interface HostText {
   readonly text: string;
 }
 
-/** Reads a file, or says why it cannot be read. */
-export function readHostText(file: string): HostText | Diagnostic {
-  try {
-    return { name: file, text: readNamedFile(file).toString('utf8') };
-  } catch (error) {
-    return badHostAddresses(file, describeError(error));
-  }
-}
-
 /** The addresses in what `ip -j addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
 export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if ('severity' in file) return { addresses: [], diagnostics: [file] };
@@ -38,7 +27,8 @@ export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   return { addresses, diagnostics: [] };
 }
 
-function badHostAddresses(file: string, reason: string): Diagnostic {
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
   return {
     severity: 'error',
     code: 'bad-host-addresses',

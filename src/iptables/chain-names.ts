@@ -1,4 +1,4 @@
-import crypto from 'node:crypto';
+import { hashBinary } from '#hash';
 import type { ServicePort } from '../cluster/model.ts';
 
 /** Chains that every node has in iptables mode, under kube-proxy's names. Some stand in both tables. */
@@ -44,16 +44,9 @@ export function endpointChainName(port: Pick<ServicePort, 'label' | 'protocol'>,
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** One character a byte: making a Buffer of each of so many digests takes several times as long. */
-function sha256(text: string): string {
-  // Node has had `hash`, which makes no object for each text, since version 20.12.
-  const { hash } = crypto as Partial<typeof crypto>;
-  return hash ? hash('sha256', text, 'binary') : crypto.createHash('sha256').update(text).digest('binary');
-}
-
 /** The first 16 characters of the SHA-256 in base32: 80 bits, five to a character. */
 function hashName(text: string): string {
-  const digest = sha256(text);
+  const digest = hashBinary(text);
   let name = '';
   let pending = 0;
   let pendingBits = 0;

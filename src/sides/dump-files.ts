@@ -3,8 +3,9 @@ import { basename, join } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Dump, DumpFault } from '../diff/read-dump.ts';
+import type { Dump } from '../diff/read-dump.ts';
 import { expectDumpFile, isDumpFileName, readDump, recognizeDumpFile } from '../diff/read-dump.ts';
+import { describeDumpFault, warnOfFile } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -33,7 +34,7 @@ export function readDumpFiles(path: string): DumpReading | undefined {
   const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some(isDumpFileName);
   // The addresses of a node lie next to manifests too, for --host-addresses.
   if (!meant && dump.files.every(({ kind }) => kind === 'ip -j addr' || kind === 'sysctl')) return undefined;
-  const faults = dump.faults.map((fault) => describeFault(fault, at(fault.file)));
+  const faults = dump.faults.map((fault) => describeDumpFault(fault, at(fault.file)));
   return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
 }
 
@@ -48,23 +49,4 @@ export function readAnyFile(file: string): FileReading {
     if (error instanceof UnreadableFile) return { kind: 'none', reason: error.reason };
     return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
   }
-}
-
-function describeFault(fault: DumpFault, file: string): Diagnostic {
-  switch (fault.kind) {
-    case 'unread-line':
-      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
-    case 'no-output':
-      return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
-    case 'cut-off':
-      return warnOfFile(
-        file,
-        'cut-off-file',
-        `a table without COMMIT: what ${fault.expected} printed was cut off, and is not compared; print it again`,
-      );
-  }
-}
-
-function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {
-  return { severity: 'warning', code, text, place: { file, locate: () => ({ file, line, column: 1 }) } };
 }

@@ -1,31 +1,22 @@
 import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
-import type { Dump } from '../diff/read-dump.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
-import type { Side } from '../diff/side.ts';
-import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import { chooseNodeName, compileNode, compileState, prepareWithSettings } from '../compile/compile-node.ts';
+import { chooseNodeName, compileNode, prepareWithSettings } from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
-import type { DumpReading } from './dump-files.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
@@ -33,47 +24,21 @@ import { loadInputs } from '../compile/read-texts.ts';
 import { settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
-
-/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
-export interface SideReading {
-  readonly side: Side | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-  /** The manifests that were read, by the names that diagnostics give them. */
-  readonly files: LoadedInputs['files'];
-  /** What was read as what, for people. */
-  readonly notes: readonly string[];
-}
-
-const noFiles: LoadedInputs['files'] = new Map();
+import type { SideReading, StoredSide } from './stored-side.ts';
+import { noFiles, sideOfBundle, sideOfDump, sideOfManifests } from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
 
-/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
-export type StoredSide =
-  | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
-  | {
-      readonly kind: 'dump';
-      readonly reading: SideReading;
-      readonly dump: Dump;
-      /** The node's own addresses; undefined where the dump does not tell them. */
-      readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
-    }
-  | { readonly kind: 'unreadable'; readonly reading: SideReading }
-  | { readonly kind: 'manifests'; readonly name: string };
-
 /** Finds out what a path is: a folder with a manifest.json is a bundle, one with a tool's output a dump. */
 export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (holdsManifest(path)) return await readBundleSide(path);
+    if (holdsManifest(path)) return sideOfBundle(path, await readFolder(path));
     const found = readDumpFiles(path);
-    if (found) {
-      const { dump } = found;
-      return { kind: 'dump', dump, reading: readDumpSide(path, found), hostAddresses: hostAddressesOfDump(dump) };
-    }
+    if (found) return sideOfDump(path, found.dump, found.diagnostics);
     const node = findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
     const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
@@ -97,88 +62,6 @@ function unreadable(code: string, text: string): StoredSide {
 /** The first folder inside a folder that holds a bundle. */
 function findBundleInside(path: string): string | undefined {
   return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
-}
-
-async function readBundleSide(path: string): Promise<StoredSide> {
-  const result = readBundle(await readFolder(path));
-  if (result.kind === 'broken') {
-    const diagnostics = result.problems.map((problem): Diagnostic => {
-      return { severity: 'error', code: 'bad-bundle', text: `${path}: ${describeBundleProblem(problem)}` };
-    });
-    return {
-      kind: 'bundle',
-      manifest: undefined,
-      reading: { side: undefined, diagnostics, files: noFiles, notes: [] },
-    };
-  }
-  const { manifest, state, cluster } = result.bundle;
-  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
-  const node = nodeOfBundle(manifest);
-  const { families } = manifest;
-  const settings = settingsOf(manifest);
-  const side: Side = {
-    kind: 'bundle',
-    name: path,
-    state,
-    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
-    labels: modeFacts[manifest.mode].namesServices
-      ? undefined
-      : compileState(cluster, node, settings, families, undefined),
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings },
-  };
-  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
-  return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
-}
-
-/**
- * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its modules are those that happen to be loaded,
- * which are not to be compared.
- */
-function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
-  // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const coverage = { ...coverAll(), modules: false };
-  const side: Side = {
-    kind: 'dump',
-    name: path,
-    state,
-    labels: undefined,
-    coverage,
-    families: bothFamilies,
-    doubts: [],
-    services: undefined,
-  };
-  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
-  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  return {
-    kind: 'dump',
-    dump: { state, coverage, files: [], faults: [], doubts: [] },
-    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
-    reading: { side, diagnostics: [], files: noFiles, notes },
-  };
-}
-
-function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
-  const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
-  return {
-    side: {
-      kind: 'dump',
-      name: path,
-      state: dump.state,
-      labels: undefined,
-      coverage: dump.coverage,
-      families: bothFamilies,
-      doubts: dump.doubts,
-      services: undefined,
-    },
-    diagnostics,
-    files: noFiles,
-    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
-  };
 }
 
 /** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
@@ -273,20 +156,6 @@ function readingOf(
   };
 }
 
-/** What was compiled, as a side to compare. */
-export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
-  return {
-    kind: 'manifests',
-    name,
-    state,
-    labels: undefined,
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings },
-  } as const satisfies Side;
-}
-
 /**
  * The addresses of the node itself, as the other side knows them. A bundle's are not to hide that the Node object in the
  * manifests has got another address since.
@@ -305,13 +174,6 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
     case 'manifests':
       return undefined;
   }
-}
-
-function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
-  if (!coverage.links) return undefined;
-  return state.links
-    .filter(({ name }) => name !== serviceLink)
-    .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

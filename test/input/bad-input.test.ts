@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
-import { collectFiles, readInputs } from '../../src/input/read-inputs.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
+import { readInputs } from '../support/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 

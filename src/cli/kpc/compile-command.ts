@@ -18,14 +18,8 @@ import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { FleetOptions } from '../../compile/fleet-nodes.ts';
-import {
-  checkNodeName,
-  chooseFleet,
-  isFleet,
-  isHostFolder,
-  pruneWhat,
-  readHostFolder,
-} from '../../compile/fleet-nodes.ts';
+import { checkNodeName, chooseFleet, isFleet, pruneWhat } from '../../compile/fleet-nodes.ts';
+import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
@@ -37,7 +31,7 @@ import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
-interface CompileOptions extends FileOptions, Omit<FleetOptions, 'hostAddresses'> {
+interface CompileOptions extends FileOptions, FleetOptions {
   readonly out?: string;
   readonly print?: PrintName;
   readonly check?: string;
@@ -90,7 +84,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
     await terminal.err('kpc: error: several nodes need a folder: name one with -o or --check\n');
     return exitStatus.badInput;
   }
-  const fleet = chooseFleet(options, loaded.prepared);
+  const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
   const { bundles, diagnostics } = compileFleet(loaded, fleet, request);
