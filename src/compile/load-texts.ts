@@ -30,8 +30,8 @@ export interface InputTexts {
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
-  readonly allowEmpty?: boolean;
-  readonly kubernetesVersion?: string;
+  readonly allowEmpty?: boolean | undefined;
+  readonly kubernetesVersion?: string | undefined;
 }
 
 /** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
