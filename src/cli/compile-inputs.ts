@@ -8,7 +8,6 @@ import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
-import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
@@ -19,7 +18,7 @@ import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
-import type { ServicePortPlan } from '../ipvs/plan-service-port.ts';
+import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
 import type { Address } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -133,7 +132,7 @@ export interface NodeRequest {
 
 /** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
 export class NodeMemo {
-  readonly ipvs = new PlanMemo<ServicePortPlan>();
+  readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
 }
 
