@@ -17,7 +17,7 @@ export interface MasqueradePlan {
   readonly toClusterIPs: MasqueradedClients;
 }
 
-export type MasqueradedClients =
+type MasqueradedClients =
   | { readonly kind: 'all' }
   /** Packets to a cluster IP from outside the cluster could be routed through any node, so the answer must be, too. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }

@@ -55,14 +55,14 @@ export interface ServiceAddress {
 }
 
 /** A port of the node's own addresses that leads to the Service. Source ranges do not bind it. */
-export interface NodePort {
+interface NodePort {
   readonly protocol: Protocol;
   readonly port: number;
   readonly origin: Origin;
 }
 
 /** A TCP port on which kube-proxy answers a load balancer whether the node has endpoints. */
-export interface HealthCheckPort {
+interface HealthCheckPort {
   readonly port: number;
   readonly origin: Origin;
 }
@@ -82,7 +82,7 @@ export type TrafficPolicy = 'Cluster' | 'Local';
  * would answer past this one. Under policy Local the client's address is kept, and what comes from the node and its
  * pods takes the short cut to the endpoints of policy Cluster, as it would by way of a load balancer outside.
  */
-export interface ExternalPath extends TrafficPath {
+interface ExternalPath extends TrafficPath {
   /**
    * Whether the path exists. It does also where it refuses packets for want of local endpoints: the node and its pods
    * still get through by their short cut.
@@ -91,7 +91,7 @@ export interface ExternalPath extends TrafficPath {
 }
 
 /** Why packets get no endpoint, and what their sender is told. */
-export type Refusal =
+type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
   /** Another node may have endpoints, so the client is left to try again rather than told that nothing is there. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
@@ -103,7 +103,7 @@ export interface Firewall {
 }
 
 /** A network whose packets are let through. */
-export interface SourceRange {
+interface SourceRange {
   readonly network: Network;
   readonly origin: Origin;
 }
@@ -144,16 +144,6 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     hairpin: intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds,
   };
-}
-
-/** The endpoints that share the packets of a path. */
-export function endpointsOf(plan: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
-  switch (policy) {
-    case 'Cluster':
-      return plan.clusterEndpoints;
-    case 'Local':
-      return plan.localEndpoints;
-  }
 }
 
 /**
