@@ -23,6 +23,7 @@ import { compileIpvs } from '../ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
 import type { Address } from '../kernel/address.ts';
 import { compileNftables } from '../nftables/compile-nftables.ts';
+import { findLongComments } from '../nftables/long-comments.ts';
 import { NftablesMemo } from '../nftables/nftables-memo.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -84,6 +85,7 @@ export function prepare(
       ...findUnserved(services, cluster, served),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
 }

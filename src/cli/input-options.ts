@@ -3,7 +3,7 @@ import { readNamedFile } from '../base/read-file.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { compiledModeNames } from '../input/choose-mode.ts';
+import { proxyModeNames } from '../input/choose-mode.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import { readConfigFile } from '../input/read-config.ts';
@@ -56,7 +56,7 @@ export function addInputOptions(command: Command): Command {
     )
     .option(
       '--proxy-mode <mode>',
-      `${compiledModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
+      `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
     )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")

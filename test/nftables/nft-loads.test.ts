@@ -17,7 +17,10 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-nft-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Runs a script in a network of its own, with files in its folder. */
-function runInNetwork(script: string, files: Readonly<Record<string, string>>): { status: number | null; stderr: string } {
+function runInNetwork(
+  script: string,
+  files: Readonly<Record<string, string>>,
+): { status: number | null; stderr: string } {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(scratch, name), text);
   const { status, stderr } = spawnSync('unshare', ['--net', 'sh', '-ec', script], { cwd: scratch, encoding: 'utf8' });
   return { status, stderr };
