@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import { planTraffic, type Refusal } from '../cluster/plan-traffic.ts';
+import { planTraffic, type TrafficPath } from '../cluster/plan-traffic.ts';
 import { maxNftComment } from '../kube-proxy/nftables.ts';
 
 /**
@@ -21,7 +21,7 @@ export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic
   return [...warnings.values()];
 }
 
-const words: { readonly [R in Refusal['reason']]: string } = {
+const words: { readonly [R in NonNullable<TrafficPath['refusal']>['reason']]: string } = {
   'no-endpoints': 'no endpoints',
   'no-local-endpoints': 'no local endpoints',
 };
