@@ -8,18 +8,18 @@ import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
-import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import { programs } from '../kube-proxy/modes.ts';
 import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
-import type { ServicePortPlan } from '../ipvs/plan-service-port.ts';
+import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
 import type { Address } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -76,7 +76,8 @@ export function prepare(
       ...tooLarge,
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served),
-      ...(settings.mode === 'ipvs' ? [...checkAnnotations(services, cluster), ...findUnloadableRanges(cluster)] : []),
+      ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
     ],
   };
 }
@@ -133,7 +134,7 @@ export interface NodeRequest {
 
 /** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
 export class NodeMemo {
-  readonly ipvs = new PlanMemo<ServicePortPlan>();
+  readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
 }
 
@@ -160,6 +161,8 @@ export function compileState(
       return compileIpvs(cluster, node, settings, chosen, memo?.ipvs);
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
+    case 'nftables':
+      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
   }
 }
 

@@ -16,8 +16,9 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
-  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
   iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  // IPVS mode writes some of iptables mode's rules, too.
+  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: ['ajv', 'jsonc-parser'],
