@@ -8,8 +8,8 @@ import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
-import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
@@ -20,8 +20,11 @@ import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
-import type { ServicePortPlan } from '../ipvs/plan-service-port.ts';
+import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
 import type { Address } from '../kernel/address.ts';
+import { compileNftables } from '../nftables/compile-nftables.ts';
+import { findLongComments } from '../nftables/long-comments.ts';
+import { NftablesMemo } from '../nftables/nftables-memo.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
@@ -56,12 +59,15 @@ export function prepare(
   ranges: AssignmentRanges,
   hostAddresses?: readonly Address[],
 ): Prepared {
-  const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
+  const { serviceCidrs } = inputs;
+  const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
+  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
   const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
   const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
   const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -79,8 +85,14 @@ export function prepare(
       ...findUnserved(services, cluster, served),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
+}
+
+/** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */
+function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clusterIPs']): AssignmentRanges {
+  return clusterIPs.length === 0 ? ranges : { ...ranges, clusterIPs, fromObjects: true };
 }
 
 /** On how many addresses the node ports of a node can listen. */
@@ -125,6 +137,17 @@ export function prepareWithSettings(prepared: Prepared, settings: ProxySettings)
   return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
 }
 
+/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
+export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
+  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
+  const fill = (behaviours: Behaviours): Cluster => {
+    const cluster = prepared.buildCluster(behaviours);
+    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
+  };
+  const { settings, gates } = prepared;
+  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
+}
+
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
@@ -135,8 +158,9 @@ export interface NodeRequest {
 
 /** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
 export class NodeMemo {
-  readonly ipvs = new PlanMemo<ServicePortPlan>();
+  readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
+  readonly nftables = new NftablesMemo();
 }
 
 /** Compiles for one node. */
@@ -163,7 +187,7 @@ export function compileState(
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
     case 'nftables':
-      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
+      return compileNftables(cluster, node, settings, chosen, memo?.nftables);
   }
 }
 

@@ -5,7 +5,7 @@ import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { collectInputs } from '../input/read-inputs.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
@@ -49,13 +49,13 @@ const noServices: Diagnostic = {
 };
 
 function describeEmptiness(
-  { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
+  { services, slices, endpoints, nodes, serviceCidrs, configs, skipped, diagnostics }: Inputs,
   { allowEmpty }: InputOptions,
 ): readonly Diagnostic[] {
   if (allowEmpty) return [];
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
-  const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  const found = [slices, endpoints, nodes, serviceCidrs, configs].some((objects) => objects.length > 0);
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 

@@ -8,20 +8,20 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import { chooseNodeName, compileNode, prepareWithSettings } from '../compile/compile-node.ts';
+import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';
-import { settleVersion } from '../compile/kubernetes-version.ts';
+import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
 import type { SideReading, StoredSide } from './stored-side.ts';
@@ -88,8 +88,14 @@ export async function compileSide(
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const flag = options.node === undefined ? undefined : [options.node];
   const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
+  const assumed =
+    (stored && other.kind === 'bundle' ? other.reading.side?.services?.cluster.serviceCidrs : undefined) ?? [];
+  const prepared = prepareWithRanges(
+    loaded.prepared,
+    assumed.filter(({ from }) => from === '--service-cluster-ip-range'),
+  );
   const compileBy = (release: Release): BundleContent =>
-    compileNode(prepareWithSettings(loaded.prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
+    compileNode(prepareWithSettings(prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
   const settled = wrong.some(isError)
     ? undefined
     : settleRelease(loaded.version, {
@@ -98,10 +104,12 @@ export async function compileSide(
         gates: loaded.prepared.gates,
         bundle: stored && settingsOf(stored).release,
         dump: other.kind === 'dump' ? other.reading.side : undefined,
+        mode: wanted.mode,
         compileBy: (release) => sideOfManifests(path, compileBy(release)),
       });
-  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : [])];
-  if (settled?.kind !== 'settled') {
+  const unfit = settled?.kind === 'settled' ? checkMode(wanted, settled.release) : [];
+  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : unfit)];
+  if (settled?.kind !== 'settled' || unfit.length > 0) {
     return { side: undefined, diagnostics: [...refused, ...loaded.diagnostics], files: loaded.files, notes: [] };
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;

@@ -12,12 +12,14 @@ const pure = { packages: [], node: [] } as const;
 
 /** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
 export const folders: Readonly<Record<string, FolderRule>> = {
-  base: { folders: [], packages: [], node: ['fs', 'tty'] },
+  base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'tty'] },
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
-  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
-  iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  iptables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
+  nftables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
+  // IPVS mode writes some of iptables mode's rules, too.
+  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: ['ajv', 'jsonc-parser'],
@@ -26,9 +28,9 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   bundle: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: [],
-    node: ['crypto', 'fs/promises', 'path'],
+    node: ['fs/promises', 'path'],
   },
-  fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
+  fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle'], packages: [], node: [] },
   describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'diff'], ...pure },
   apply: {
@@ -37,7 +39,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
   compile: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'input', 'bundle', 'fleet'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'nftables', 'input', 'bundle', 'fleet'],
     packages: [],
     node: ['fs', 'path'],
   },
@@ -51,6 +53,11 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: ['chalk', 'diff'],
     node: [],
   },
+  library: {
+    folders: ['kernel', 'cluster', 'input', 'bundle', 'diff', 'compile', 'sides', 'report'],
+    ...pure,
+  },
+  'index.ts': { folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'diff', 'library', 'report'], ...pure },
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],

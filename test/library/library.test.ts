@@ -1,25 +1,24 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  compile,
-  compileFleet,
-  type CompiledBundle,
-  type CompileOptions,
-  diff,
-  formatDiff,
-  parseBundle,
-  parseDump,
-} from '../../src/index.ts';
+import type * as Library from '../../src/index.ts';
+import type { CompiledBundle, CompileOptions } from '../../src/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
+import { projectFolder } from '../support/run-kpc.ts';
 import { optionsOf } from './fixture-options.ts';
+
+// As it was built, with the checks of objects compiled, which takes longer than all that it does.
+const { compile, compileFleet, diff, formatDiff, parseBundle, parseDump } = (await import(
+  join(projectFolder, 'dist', 'index.js')
+)) as typeof Library;
 
 function read(...path: readonly string[]): string {
   return readFileSync(join(fixturesFolder, ...path), 'utf8');
 }
 
 function readFolder(folder: string): Map<string, string> {
-  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  const names = readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile());
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }
 
 function compileWell(options: CompileOptions): CompiledBundle {
@@ -40,14 +39,12 @@ describe('compile', () => {
         const { files } = compileWell({ ...options, proxyMode: mode });
         const expected = readFolder(join(fixture.folder, `expected-${mode}`));
         for (const name of new Set([...files.keys(), ...expected.keys()])) {
-          // The built program knows the version of package.json.
-          const written = (files.get(name) ?? '').replace('"kpcVersion": "0.0.0"', '"kpcVersion": "0.1.0"');
-          expect(written, `${fixture.name}, ${mode}, ${name}`).toBe(expected.get(name));
+          expect(files.get(name), `${fixture.name}, ${mode}, ${name}`).toBe(expected.get(name));
         }
         compiled++;
       }
     }
-    expect(compiled).toBeGreaterThan(150);
+    expect(compiled).toBeGreaterThan(100);
   });
 
   test('says of every fixture that must not compile what kpc compile says', () => {
@@ -74,7 +71,7 @@ describe('compile', () => {
     expect(compileWell({ manifests: [marked] }).files).toEqual(compileWell({ manifests: [quickstart] }).files);
   });
 
-  test('is silent on what a Service says to programs that are not kube-proxy, and names a node that cannot be one', () => {
+  test('refuses a node whose name no node can have', () => {
     const { bundle, diagnostics } = compile({ manifests: [quickstart], node: 'no node!' });
     expect(bundle).toBeUndefined();
     expect(diagnostics).toContainEqual(expect.objectContaining({ severity: 'error', code: 'bad-name' }));
@@ -147,7 +144,6 @@ describe('diff', () => {
       expect(stored.manifest?.mode).toBe(mode);
       if (!stored.side) throw new Error('no side');
       expect(diff(stored.side, side)).toMatchObject({ differs: false, servicePorts: [], base: [] });
-      expect(formatDiff(stored.side, side, 'unified')).toBe('');
     }
   });
 
@@ -158,6 +154,7 @@ describe('diff', () => {
     });
     expect(formatDiff(before.side, after.side, 'text')).toContain('1 Service port changed.');
     expect(formatDiff(before.side, after.side, 'markdown')).toContain('### default/nginx changed');
+    expect(formatDiff(before.side, before.side, 'unified')).toBe('');
     expect(formatDiff(before.side, after.side, 'unified')).toContain('+-a -t 10.96.0.80:80 -r 10.244.2.11:8080');
   });
 

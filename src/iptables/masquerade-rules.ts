@@ -1,7 +1,9 @@
+import type { LocalTraffic } from '../cluster/local-traffic.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Rule, RuleArg } from '../kernel/iptables.ts';
 
 /**
- * The rules about the masquerade mark that all iptables-based modes share: a packet that gets the mark is forwarded
+ * The rules about the masquerade mark that iptables and IPVS mode share: a packet that gets the mark is forwarded
  * and leaves the node with the node's address as its source.
  */
 export interface MasqueradeRules {
@@ -16,9 +18,8 @@ export interface MasqueradeRules {
   readonly forward: readonly Rule[];
 }
 
-/** The rules for masqueradeBit (0 to 31), as both kube-proxy's iptables and ipvs proxiers write them. */
-export function masqueradeRules(masqueradeBit: number): MasqueradeRules {
-  const value = 2 ** masqueradeBit;
+/** The rules for a mark, as both kube-proxy's iptables and ipvs proxiers write them. */
+export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
   return {
     mark: [{ args: [{ kind: 'jump', target: { kind: 'mark', operation: 'or', value, mask: value } }] }],
     postrouting: [
@@ -53,3 +54,24 @@ export function masqueradeRules(masqueradeBit: number): MasqueradeRules {
 }
 
 const accept: RuleArg = { kind: 'jump', target: { kind: 'accept' } };
+
+/** The match for traffic of the node's pods. */
+export function ifLocal(localTraffic: LocalTraffic): RuleArg {
+  return matchLocal(localTraffic, {});
+}
+
+/** The match for traffic that is not of the node's pods. */
+export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
+  return matchLocal(localTraffic, { negated: true });
+}
+
+function matchLocal(localTraffic: LocalTraffic, sense: { readonly negated?: true }): RuleArg {
+  switch (localTraffic.kind) {
+    case 'from-network':
+      return { kind: 'source', cidr: localTraffic.network.text, ...sense };
+    case 'from-interface':
+      return { kind: 'in-interface', name: localTraffic.name, ...sense };
+    case 'from-interfaces':
+      return { kind: 'in-interface', name: `${localTraffic.prefix}+`, ...sense };
+  }
+}
