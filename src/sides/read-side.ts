@@ -23,7 +23,13 @@ import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import { chooseNodeName, compileNode, compileState, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
+import {
+  chooseNodeName,
+  compileNode,
+  compileState,
+  prepareWithRanges,
+  prepareWithSettings,
+} from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
 import type { DumpReading } from './dump-files.ts';
 import { readDumpFiles } from './dump-files.ts';
