@@ -5,7 +5,6 @@ import { replaceFolder } from '../bundle/folder.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Manifest } from '../bundle/manifest.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { checkBundle } from './check-bundle.ts';
@@ -15,7 +14,7 @@ import type { OutputFormat } from './check-format.ts';
 import { outputFormats } from './check-format.ts';
 import { chooseNodeName, compileNode } from './compile-inputs.ts';
 import type { PrintName } from './compile-output.ts';
-import { formatAll, printNames, summarize } from './compile-output.ts';
+import { formatAll, mainFile, printNames, summarize } from './compile-output.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
 import { exitStatus } from './exit-status.ts';
@@ -215,16 +214,6 @@ async function output(
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
-}
-
-/** The name after --print of the file that tells most of a bundle. */
-function mainFile({ mode, families }: Manifest): PrintName {
-  switch (mode) {
-    case 'ipvs':
-      return 'ipvsadm';
-    case 'iptables':
-      return families.includes('ipv4') ? 'iptables' : 'ip6tables';
-  }
 }
 
 async function write(folder: string, { manifest, files }: Bundle, terminal: Terminal): Promise<ExitStatus> {

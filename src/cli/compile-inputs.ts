@@ -13,6 +13,7 @@ import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import { programs } from '../kube-proxy/modes.ts';
 import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
@@ -75,7 +76,8 @@ export function prepare(
       ...tooLarge,
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served),
-      ...(settings.mode === 'ipvs' ? [...checkAnnotations(services, cluster), ...findUnloadableRanges(cluster)] : []),
+      ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
     ],
   };
 }
@@ -159,6 +161,8 @@ export function compileState(
       return compileIpvs(cluster, node, settings, chosen, memo?.ipvs);
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
+    case 'nftables':
+      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
   }
 }
 

@@ -1,5 +1,7 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
+import { bundleFileKinds, bundleFileNames } from '../bundle/manifest.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatCount } from './format-count.ts';
 
 /** The files as people want to see them: what a Service becomes first, what every node has last. */
@@ -40,20 +42,18 @@ export const printNames = {
 
 export type PrintName = keyof typeof printNames;
 
+/** The name after --print of the file that tells most of a bundle. */
+export function mainFile({ mode, files }: Manifest): PrintName {
+  const main = bundleFileNames.find((name) => name in files && bundleFileKinds[name] === modeFacts[mode].mainKind);
+  const names = Object.keys(printNames) as readonly PrintName[];
+  return names.find((name) => printNames[name] === main) ?? 'manifest';
+}
+
 /** One line that says how much came out. */
 export function summarize({ counts, mode, node, families }: Manifest): string {
   const many = (count: number | undefined, one: string, more = `${one}s`) =>
     `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;
-  const parts =
-    mode === 'ipvs'
-      ? [
-          many(counts['virtualServers'], 'virtual server'),
-          many(counts['realServers'], 'real server'),
-          many(counts['addresses'], 'address', 'addresses'),
-          many(counts['setEntries'], 'set entry', 'set entries'),
-          many(counts['rules'], 'iptables rule'),
-        ]
-      : [many(counts['chains'], 'chain'), many(counts['rules'], 'iptables rule')];
+  const parts = modeFacts[mode].summary.map(({ count, one, more }) => many(counts[count], one, more));
   const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}, ${families.join(' and ')}`;
   return `${many(counts['services'], 'Service')} (${many(counts['servicePorts'], 'port')}) on ${where}: ${parts.join(', ')}`;
 }

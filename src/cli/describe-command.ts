@@ -7,6 +7,8 @@ import type { Finding } from '../describe/find-subject.ts';
 import type { View } from '../describe/view.ts';
 import { nearest } from '../describe/suggest.ts';
 import { oneLine } from '../diff/one-line.ts';
+import type { ObjectKind } from '../kube-proxy/modes.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
@@ -217,9 +219,10 @@ async function describeDump(
   if (!side) return exitStatus.badInput;
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
-  if (decompiled.mode === 'ipvs') {
+  const facts = decompiled.mode && modeFacts[decompiled.mode];
+  if (facts && !facts.namesServices) {
     await terminal.err(
-      'kpc: note: Services are shown by address, because the state of a node in IPVS mode holds no names\n',
+      `kpc: note: Services are shown by address, because the state of a node in ${facts.title} holds no names\n`,
     );
   }
   const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
@@ -238,19 +241,16 @@ async function describeDump(
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
 function missingFiles(mode: Decompiled['mode'], { iptables, sets, virtualServers }: Coverage): readonly string[] {
-  const ofRules = [
-    ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
-    ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
-  ];
-  const ofServers = [...(sets ? [] : ['ipset save']), ...(virtualServers ? [] : ['ipvsadm -Sn'])];
-  switch (mode) {
-    case 'iptables':
-      return ofRules;
-    case 'ipvs':
-      return ofServers;
-    case undefined:
-      return [...ofRules, ...ofServers];
-  }
+  const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
+    iptables: [
+      ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
+      ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
+    ],
+    sets: sets ? [] : ['ipset save'],
+    virtualServers: virtualServers ? [] : ['ipvsadm -Sn'],
+  };
+  const kinds = mode ? modeFacts[mode].serviceKinds : (Object.keys(missing) as readonly ObjectKind[]);
+  return kinds.flatMap((kind) => missing[kind] ?? []);
 }
 
 async function printDecompiled(

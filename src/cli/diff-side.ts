@@ -16,6 +16,7 @@ import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/settings.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
@@ -118,8 +119,10 @@ async function readBundleSide(path: string): Promise<StoredSide> {
     kind: 'bundle',
     name: path,
     state,
-    // Its files hold no origins. Comments tell the Services in iptables mode; in IPVS mode compiling them again does.
-    labels: manifest.mode === 'ipvs' ? compileState(cluster, node, settings, families, undefined) : undefined,
+    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
+    labels: modeFacts[manifest.mode].namesServices
+      ? undefined
+      : compileState(cluster, node, settings, families, undefined),
     coverage: coverAll(),
     families,
     doubts: [],

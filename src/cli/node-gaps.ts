@@ -8,6 +8,7 @@ import type { Address } from '../kernel/address.ts';
 import { isLoopback, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Prepared } from './compile-inputs.ts';
 
 /** What is compiled all the same for a node, but not as the user may think. */
@@ -31,7 +32,7 @@ function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, i
   const which = nodes.size === 0 ? 'no node' : `none of the ${nodes.size} nodes is named with --node`;
   const lacks = [
     'no endpoint counts as local',
-    ...(settings.mode === 'ipvs' ? ['the hairpin set stays empty'] : []),
+    ...modeFacts[settings.mode].gapsWithoutNode,
     ...(lacksAddresses ? ['NodePorts have no address to listen on'] : []),
   ];
   const help =
@@ -39,12 +40,12 @@ function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, i
   return { severity: 'note', code: 'no-node', text: `${which}: ${joinWithAnd(lacks)}; ${help}` };
 }
 
-/** In iptables mode node ports listen on whatever address is local, unless --nodeport-addresses picks some. */
 function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
-  switch (settings.mode) {
-    case 'ipvs':
+  const { nodePorts } = modeFacts[settings.mode];
+  switch (nodePorts) {
+    case 'known-addresses':
       return true;
-    case 'iptables':
+    case 'any-local-address':
       return families.some((family) => !nodePortNetworks(settings, node, family).matchesAll);
   }
 }
@@ -75,7 +76,7 @@ function findUnreachableNodePorts(
 }
 
 function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {
-  return mode === 'iptables' && family === 'ipv4' && localhostNodePorts;
+  return modeFacts[mode].loopbackNodePorts.includes(family) && localhostNodePorts;
 }
 
 function joinWithAnd(parts: readonly string[]): string {
