@@ -8,6 +8,7 @@ import type { Tables } from '../kernel/iptables.ts';
 import { formatTables } from '../kernel/iptables.ts';
 import { formatVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
+import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
@@ -77,6 +78,8 @@ export function formatFile(
       return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
     case 'ip.batch':
       return formatLinks(state.links);
+    case 'nftables.nft':
+      return formatNftTables(state.nftables, texts.formatNftChain);
     case 'services.json':
       return texts.writeServices(cluster);
   }

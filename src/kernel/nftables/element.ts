@@ -18,7 +18,7 @@ export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: r
 /** A constant in a rule or an element. */
 export type Value =
   | { readonly kind: 'address'; readonly address: Address }
-  /** Of a prefix length that leaves more than one address. */
+  /** One of a single address means the same as that address, which is how nft prints it back. */
   | { readonly kind: 'network'; readonly network: Network }
   /** Addresses from the first to the last, where they are no network. */
   | { readonly kind: 'range'; readonly first: Address; readonly last: Address }

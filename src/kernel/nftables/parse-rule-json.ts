@@ -56,7 +56,8 @@ export function readVerdict(json: unknown): Verdict | undefined {
 export function readConstant(json: unknown, type: ValueType): Value | undefined {
   if (typeof json === 'string' || typeof json === 'number') return readValue(String(json), type);
   const [kind, body] = onlyEntry(json) ?? [];
-  if (kind === 'prefix') return readValue(`${scalar(asObject(body)?.['addr'])}/${scalar(asObject(body)?.['len'])}`, type);
+  if (kind === 'prefix')
+    return readValue(`${scalar(asObject(body)?.['addr'])}/${scalar(asObject(body)?.['len'])}`, type);
   if (kind === 'range' && Array.isArray(body)) return readValue(`${scalar(body[0])}-${scalar(body[1])}`, type);
   return undefined;
 }

@@ -122,11 +122,16 @@ class Parser {
       const words = new Words(this.#readStatement());
       const property = words.next();
       if (property === 'type') [set.keyType, valueType] = readTypes(words.rest());
-      else if (property === 'flags') set.flags = words.rest().filter((word) => word !== ',').toSorted();
+      else if (property === 'flags')
+        set.flags = words
+          .rest()
+          .filter((word) => word !== ',')
+          .toSorted();
       else if (property === 'comment') more.comment = unquote(words.next() ?? '');
       else if (property === 'size') more.size = readNumber(words.next() ?? '') ?? 0;
       else if (property === 'timeout') more.timeoutSeconds = readSeconds(words.next() ?? '') ?? 0;
-      else if (property === 'elements' && words.take('=', '{')) set.elements = readElements(words, set.keyType, valueType);
+      else if (property === 'elements' && words.take('=', '{'))
+        set.elements = readElements(words, set.keyType, valueType);
       else this.#note(start, 'a property that is not known');
     });
     return kind === 'map' ? { kind, ...set, ...more, valueType } : { kind, ...set, ...more };

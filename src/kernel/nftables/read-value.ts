@@ -76,19 +76,14 @@ export function readNumber(text: string): number | undefined {
 }
 
 function readAddresses(text: string): Value | undefined {
-  const slash = text.indexOf('/');
-  if (slash >= 0) return readNetwork(text);
+  if (text.includes('/')) {
+    const network = parseNetwork(text);
+    return network && { kind: 'network', network };
+  }
   const dash = text.indexOf('-');
   if (dash >= 0) return readRange(text.slice(0, dash), text.slice(dash + 1));
   const address = parseAddress(text);
   return address && { kind: 'address', address };
-}
-
-function readNetwork(text: string): Value | undefined {
-  const network = parseNetwork(text);
-  if (!network) return undefined;
-  const whole = network.family === 'ipv4' ? 32 : 128;
-  return network.prefixLength === whole ? { kind: 'address', address: network.address } : { kind: 'network', network };
 }
 
 function readRange(from: string, to: string): Value | undefined {
