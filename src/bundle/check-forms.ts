@@ -100,6 +100,7 @@ function compileAnew(
 const derived = [
   'kubeProxyVersion',
   'mode',
+  'serviceCidrs',
   'healthChecks',
   'tools',
   'counts',

@@ -111,6 +111,9 @@ function makeManifest(
     },
     families: content.families,
     settings: written,
+    serviceCidrs: programs(settings.mode, 'nftables')
+      ? content.cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
+      : undefined,
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,

@@ -3,7 +3,7 @@ import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { compiledModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
-import type { HealthCheck, Manifest } from './manifest.ts';
+import type { HealthCheck, Manifest, StoredRange } from './manifest.ts';
 import { readKubeProxyVersion } from './manifest.ts';
 import {
   amount,
@@ -87,6 +87,9 @@ export const manifestShape = objectOf<Manifest>({
   }),
   families: listOf(oneOf('ipv4', 'ipv6')),
   settings,
+  serviceCidrs: optional(
+    listOf(objectOf<StoredRange>({ cidr: network, from: oneOf('ServiceCIDR', '--service-cluster-ip-range') })),
+  ),
   ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
   healthChecks: listOf(
     objectOf<HealthCheck>({

@@ -1,4 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { ServiceRange } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -49,6 +50,11 @@ export interface Manifest {
   readonly families: readonly Family[];
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
   readonly settings: Omit<ProxySettings, 'release'>;
+  /**
+   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
+   * Only in a mode that looks at them.
+   */
+  readonly serviceCidrs?: readonly StoredRange[] | undefined;
   /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
   readonly ipvsTimeouts: IpvsTimeouts | null;
   /** Sorted by port. */
@@ -60,6 +66,11 @@ export interface Manifest {
   readonly counts: Readonly<Record<string, number>>;
   /** File name → SHA-256 in hex, of each other file. */
   readonly files: { readonly [Name in BundleFileName]?: string };
+}
+
+export interface StoredRange {
+  readonly cidr: string;
+  readonly from: ServiceRange['from'];
 }
 
 /**

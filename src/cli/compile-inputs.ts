@@ -9,6 +9,7 @@ import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
@@ -57,12 +58,15 @@ export function prepare(
   ranges: AssignmentRanges,
   hostAddresses?: readonly Address[],
 ): Prepared {
-  const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
+  const { serviceCidrs } = inputs;
+  const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
+  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
   const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
   const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
   const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -82,6 +86,11 @@ export function prepare(
       ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
     ],
   };
+}
+
+/** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */
+function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clusterIPs']): AssignmentRanges {
+  return clusterIPs.length === 0 ? ranges : { ...ranges, clusterIPs, fromObjects: true };
 }
 
 /** On how many addresses the node ports of a node can listen. */
@@ -124,6 +133,17 @@ export function prepareWithSettings(prepared: Prepared, settings: ProxySettings)
   const { ignoresExternalIPs: _, ...others } = settings;
   const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
   return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
+}
+
+/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
+export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
+  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
+  const fill = (behaviours: Behaviours): Cluster => {
+    const cluster = prepared.buildCluster(behaviours);
+    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
+  };
+  const { settings, gates } = prepared;
+  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
 }
 
 /** What makes one node's bundle out of the prepared inputs. */

@@ -14,7 +14,7 @@ import type { Dump } from '../diff/read-dump.ts';
 import { recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -23,13 +23,13 @@ import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from './check-node.ts';
-import { chooseNodeName, compileNode, compileState, prepareWithSettings } from './compile-inputs.ts';
+import { chooseNodeName, compileNode, compileState, prepareWithRanges, prepareWithSettings } from './compile-inputs.ts';
 import { findNode } from './check-folder.ts';
 import type { DumpReading } from './diff-dump.ts';
 import { readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
-import { settleVersion } from './kubernetes-version.ts';
+import { checkMode, settleVersion } from './kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -204,8 +204,14 @@ export async function compileSide(
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const flag = options.node === undefined ? undefined : [options.node];
   const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
+  const assumed =
+    (stored && other.kind === 'bundle' ? other.reading.side?.services?.cluster.serviceCidrs : undefined) ?? [];
+  const prepared = prepareWithRanges(
+    loaded.prepared,
+    assumed.filter(({ from }) => from === '--service-cluster-ip-range'),
+  );
   const compileBy = (release: Release): BundleContent =>
-    compileNode(prepareWithSettings(loaded.prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
+    compileNode(prepareWithSettings(prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
   const settled = wrong.some(isError)
     ? undefined
     : settleRelease(loaded.version, {
@@ -214,10 +220,12 @@ export async function compileSide(
         gates: loaded.prepared.gates,
         bundle: stored && settingsOf(stored).release,
         dump: other.kind === 'dump' ? other.reading.side : undefined,
+        mode: wanted.mode,
         compileBy: (release) => sideOfManifests(path, compileBy(release)),
       });
-  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : [])];
-  if (settled?.kind !== 'settled') {
+  const unfit = settled?.kind === 'settled' ? checkMode(wanted, settled.release) : [];
+  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : unfit)];
+  if (settled?.kind !== 'settled' || unfit.length > 0) {
     return { side: undefined, diagnostics: [...refused, ...loaded.diagnostics], files: loaded.files, notes: [] };
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;

@@ -3,12 +3,13 @@ import { readNamedFile } from '../base/read-file.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { compiledModeNames } from '../input/choose-mode.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import { readConfigFile } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { readInputs } from '../input/read-inputs.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
@@ -38,7 +39,10 @@ export function addInputOptions(command: Command): Command {
   return command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
     .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
-    .option('--service-cluster-ip-range <cidrs>', 'choose cluster IPs from here for Services that have none yet')
+    .option(
+      '--service-cluster-ip-range <cidrs>',
+      'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
+    )
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(
@@ -52,7 +56,7 @@ export function addInputOptions(command: Command): Command {
     )
     .option(
       '--proxy-mode <mode>',
-      'ipvs or iptables (default: as the config says, iptables if it names none, ipvs without a config)',
+      `${compiledModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
     )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
@@ -106,13 +110,13 @@ const noServices: Diagnostic = {
 };
 
 function describeEmptiness(
-  { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
+  { services, slices, endpoints, nodes, serviceCidrs, configs, skipped, diagnostics }: Inputs,
   { allowEmpty }: InputOptions,
 ): readonly Diagnostic[] {
   if (allowEmpty) return [];
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
-  const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  const found = [slices, endpoints, nodes, serviceCidrs, configs].some((objects) => objects.length > 0);
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 

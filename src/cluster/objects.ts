@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -122,6 +122,13 @@ export interface Node {
   readonly kubernetesVersion: string;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
+}
+
+/** Networks that cluster IPs are given from. */
+export interface ServiceCidr {
+  readonly metadata: ObjectMeta;
+  /** One, or one of each family; the first one's family is that of Services that ask for none. */
+  readonly cidrs: readonly Network[];
 }
 
 /**

@@ -1,8 +1,12 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { compiledModes } from '../kube-proxy/modes.ts';
+import { compiledModes, isModeOf, modeFacts, type ProxyMode, proxyModes } from '../kube-proxy/modes.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
+
+/** "ipvs or iptables": the modes that --proxy-mode takes, for people. */
+export const compiledModeNames = compiledModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
 /** The mode to compile for; with an error, it is none that was asked for. */
 export interface ModeChoice {
@@ -16,22 +20,31 @@ export interface ModeChoice {
  * The mode that the flag names, else the configuration. Where nothing does, it is kube-proxy's default, but ipvs where
  * there is no configuration at all.
  */
-export function chooseMode(flag: string | undefined, config: Sourced<KubeProxyConfig> | undefined): ModeChoice {
-  if (flag) return readMode(flag, '--proxy-mode', undefined);
+export function chooseMode(
+  flag: string | undefined,
+  config: Sourced<KubeProxyConfig> | undefined,
+  release: Release,
+): ModeChoice {
+  if (flag) return readMode(flag, '--proxy-mode', undefined, release);
   const place = config?.source.place(['mode']);
-  if (config?.object.mode) return readMode(config.object.mode, 'mode', place);
+  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, release);
   const text = config
     ? "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)"
     : 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one';
   return { mode: config ? 'iptables' : 'ipvs', note: { severity: 'note', code: 'default-mode', text, place } };
 }
 
-function readMode(value: string, name: string, place: Diagnostic['place']): ModeChoice {
+function readMode(value: string, name: string, place: Diagnostic['place'], release: Release): ModeChoice {
+  const known = proxyModes.find((mode) => mode === value);
   const refuse = (text: string): ModeChoice => {
-    return { mode: 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
+    return { mode: known ?? 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
   };
-  const known = compiledModes.find((mode) => mode === value);
-  if (known) return { mode: known };
+  if (known) {
+    const unknown = describeModeOfRelease(known, release);
+    if (unknown !== undefined) return refuse(`${name} is ${known}: ${unknown}`);
+  }
+  const compiled = compiledModes.find((mode) => mode === known);
+  if (compiled) return { mode: compiled };
   const instead = `compile for another mode with ${compiledModes.map((mode) => `--proxy-mode ${mode}`).join(' or ')}`;
   switch (value) {
     case 'nftables':
@@ -41,6 +54,13 @@ function readMode(value: string, name: string, place: Diagnostic['place']): Mode
     case 'kernelspace':
       return refuse(`${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`);
     default:
-      return refuse(`${name} is ${quote(value)}: write ${compiledModes.join(' or ')}`);
+      return refuse(`${name} is ${quote(value)}: write ${compiledModeNames}`);
   }
+}
+
+/** Why kpc cannot compile a mode by a release of Kubernetes; undefined where it can. */
+export function describeModeOfRelease(mode: ProxyMode, release: Release): string | undefined {
+  if (isModeOf(mode, release)) return undefined;
+  const { title, since } = modeFacts[mode];
+  return `kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode`;
 }

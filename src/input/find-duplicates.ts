@@ -3,21 +3,25 @@ import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 
 /** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({ services, slices, endpoints, nodes }: CollectedObjects): Diagnostic[] {
+export function findDuplicates({ services, slices, endpoints, nodes, serviceCidrs }: CollectedObjects): Diagnostic[] {
   return [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
+    ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
 }
+
+/** Kinds whose objects have no namespace. */
+const clusterScoped: ReadonlySet<string> = new Set(['Node', 'ServiceCIDR']);
 
 function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[]): Diagnostic[] {
   const seen = new Map<string, (typeof objects)[number]>();
   const diagnostics: Diagnostic[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
-    const label = kind === 'Node' ? name : `${namespace}/${name}`;
+    const label = clusterScoped.has(kind) ? name : `${namespace}/${name}`;
     const first = seen.get(label);
     if (!first) {
       seen.set(label, sourced);

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, FieldPath, Node, Service, ServiceCidr, Sourced } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -8,6 +8,7 @@ import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readService } from './read-service.ts';
+import { readServiceCidr } from './read-service-cidr.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import { Validator } from './validate.ts';
@@ -19,6 +20,7 @@ export interface CollectedObjects {
   readonly slices: Sourced<EndpointSlice>[];
   readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
+  readonly serviceCidrs: Sourced<ServiceCidr>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
@@ -36,12 +38,22 @@ const readKinds: { readonly [Kind in keyof RawObjects]: true } = {
   EndpointSlice: true,
   Endpoints: true,
   Node: true,
+  ServiceCIDR: true,
   KubeProxyConfiguration: true,
 };
 
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
-  return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
+  return {
+    services: [],
+    slices: [],
+    endpoints: [],
+    nodes: [],
+    serviceCidrs: [],
+    configs: [],
+    skipped: new Map(),
+    diagnostics: [],
+  };
 }
 
 /** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
@@ -107,6 +119,9 @@ function collectObject(
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
       return add('Node', readNode, into.nodes);
+    case 'networking.k8s.io/v1 ServiceCIDR':
+    case 'networking.k8s.io/v1beta1 ServiceCIDR':
+      return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
