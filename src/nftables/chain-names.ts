@@ -1,5 +1,6 @@
 import { hashName } from '../base/hash-name.ts';
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
+import type { TrafficPath } from '../cluster/plan-traffic.ts';
 import { nftPrefixes } from '../kube-proxy/nftables.ts';
 
 /** The chains that a Service port may have, in use or not: see nftPrefixes. */
@@ -27,7 +28,17 @@ export function serviceChainNames(port: ServicePort): ServiceChainNames {
   };
 }
 
-/** The same with the endpoint's address and port (servicePortEndpointChainNameBase): a name may have no colon. */
+/** The chain that spreads the packets of a path over its endpoints; there only where it has some. */
+export function policyChainName(names: ServiceChainNames, { policy }: TrafficPath): string {
+  switch (policy) {
+    case 'Cluster':
+      return names.cluster;
+    case 'Local':
+      return names.local;
+  }
+}
+
+/** The same of one endpoint, with its address and port (servicePortEndpointChainNameBase): a name may have no colon. */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${describePort(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };

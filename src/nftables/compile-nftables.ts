@@ -15,7 +15,8 @@ import { nftSets, nftTableName } from '../kube-proxy/nftables.ts';
 import { baseChains } from './base-chains.ts';
 import type { NftablesMemo } from './nftables-memo.ts';
 import { addressValue } from './rule-parts.ts';
-import { serviceObjects, type ServiceContext, type ServiceObjects } from './service-objects.ts';
+import { serviceObjects } from './service-objects.ts';
+import type { ServiceContext, ServiceObjects } from './service-parts.ts';
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of

@@ -1,7 +1,8 @@
 import type { NodeIdentity, ServicePort } from '../cluster/model.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { TrafficPlan } from '../cluster/plan-traffic.ts';
-import { serviceObjects, type ServiceContext, type ServiceObjects } from './service-objects.ts';
+import { serviceObjects } from './service-objects.ts';
+import type { ServiceContext, ServiceObjects } from './service-parts.ts';
 
 /** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
 export class NftablesMemo {

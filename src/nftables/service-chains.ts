@@ -4,8 +4,8 @@ import type { Value } from '../kernel/nftables/element.ts';
 import type { Expression } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftSet } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/origin.ts';
-import type { ServiceChainNames } from './chain-names.ts';
-import { policyChainName, type ServiceContext, type StickyEndpoint } from './service-objects.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import type { ServiceContext, StickyEndpoint } from './service-parts.ts';
 import {
   addressValue,
   differs,

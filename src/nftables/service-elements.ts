@@ -2,9 +2,9 @@ import type { TrafficPath, TrafficPlan, ServiceAddress, NodePort } from '../clus
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
-import type { ServiceChainNames } from './chain-names.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
-import { policyChainName, type ElementSet, type PlacedElement } from './service-objects.ts';
+import type { ElementSet, PlacedElement } from './service-parts.ts';
 
 /** The elements of a Service port in the sets and maps that all share. */
 export function serviceElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
