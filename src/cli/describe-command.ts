@@ -11,6 +11,7 @@ import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { Coverage } from '../diff/side.ts';
+import { tellsRules } from '../diff/side.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
@@ -237,10 +238,11 @@ async function describeDump(
 }
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
-function missingFiles(mode: Decompiled['mode'], { iptables, sets, virtualServers }: Coverage): readonly string[] {
+function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
+  const { sets, virtualServers } = coverage;
   const ofRules = [
-    ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
-    ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
+    ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+    ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
   ];
   const ofServers = [...(sets ? [] : ['ipset save']), ...(virtualServers ? [] : ['ipvsadm -Sn'])];
   switch (mode) {
