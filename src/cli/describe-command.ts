@@ -13,6 +13,7 @@ import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { Coverage } from '../diff/side.ts';
+import { tellsRules } from '../diff/side.ts';
 import type { SideOptions, SideReading } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
@@ -240,14 +241,14 @@ async function describeDump(
 }
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
-function missingFiles(mode: Decompiled['mode'], { iptables, sets, virtualServers }: Coverage): readonly string[] {
+function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
   const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
     iptables: [
-      ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
-      ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
+      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    sets: sets ? [] : ['ipset save'],
-    virtualServers: virtualServers ? [] : ['ipvsadm -Sn'],
+    sets: coverage.sets ? [] : ['ipset save'],
+    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
   const kinds = mode ? modeFacts[mode].serviceKinds : (Object.keys(missing) as readonly ObjectKind[]);
   return kinds.flatMap((kind) => missing[kind] ?? []);

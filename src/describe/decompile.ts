@@ -1,11 +1,11 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Owners } from '../diff/owners.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
-import { recognizeMode } from '../diff/read-dump.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { decompileIptables } from './decompile-iptables.ts';
@@ -61,7 +61,7 @@ type BelongingOf = (server: VirtualServer) => ServerBelonging;
  * Both are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
  */
 export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
-  const mode = recognizeMode(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
+  const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other');
   const ofIpvs = decompileIpvs(
     { ...state, virtualServers },

@@ -1,15 +1,19 @@
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
+import type { TableName } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { StatePair } from './belonging.ts';
 import { setFamily } from './belonging.ts';
 import type { Coverage, Doubt, Side } from './side.ts';
+import { workingTables } from './side.ts';
 
 /** A part of the kernel that was not compared, since one of two sides cannot tell it. */
 export interface Gap {
   readonly part: GapPart;
   /** Undefined where it is not for the family that a side cannot tell it. */
   readonly family: Family | undefined;
+  /** Of rules: the table, where it is not all of them. */
+  readonly table?: TableName | undefined;
   /** The file of a dump that may have held more; undefined where it is another part. */
   readonly doubt?: Doubt | undefined;
   /** Whether a difference may hide there, so that nobody may say that there is none. */
@@ -43,11 +47,13 @@ export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly
   const isGap = (tells: (side: Coverage) => boolean) => !sides.every(tells);
   const holds = (test: (state: KernelState) => boolean) => test(whole.from) || test(whole.to);
   return [
-    ...families
-      .filter((family) => isGap((side) => side.iptables.includes(family)))
-      .map((family): Gap => {
-        return { part: 'rules', family, matters: true, held: holds((state) => holdsRules(state, family)) };
-      }),
+    ...families.flatMap((family) => {
+      const untold = workingTables.filter((table) => isGap((side) => side.iptables[family].includes(table)));
+      const held = holds((state) => holdsRules(state, family));
+      const gap: Gap = { part: 'rules', family, matters: true, held };
+      if (untold.length === workingTables.length) return [gap];
+      return untold.map((table): Gap => ({ ...gap, table }));
+    }),
     ...familyParts
       .filter((part) => isGap((side) => side[part]))
       .map((part): Gap => {
@@ -102,7 +108,7 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
 function isEverything(gaps: readonly Gap[]): boolean {
-  const isGap = (part: GapPart, family?: Family) => gaps.some((gap) => gap.part === part && gap.family === family);
+  const isGap = (part: GapPart, family?: Family) => gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
   return (
     families.every((family) => isGap('rules', family)) && familyParts.every((part) => isGap(part)) && isGap('sysctls')
   );

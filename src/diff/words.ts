@@ -187,9 +187,10 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family, doubt }) => {
+  return gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
   });
 }
 
@@ -201,6 +202,8 @@ function describeDoubt({ file, kind }: Doubt): string {
       return `what is not in ${file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${file}, whose last line has no end`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${file} do not show`;
   }
 }
 
