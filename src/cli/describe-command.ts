@@ -8,6 +8,7 @@ import type { View } from '../describe/view.ts';
 import { nearest } from '../describe/suggest.ts';
 import { oneLine } from '../diff/one-line.ts';
 import type { ObjectKind } from '../kube-proxy/modes.ts';
+import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { painter } from './describe-colours.ts';
@@ -247,10 +248,11 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
       ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
       ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
+    nftables: coverage.nftables.length === families.length ? [] : ['nft list ruleset'],
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
-  const kinds = mode ? modeFacts[mode].serviceKinds : (Object.keys(missing) as readonly ObjectKind[]);
+  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
   return kinds.flatMap((kind) => missing[kind] ?? []);
 }
 

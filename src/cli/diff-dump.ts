@@ -123,9 +123,14 @@ function describeFault(fault: DumpFault, file: string): Diagnostic {
   }
 }
 
+/** What shows that an output was cut off. */
+const cutOffSigns: readonly (readonly [RegExp, string])[] = [
+  [/-save$/, 'a table without COMMIT'],
+  [/^nft /, 'a table without its closing brace'],
+];
+
 function describeCutOff(expected: string): string {
-  const isRules = expected.endsWith('-save');
-  const what = isRules ? 'a table without COMMIT' : 'fewer members than the header of a set says';
+  const what = cutOffSigns.find(([kind]) => kind.test(expected))?.[1] ?? 'fewer members than the header of a set says';
   return `${what}: what ${expected} printed was cut off, and is not compared; print it again`;
 }
 

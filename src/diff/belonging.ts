@@ -60,7 +60,7 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
   return {
     iptables,
-    nftables: state.nftables.filter(inFamily),
+    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],

@@ -2,6 +2,8 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { programs, type ObjectKind, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { StatePair } from './belonging.ts';
 import { setFamily } from './belonging.ts';
 import type { Coverage, Doubt, Side } from './side.ts';
@@ -22,7 +24,7 @@ export interface Gap {
   readonly held: boolean;
 }
 
-type GapPart = 'rules' | FamilyPart | SettingPart | 'base' | 'rest';
+type GapPart = 'rules' | 'nftables' | FamilyPart | SettingPart | 'base' | 'rest';
 
 /** What a state holds for each family, besides rules. */
 type FamilyPart = 'sets' | 'virtualServers' | 'links';
@@ -46,11 +48,19 @@ export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly
   const sides = [from.coverage, to.coverage];
   const isGap = (tells: (side: Coverage) => boolean) => !sides.every(tells);
   const holds = (test: (state: KernelState) => boolean) => test(whole.from) || test(whole.to);
+  const modes = modesOf(from, to);
+  const isAsked = (kind: ObjectKind) => modes.some((mode) => programs(mode, kind));
   return [
+    ...families
+      .filter((family) => isGap((side) => side.nftables.includes(family)))
+      .map((family): Gap => {
+        const held = holds((state) => holdsNftables(state, family));
+        return { part: 'nftables', family, matters: held || isAsked('nftables'), held };
+      }),
     ...families.flatMap((family) => {
       const untold = workingTables.filter((table) => isGap((side) => side.iptables[family].includes(table)));
       const held = holds((state) => holdsRules(state, family));
-      const gap: Gap = { part: 'rules', family, matters: true, held };
+      const gap: Gap = { part: 'rules', family, matters: held || isAsked('iptables'), held };
       if (untold.length === workingTables.length) return [gap];
       return untold.map((table): Gap => ({ ...gap, table }));
     }),
@@ -58,24 +68,34 @@ export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly
       .filter((part) => isGap((side) => side[part]))
       .map((part): Gap => {
         const held = holds((state) => families.some((family) => holdsPart[part](state, family)));
-        return { part, family: undefined, matters: true, held };
+        return { part, family: undefined, matters: held || isAsked(part), held };
       }),
-    ...settingGaps(from, to, untoldSysctls),
+    ...settingGaps(from, to, untoldSysctls, isAsked('sysctls')),
     ...[from, to].flatMap(({ doubts }) =>
       doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
     ),
   ];
 }
 
+/**
+ * The modes that the sides are of: what no such mode programs is no part of a kube-proxy's work, and not missed. Where
+ * nothing tells, all but nftables, which leaves nothing but its own tables.
+ */
+function modesOf(from: Side, to: Side): readonly ProxyMode[] {
+  const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
+  if (known.length > 0 && known.every((mode) => mode === 'nftables')) return ['nftables'];
+  return [...new Set<ProxyMode>(['ipvs', 'iptables', ...known])];
+}
+
 /** A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only. */
-function settingGaps(from: Side, to: Side, untoldSysctls: boolean): readonly Gap[] {
+function settingGaps(from: Side, to: Side, untoldSysctls: boolean, asksSysctls: boolean): readonly Gap[] {
   const isTold = (part: SettingPart) => from.coverage[part] && to.coverage[part];
   const gap = (part: SettingPart, matters: boolean, told = isTold(part)): readonly Gap[] =>
     told ? [] : [{ part, family: undefined, matters, held: false }];
   const compiled = [from, to].filter(({ kind }) => kind !== 'dump');
   const asksTimeouts = compiled.some(({ state: { ipvsTimeouts } }) => ipvsTimeouts && sum(ipvsTimeouts) > 0);
   return [
-    ...gap('sysctls', true, isTold('sysctls') && !untoldSysctls),
+    ...gap('sysctls', asksSysctls, isTold('sysctls') && !untoldSysctls),
     ...gap('ipvsTimeouts', asksTimeouts),
     ...gap('modules', false),
   ];
@@ -87,6 +107,10 @@ function sum({ tcp, tcpFin, udp }: NonNullable<KernelState['ipvsTimeouts']>): nu
 
 function holdsRules({ iptables }: KernelState, family: Family): boolean {
   return Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0);
+}
+
+function holdsNftables({ nftables }: KernelState, family: Family): boolean {
+  return nftables.some((table) => table.family === family);
 }
 
 const holdsPart: { readonly [P in FamilyPart]: (state: KernelState, family: Family) => boolean } = {
@@ -108,15 +132,21 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
 function isEverything(gaps: readonly Gap[]): boolean {
-  const isGap = (part: GapPart, family?: Family) => gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
+  const isGap = (part: GapPart, family?: Family) =>
+    gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
   return (
-    families.every((family) => isGap('rules', family)) && familyParts.every((part) => isGap(part)) && isGap('sysctls')
+    families.every((family) => isGap('rules', family) && isGap('nftables', family)) &&
+    familyParts.every((part) => isGap(part)) &&
+    isGap('sysctls')
   );
 }
 
 /** A link is in no family: that it is there says nothing of what it is there for. */
 function holdsAnything(state: KernelState): boolean {
   return families.some(
-    (family) => holdsRules(state, family) || familyParts.some((part) => holdsPart[part](state, family)),
+    (family) =>
+      holdsRules(state, family) ||
+      holdsNftables(state, family) ||
+      familyParts.some((part) => holdsPart[part](state, family)),
   );
 }

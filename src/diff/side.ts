@@ -43,6 +43,8 @@ export interface SideServices {
 export interface Coverage {
   /** For each family the tables of iptables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
+  /** Families whose tables of nftables are known. */
+  readonly nftables: readonly Family[];
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
   readonly sets: boolean;
@@ -57,6 +59,7 @@ export interface Coverage {
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
+    nftables: families,
     families,
     sets: true,
     virtualServers: true,
@@ -82,6 +85,7 @@ export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
       ipv4: a.iptables.ipv4.filter((table) => b.iptables.ipv4.includes(table)),
       ipv6: a.iptables.ipv6.filter((table) => b.iptables.ipv6.includes(table)),
     },
+    nftables: a.nftables.filter((family) => b.nftables.includes(family)),
     families: a.families.filter((family) => b.families.includes(family)),
     sets: a.sets && b.sets,
     virtualServers: a.virtualServers && b.virtualServers,
