@@ -124,15 +124,15 @@ function makeManifest(
 }
 
 function countState(state: KernelState): Readonly<Record<CountName, number>> {
-  const chains = Object.values(state.iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((table) => [...table.values()]);
+  const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
-    sets: state.sets.length,
-    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    sets: state.sets.length + nftSets.length,
+    setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
     chains: chains.length,
     rules: sum(chains.map(({ rules }) => rules.length)),
   };

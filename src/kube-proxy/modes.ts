@@ -8,9 +8,6 @@ export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** The modes that kpc compiles for. */
-export const compiledModes = ['ipvs', 'iptables', 'nftables'] as const satisfies readonly ProxyMode[];
-
 /** Kinds of objects in a kernel, by the field of a state that holds them. */
 export type ObjectKind = keyof KernelState;
 

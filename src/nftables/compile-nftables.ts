@@ -132,9 +132,6 @@ function sharedSets(family: Family, elements: ReadonlyMap<string, readonly Eleme
   ];
 }
 
-function serviceNetworks(
-  { serviceCidrs = [] }: Cluster & { serviceCidrs?: readonly { network: Network }[] },
-  family: Family,
-): readonly Network[] {
+function serviceNetworks({ serviceCidrs }: Cluster, family: Family): readonly Network[] {
   return serviceCidrs.map(({ network }) => network).filter((network) => network.family === family);
 }

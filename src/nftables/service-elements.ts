@@ -1,4 +1,4 @@
-import type { TrafficPath, TrafficPlan, ServiceAddress, NodePort } from '../cluster/plan-traffic.ts';
+import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
@@ -65,7 +65,12 @@ function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {
 }
 
 /** Sends packets to a chain. */
-function send(set: ElementSet, chain: string, key: ElementKey, { origin }: ServiceAddress | NodePort): PlacedElement {
+function send(
+  set: ElementSet,
+  chain: string,
+  key: ElementKey,
+  { origin }: Pick<ServiceAddress, 'origin'>,
+): PlacedElement {
   return place(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
@@ -75,7 +80,7 @@ function refuse(
   { port }: TrafficPlan,
   { refusal }: TrafficPath,
   key: ElementKey,
-  { origin }: ServiceAddress | NodePort,
+  { origin }: Pick<ServiceAddress, 'origin'>,
 ): PlacedElement {
   const value = refusal?.answer === 'drop' ? dropped : rejected;
   return place(set, { key, value, comment: fitComment(port.label), origin });
