@@ -18,9 +18,10 @@ export function resolveName(what: string, owners: Owners): string {
 /** Whether a text names the port: its name or a part of it, an address, its node port, or an endpoint. */
 export function isAbout(port: DecompiledPort, what: string): boolean {
   const service = port.name.replace(/:[^/:]*$/, '');
+  const asked = what.replace(/\/(tcp|udp|sctp)$/i, (protocol) => protocol.toUpperCase());
   return (
     [port.name, service, service.replace(/^.*\//, '')].includes(what) ||
-    String(port.nodePort) === what ||
+    (port.nodePort !== undefined && [`${port.nodePort}`, `${port.nodePort}/${port.protocol}`].includes(asked)) ||
     port.addresses.some(({ address }) => {
       const withPort = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
       return (

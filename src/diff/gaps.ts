@@ -3,7 +3,7 @@ import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { programs, type ObjectKind, type ProxyMode } from '../kube-proxy/modes.ts';
+import { programs, proxyModes, type ObjectKind } from '../kube-proxy/modes.ts';
 import type { StatePair } from './belonging.ts';
 import { setFamily } from './belonging.ts';
 import type { Coverage, Doubt, Side } from './side.ts';
@@ -32,6 +32,7 @@ const familyParts: readonly FamilyPart[] = ['sets', 'virtualServers', 'links'];
 
 /** Settings of a node, which a dump need not tell. */
 type SettingPart = 'sysctls' | 'ipvsTimeouts' | 'modules';
+type SettingGap = Gap & { readonly part: SettingPart };
 
 /** Two sides, and what they hold. */
 interface Compared {
@@ -43,34 +44,38 @@ interface Compared {
   readonly untoldSysctls: boolean;
 }
 
-/** What is not compared of two sides. */
+/**
+ * What is not compared of two sides. What no kube-proxy of their modes programs, and neither holds, is nothing to
+ * compare.
+ */
 export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly Gap[] {
   const sides = [from.coverage, to.coverage];
   const isGap = (tells: (side: Coverage) => boolean) => !sides.every(tells);
   const holds = (test: (state: KernelState) => boolean) => test(whole.from) || test(whole.to);
-  const modes = modesOf(from, to);
-  const isAsked = (kind: ObjectKind) => modes.some((mode) => programs(mode, kind));
+  const isAsked = askedOf(from, to);
   return [
     ...families
       .filter((family) => isGap((side) => side.nftables.includes(family)))
       .map((family): Gap => {
         const held = holds((state) => holdsNftables(state, family));
-        return { part: 'nftables', family, matters: held || isAsked('nftables'), held };
-      }),
+        return { part: 'nftables', family, matters: true, held };
+      })
+      .filter(({ held }) => held || isAsked('nftables')),
     ...families.flatMap((family) => {
       const untold = workingTables.filter((table) => isGap((side) => side.iptables[family].includes(table)));
       const held = holds((state) => holdsRules(state, family));
-      const gap: Gap = { part: 'rules', family, matters: held || isAsked('iptables'), held };
+      if (!held && !isAsked('iptables')) return [];
+      const gap: Gap = { part: 'rules', family, matters: true, held };
       if (untold.length === workingTables.length) return [gap];
       return untold.map((table): Gap => ({ ...gap, table }));
     }),
     ...familyParts
       .filter((part) => isGap((side) => side[part]))
-      .map((part): Gap => {
+      .flatMap((part): readonly Gap[] => {
         const held = holds((state) => families.some((family) => holdsPart[part](state, family)));
-        return { part, family: undefined, matters: held || isAsked(part), held };
+        return held || isAsked(part) ? [{ part, family: undefined, matters: true, held }] : [];
       }),
-    ...settingGaps(from, to, untoldSysctls, isAsked('sysctls')),
+    ...settingGaps(from, to, untoldSysctls).filter(({ part }) => isAsked(part)),
     ...[from, to].flatMap(({ doubts }) =>
       doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
     ),
@@ -78,24 +83,26 @@ export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly
 }
 
 /**
- * The modes that the sides are of: what no such mode programs is no part of a kube-proxy's work, and not missed. Where
- * nothing tells, all but nftables, which leaves nothing but its own tables.
+ * The kinds that a kube-proxy of the sides' modes programs: the others are not missed. The modes that write rules of
+ * iptables leave what looks like one another's, and where nothing tells the modes it may be any of these; tables of
+ * nftables would tell.
  */
-function modesOf(from: Side, to: Side): readonly ProxyMode[] {
+function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(({ services, state }) => services?.settings.mode ?? modeOfState(state) ?? []);
-  if (known.length > 0 && known.every((mode) => mode === 'nftables')) return ['nftables'];
-  return [...new Set<ProxyMode>(['ipvs', 'iptables', ...known])];
+  const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables'));
+  const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
+  return (kind) => modes.some((mode) => programs(mode, kind));
 }
 
 /** A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only. */
-function settingGaps(from: Side, to: Side, untoldSysctls: boolean, asksSysctls: boolean): readonly Gap[] {
+function settingGaps(from: Side, to: Side, untoldSysctls: boolean): readonly SettingGap[] {
   const isTold = (part: SettingPart) => from.coverage[part] && to.coverage[part];
-  const gap = (part: SettingPart, matters: boolean, told = isTold(part)): readonly Gap[] =>
+  const gap = (part: SettingPart, matters: boolean, told = isTold(part)): readonly SettingGap[] =>
     told ? [] : [{ part, family: undefined, matters, held: false }];
   const compiled = [from, to].filter(({ kind }) => kind !== 'dump');
   const asksTimeouts = compiled.some(({ state: { ipvsTimeouts } }) => ipvsTimeouts && sum(ipvsTimeouts) > 0);
   return [
-    ...gap('sysctls', asksSysctls, isTold('sysctls') && !untoldSysctls),
+    ...gap('sysctls', true, isTold('sysctls') && !untoldSysctls),
     ...gap('ipvsTimeouts', asksTimeouts),
     ...gap('modules', false),
   ];
@@ -123,21 +130,22 @@ const holdsPart: { readonly [P in FamilyPart]: (state: KernelState, family: Fami
 export type Extent = 'all' | 'part' | 'nothing';
 
 /** `compared` is what both sides can tell. */
-export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
+export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, to: Side): Extent {
   if (!gaps.some(({ matters }) => matters)) return 'all';
-  if (isEverything(gaps)) return 'nothing';
+  if (isEverything(gaps, askedOf(from, to))) return 'nothing';
   if (!gaps.some(({ held }) => held)) return 'part';
   return holdsAnything(compared.from) || holdsAnything(compared.to) ? 'part' : 'nothing';
 }
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
-function isEverything(gaps: readonly Gap[]): boolean {
+function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
   const isGap = (part: GapPart, family?: Family) =>
     gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
   return (
-    families.every((family) => isGap('rules', family) && isGap('nftables', family)) &&
-    familyParts.every((part) => isGap(part)) &&
-    isGap('sysctls')
+    families.every(
+      (family) =>
+        (isGap('rules', family) || !isAsked('iptables')) && (isGap('nftables', family) || !isAsked('nftables')),
+    ) && [...familyParts, 'sysctls' as const].every((part) => isGap(part) || !isAsked(part))
   );
 }
 

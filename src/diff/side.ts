@@ -78,6 +78,11 @@ export function tellsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
+/** Whether kube-proxy's tables of nftables are known, of both families. */
+export function tellsNftables({ nftables }: Coverage): boolean {
+  return nftables.length === families.length;
+}
+
 /** What both can tell. */
 export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
   return {

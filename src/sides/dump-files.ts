@@ -74,7 +74,10 @@ function takeText(found: FoundFiles, name: string, path: string, file: Decoded, 
     found.paths.set(name, path);
   } else if (expected !== undefined || isNamed) {
     const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
-    found.passedOver.push({ name, diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`) });
+    found.passedOver.push({
+      name,
+      diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`),
+    });
   }
 }
 

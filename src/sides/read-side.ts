@@ -9,21 +9,29 @@ import { settingsOf } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import type { Node } from '../cluster/objects.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { Dump } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { nftTableName } from '../kube-proxy/nftables.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
+import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import { chooseNodeName, compileNode, compileState, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
+import {
+  chooseNodeName,
+  compileNode,
+  compileState,
+  prepareWithRanges,
+  prepareWithSettings,
+} from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
 import type { DumpReading } from './dump-files.ts';
 import { readDumpFiles } from './dump-files.ts';
@@ -104,7 +112,9 @@ export function readStoredDump(
   const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
   if (!isRefused) return { kind: 'dump', dump, reading, hostAddresses: hostAddressesOfDump(dump) };
   // One sentence says what to print instead.
-  const errors = diagnostics.map((each) => (each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each));
+  const errors = diagnostics.map((each) =>
+    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+  );
   return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
 }
 
@@ -230,7 +240,7 @@ export async function compileSide(
   let { settings: wanted } = loaded.prepared;
   if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
   const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
-  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
+  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = inMode(wanted, mode, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
@@ -267,13 +277,23 @@ export async function compileSide(
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
 }
 
+/** Settings that no configuration names the mode of, in another mode: with what it has for default. */
+function inMode(settings: ProxySettings, mode: ProxyMode, { nodeportAddresses }: SideOptions): ProxySettings {
+  if (nodeportAddresses !== undefined) return { ...settings, mode };
+  return { ...settings, mode, nodePortAddresses: modeFacts[mode].defaultNodePortAddresses };
+}
+
 function isError({ severity }: Diagnostic): boolean {
   return severity === 'error';
 }
 
-/** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
-function hasBothFamilies({ iptables }: KernelState): boolean {
-  return bothFamilies.every((family) => iptables[family]?.nat?.has('KUBE-POSTROUTING') === true);
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
+function hasBothFamilies({ iptables, nftables }: KernelState): boolean {
+  return bothFamilies.every(
+    (family) =>
+      iptables[family]?.nat?.has('KUBE-POSTROUTING') === true ||
+      findTable(nftables, family, nftTableName) !== undefined,
+  );
 }
 
 /** Compiles what -f names. */

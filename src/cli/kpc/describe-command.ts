@@ -12,8 +12,7 @@ import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import { addLimit } from './diff-command.ts';
 import type { Coverage } from '../../diff/side.ts';
-import { tellsRules } from '../../diff/side.ts';
-import { families } from '../../kernel/family.ts';
+import { tellsNftables, tellsRules } from '../../diff/side.ts';
 import type { SideOptions, SideReading } from '../../sides/read-side.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -247,7 +246,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
       ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
       ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    nftables: coverage.nftables.length === families.length ? [] : ['nft list ruleset'],
+    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
