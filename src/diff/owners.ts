@@ -203,7 +203,7 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   if (named !== undefined) return named;
   for (const arg of rule.args) {
     switch (arg.kind) {
-      case 'ipvs':
+      case 'virtual-server':
         return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
       case 'jump':
         if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))
