@@ -27,7 +27,8 @@ export function formatKey(key: readonly Value[]): string {
   return text;
 }
 
-function formatElementValue(value: ElementValue): string {
+/** What a key of a map maps to. */
+export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
