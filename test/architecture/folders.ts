@@ -39,7 +39,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
   compile: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'input', 'bundle', 'fleet'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'nftables', 'input', 'bundle', 'fleet'],
     packages: [],
     node: ['fs', 'path'],
   },
