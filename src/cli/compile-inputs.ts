@@ -25,6 +25,7 @@ import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { podsToSlices } from '../slices/pods-to-slices.ts';
 import { version } from './version.ts';
 
 /** --ip-family: auto takes the families that the Services and the node use. */
@@ -56,8 +57,10 @@ export function prepare(
   hostAddresses?: readonly Address[],
 ): Prepared {
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
-  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const given = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const made = podsToSlices({ services, pods: inputs.pods, nodes: inputs.nodes }, given);
+  const served = new Set([...given, ...made.services]);
+  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
   const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
   const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
   const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
@@ -74,6 +77,7 @@ export function prepare(
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
+      ...made.diagnostics,
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served),
       ...(settings.mode === 'ipvs' ? [...checkAnnotations(services, cluster), ...findUnloadableRanges(cluster)] : []),

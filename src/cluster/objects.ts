@@ -47,7 +47,10 @@ export interface Service {
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    readonly hasSelector: boolean;
+    /** Undefined where it has none: then something else than Pods is to be found behind it. */
+    readonly selector: Readonly<Record<string, string>> | undefined;
+    /** '' where it is not set. */
+    readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
 }
@@ -95,6 +98,8 @@ export interface SliceEndpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /** Set where it was made of a Pod that no input holds. */
+  readonly assumed?: true | undefined;
 }
 
 /** A v1 Endpoints object, as far as mirroring it to slices needs it. */
@@ -121,6 +126,55 @@ export interface Node {
   readonly kubernetesVersion: string;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
+  /** Whether its condition Ready is True. */
+  readonly ready: boolean;
+  /** What of its CPUs Pods may use, in billionths of one; 0 where nothing says. */
+  readonly nanoCPUs: bigint;
+}
+
+/** What endpoints are made of. */
+export interface Pod {
+  readonly metadata: ObjectMeta;
+  readonly spec: PodSpec;
+  /** The object that it belongs to; undefined where it stands for itself. */
+  readonly owner: Owner | undefined;
+  /** Whether it is being deleted. */
+  readonly terminating: boolean;
+  /** Undefined for a manifest: only a cluster knows the state of a Pod. */
+  readonly status: PodStatus | undefined;
+  /** Set where there is no such Pod: a workload of the input was taken to have it. */
+  readonly assumed?: true | undefined;
+}
+
+/** What a Pod and a workload's template say alike. */
+export interface PodSpec {
+  /** '' where it is not set, here and below. */
+  readonly nodeName: string;
+  readonly hostname: string;
+  readonly subdomain: string;
+  readonly hostNetwork: boolean;
+  /** Those of the containers, then those of the sidecars: in this order a name is looked up. */
+  readonly ports: readonly ContainerPort[];
+}
+
+export interface ContainerPort {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+}
+
+export interface PodStatus {
+  /** Whether all its containers have ended for good. */
+  readonly ended: boolean;
+  /** Whether its condition Ready is True. */
+  readonly ready: boolean;
+  readonly addresses: readonly Address[];
+}
+
+/** The controller of an object, in its own namespace. */
+export interface Owner {
+  readonly kind: string;
+  readonly name: string;
 }
 
 /**

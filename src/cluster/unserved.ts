@@ -27,7 +27,7 @@ export function findUnserved(
 ): readonly Diagnostic[] {
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
   const selecting = services
-    .filter(({ object }) => object.spec.hasSelector && programmed.has(labelOf(object)))
+    .filter(({ object }) => Object.keys(object.spec.selector ?? {}).length > 0 && programmed.has(labelOf(object)))
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
   const unserved = selecting.filter(({ object }) => !served.has(labelOf(object)));
   const [first] = unserved;

@@ -3,12 +3,13 @@ import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 
 /** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({ services, slices, endpoints, nodes }: CollectedObjects): Diagnostic[] {
+export function findDuplicates({ services, slices, endpoints, nodes, pods }: CollectedObjects): Diagnostic[] {
   return [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
+    ...duplicatesOf('Pod', pods),
   ];
 }
 
@@ -17,6 +18,7 @@ function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadat
   const diagnostics: Diagnostic[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
+    if (name === '') continue;
     const label = kind === 'Node' ? name : `${namespace}/${name}`;
     const first = seen.get(label);
     if (!first) {

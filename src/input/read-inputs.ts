@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -17,6 +17,7 @@ export interface Inputs {
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly pods: readonly Sourced<Pod>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */

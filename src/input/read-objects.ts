@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, FieldPath, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -7,6 +7,7 @@ import { findConfigKeys } from './read-config.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
+import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
@@ -19,6 +20,7 @@ export interface CollectedObjects {
   readonly slices: Sourced<EndpointSlice>[];
   readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
+  readonly pods: Sourced<Pod>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
@@ -36,12 +38,22 @@ const readKinds: { readonly [Kind in keyof RawObjects]: true } = {
   EndpointSlice: true,
   Endpoints: true,
   Node: true,
+  Pod: true,
   KubeProxyConfiguration: true,
 };
 
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
-  return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
+  return {
+    services: [],
+    slices: [],
+    endpoints: [],
+    nodes: [],
+    pods: [],
+    configs: [],
+    skipped: new Map(),
+    diagnostics: [],
+  };
 }
 
 /** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
@@ -107,6 +119,10 @@ function collectObject(
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
       return add('Node', readNode, into.nodes);
+    case 'v1 Pod':
+      // Without metadata it has no labels, so that no Service selects it.
+      if (value['metadata'] === undefined) break;
+      return add('Pod', (raw, own) => readPod(raw, own, checks.names), into.pods);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }

@@ -16,6 +16,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
+  slices: { folders: ['base', 'kernel', 'cluster'], ...pure },
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
   iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
   input: {

@@ -2,6 +2,7 @@ import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts'
 import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
 import { type KubeProxyConfig, kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
 import { nodeSchema, type RawNode } from './node.ts';
+import { podSchema, type RawPod } from './pod.ts';
 import { type RawService, serviceSchema } from './service.ts';
 import type { Schema } from './shared.ts';
 
@@ -11,6 +12,7 @@ export interface RawObjects {
   EndpointSlice: RawEndpointSlice;
   Endpoints: RawEndpoints;
   Node: RawNode;
+  Pod: RawPod;
   KubeProxyConfiguration: KubeProxyConfig;
 }
 
@@ -19,6 +21,7 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   EndpointSlice: endpointSliceSchema,
   Endpoints: endpointsSchema,
   Node: nodeSchema,
+  Pod: podSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
 };
 

@@ -1,0 +1,111 @@
+import { compareText } from '../cluster/compare-text.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { nameSome } from '../cluster/name-some.ts';
+import type { EndpointSlice, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
+import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
+import { PodIndex } from './pod-index.ts';
+import { describeUnselective } from './unselective.ts';
+
+/** What slices are made of. */
+export interface PodInputs {
+  /** With all addresses that kpc gives them. */
+  readonly services: readonly Sourced<Service>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly nodes: readonly Sourced<Node>[];
+}
+
+export interface SlicesOfPods {
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** The Services, "namespace/name" each, that they are for. */
+  readonly services: readonly string[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+const nothing: SlicesOfPods = { slices: [], services: [], diagnostics: [] };
+
+/** A Service with the Pods that it selects. */
+interface Selecting {
+  readonly service: Sourced<Service>;
+  readonly label: string;
+  readonly pods: readonly Sourced<Pod>[];
+}
+
+/**
+ * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
+ * slices nor Endpoints of: `given` names the others, "namespace/name" each. Pods without a status are manifests, of which
+ * no cluster has made any endpoint yet: a Service that selects one gets no slice.
+ */
+export function podsToSlices({ services, pods, nodes }: PodInputs, given: ReadonlySet<string>): SlicesOfPods {
+  if (!pods.some(({ object }) => object.status !== undefined)) return nothing;
+  const index = new PodIndex(pods);
+  const selecting = findSelecting(services, index);
+  const open = selecting.filter(({ label }) => !given.has(label));
+  const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
+  const known = describeNodes(nodes);
+  return {
+    slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
+    services: made.map(({ label }) => label),
+    diagnostics: [
+      ...describeOrigin(made, selecting.length - open.length),
+      ...describeLeftOut(made, known),
+      ...describeUnselective(made, pods),
+    ],
+  };
+}
+
+/** The Services that the endpointslice controller is for, sorted by namespace and name. */
+function findSelecting(services: readonly Sourced<Service>[], index: PodIndex): readonly Selecting[] {
+  return services
+    .flatMap((service): Selecting[] => {
+      const { metadata, spec } = service.object;
+      if (!spec.selector || spec.type === 'ExternalName') return [];
+      const label = `${metadata.namespace}/${metadata.name}`;
+      return [{ service, label, pods: index.select(metadata.namespace, spec.selector) }];
+    })
+    .toSorted((a, b) => compareText(a.label, b.label));
+}
+
+/** Where endpoints come from is to be seen: nobody wrote them down. */
+function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
+  const keep = `${kept} ${kept === 1 ? 'Service keeps its' : 'Services keep their'} EndpointSlices or Endpoints`;
+  if (made.length === 0) {
+    return kept === 0 ? [] : [note(`Pods make no endpoints, because the input holds those of all Services: ${keep}`)];
+  }
+  const which = `${made.length === 1 ? 'Service' : `${made.length} Services`} (${nameSome(made.map(({ label }) => label))})`;
+  const text = `the endpoints of ${which} are made of the Pods in the input, as the endpointslice controller makes them`;
+  return [note(kept === 0 ? text : `${text}; ${keep}`)];
+}
+
+function note(text: string): Diagnostic {
+  return { severity: 'note', code: 'endpoints-from-pods', text };
+}
+
+/** Pods that look like endpoints, and that the controller leaves out all the same. */
+function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof describeNodes>): readonly Diagnostic[] {
+  const left = new Set<Sourced<Pod>>();
+  for (const { service, pods } of made) {
+    for (const pod of pods) {
+      if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
+    }
+  }
+  const unscheduled = [...left].filter(({ object }) => object.spec.nodeName === '');
+  const elsewhere = [...left].filter(({ object }) => object.spec.nodeName !== '');
+  const nodeNames = [...new Set(elsewhere.map(({ object }) => object.spec.nodeName))].toSorted(compareText);
+  return [
+    ...describePods(unscheduled, 'no spec.nodeName', 'write the name of its Node'),
+    ...describePods(
+      elsewhere,
+      `a Node that the input does not hold (${nameSome(nodeNames)})`,
+      'add all Nodes (kubectl get nodes -o yaml)',
+    ),
+  ];
+}
+
+function describePods(pods: readonly Sourced<Pod>[], what: string, wayOut: string): readonly Diagnostic[] {
+  const names = pods.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`).toSorted(compareText);
+  const [first] = pods;
+  if (!first) return [];
+  const which = pods.length === 1 ? `Pod ${names[0]} has` : `${pods.length} Pods have`;
+  const text = `${which} ${what}, and the endpointslice controller leaves such a Pod out: ${wayOut}`;
+  return [{ severity: 'warning', code: 'unknown-node', text, place: first.source.place(['spec', 'nodeName']) }];
+}
