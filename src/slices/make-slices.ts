@@ -1,4 +1,3 @@
-import { compareText } from '../cluster/compare-text.ts';
 import { headlessLabel, serviceNameLabel } from '../cluster/endpoints.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { zoneLabel } from '../cluster/node-context.ts';
@@ -50,6 +49,7 @@ interface PodEndpoint {
  * The slices that the endpointslice controller makes of a Service's Pods (Reconcile in k8s.io/endpointslice): of each
  * family one for each set of port numbers, and an empty one where there is nothing to put into it. The controller fills
  * slices in the order of a map, at most 100 endpoints each; these are sorted by the Pods' names, and as long as need be.
+ * Which endpoints serve another zone than their own also hangs on that order.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -58,15 +58,17 @@ export function makeSlices(
 ): readonly Sourced<EndpointSlice>[] {
   return familiesOf(service.object).flatMap((family) => {
     const made = pods.flatMap((pod) => makeEndpoint(service.object, pod, family, nodes) ?? []);
+    const groups = [...groupBy(made, ({ ports }) => describePorts(ports)).values()];
+    const sorted = groups.flat();
     const hinted = addHints(
       service.object,
-      made.map(({ endpoint }) => endpoint),
+      sorted.map(({ endpoint }) => endpoint),
       nodes.zoneRatios,
+    ).values();
+    const slices = groups.map((group) =>
+      group.map((each) => ({ ...each, endpoint: hinted.next().value ?? each.endpoint })),
     );
-    const endpoints = made.map((each, i) => ({ ...each, endpoint: hinted[i] ?? each.endpoint }));
-    const groups = [...groupBy(endpoints, ({ ports }) => describePorts(ports))];
-    const sorted = groups.toSorted(([a], [b]) => compareText(a, b)).map(([, group]) => group);
-    return (sorted.length === 0 ? [[]] : sorted).map((group, i) => makeSlice(service, family, i, group));
+    return (slices.length === 0 ? [[]] : slices).map((group, i) => makeSlice(service, family, i, group));
   });
 }
 

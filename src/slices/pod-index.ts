@@ -1,5 +1,6 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Pod, Sourced } from '../cluster/objects.ts';
+import { compareNames } from './compare-names.ts';
 
 type Pods = readonly Sourced<Pod>[];
 
@@ -39,7 +40,7 @@ export function hasLabels(labels: Selector, selector: Selector): boolean {
 function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): number {
   return (
     compareText(a.metadata.namespace, b.metadata.namespace) ||
-    compareText(a.metadata.name, b.metadata.name) ||
+    compareNames(a.metadata.name, b.metadata.name) ||
     compareText(addressesOf(a), addressesOf(b))
   );
 }

@@ -71,7 +71,8 @@ function describeOrigin(made: readonly Selecting[], kept: number): readonly Diag
   if (made.length === 0) {
     return kept === 0 ? [] : [note(`Pods make no endpoints, because the input holds those of all Services: ${keep}`)];
   }
-  const which = `${made.length === 1 ? 'Service' : `${made.length} Services`} (${nameSome(made.map(({ label }) => label))})`;
+  const names = nameSome(made.map(({ label }) => label));
+  const which = made.length === 1 ? names : `${made.length} Services (${names})`;
   const text = `the endpoints of ${which} are made of the Pods in the input, as the endpointslice controller makes them`;
   return [note(kept === 0 ? text : `${text}; ${keep}`)];
 }
