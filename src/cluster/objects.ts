@@ -171,6 +171,23 @@ export interface PodStatus {
   readonly addresses: readonly Address[];
 }
 
+/** What makes Pods by a template. */
+export interface Workload {
+  readonly kind: WorkloadKind;
+  readonly metadata: ObjectMeta;
+  readonly owner: Owner | undefined;
+  /** How many Pods it is to have; undefined for one on each Node. */
+  readonly replicas: number | undefined;
+  /** The number in the name of its first Pod. */
+  readonly firstOrdinal: number;
+  readonly template: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly spec: PodSpec;
+  };
+}
+
+export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'ReplicationController' | 'Job';
+
 /** The controller of an object, in its own namespace. */
 export interface Owner {
   readonly kind: string;

@@ -1,15 +1,17 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 
 /** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({ services, slices, endpoints, nodes, pods }: CollectedObjects): Diagnostic[] {
+export function findDuplicates({ services, slices, endpoints, nodes, pods, workloads }: CollectedObjects): Diagnostic[] {
   return [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
     ...duplicatesOf('Pod', pods),
+    ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
   ];
 }
 

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -18,6 +18,8 @@ export interface Inputs {
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly pods: readonly Sourced<Pod>[];
+  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
+  readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -30,6 +32,8 @@ export interface Inputs {
 
 export interface ReadOptions {
   readonly stdin?: Stdin | undefined;
+  /** Whether Deployments and other workloads are read too. */
+  readonly workloads?: boolean | undefined;
 }
 
 /**
@@ -38,7 +42,7 @@ export interface ReadOptions {
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
   const { files, diagnostics } = loadFiles(sources, options.stdin);
-  const collected = collectFiles(files);
+  const collected = collectFiles(files, options.workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -47,9 +51,9 @@ export function readInputs(sources: readonly string[], options: ReadOptions = {}
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[]): CollectedObjects {
+export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
   const collected = emptyCollection();
-  const checks = new Checks();
+  const checks = new Checks(workloads);
   const parsers = createParsers();
   for (const file of files) {
     let isEmpty = true;

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, FieldPath, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
+import type { Endpoints, EndpointSlice, FieldPath, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -9,6 +9,7 @@ import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
+import { readWorkload, workloadKinds } from './read-workload.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import { Validator } from './validate.ts';
@@ -21,6 +22,8 @@ export interface CollectedObjects {
   readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
   readonly pods: Sourced<Pod>[];
+  /** Empty where nobody asked for them: they count as skipped then. */
+  readonly workloads: Sourced<Workload>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
@@ -31,9 +34,15 @@ export interface CollectedObjects {
 export class Checks {
   readonly validator = new Validator();
   readonly names = new EndpointNames();
+  /** Whether workloads are read too. */
+  readonly workloads: boolean;
+
+  constructor(workloads: boolean) {
+    this.workloads = workloads;
+  }
 }
 
-const readKinds: { readonly [Kind in keyof RawObjects]: true } = {
+const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload'>]: true } = {
   Service: true,
   EndpointSlice: true,
   Endpoints: true,
@@ -50,6 +59,7 @@ export function emptyCollection(): CollectedObjects {
     endpoints: [],
     nodes: [],
     pods: [],
+    workloads: [],
     configs: [],
     skipped: new Map(),
     diagnostics: [],
@@ -126,6 +136,8 @@ function collectObject(
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
+  const workload = checks.workloads ? workloadKinds[`${apiVersion} ${kind}`] : undefined;
+  if (workload) return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
   if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
     report.warn(
       [],
@@ -142,7 +154,7 @@ function collectObject(
     return;
   }
   // A kind that kpc reads, but not of that version.
-  const name = Object.hasOwn(readKinds, kind) ? `${kind} of ${apiVersion}` : kind;
+  const name = Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod' ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
 

@@ -2,9 +2,10 @@ import { printable } from '../base/printable.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
-import type { ObjectMeta, Pod, Service, Sourced } from '../cluster/objects.ts';
+import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import type { Selector } from './pod-index.ts';
 import { hasLabels } from './pod-index.ts';
+import { ownerKey } from './standing.ts';
 
 /** A Service with the Pods that it selects. */
 interface Selecting {
@@ -22,9 +23,13 @@ const maxCompared = 10_000;
 export function describeUnselective(
   services: readonly Selecting[],
   pods: readonly Sourced<Pod>[],
+  idle: readonly Workload[],
 ): readonly Diagnostic[] {
   const lost = services.filter((each) => each.pods.length === 0);
-  const candidates = distinctLabels(pods.slice(0, maxCompared));
+  const candidates = distinctLabels([
+    ...pods.slice(0, maxCompared).map(({ object }) => candidateOf(object)),
+    ...idle.map(idleCandidate),
+  ]);
   const near = lost.map(({ service }) => ({ service, hint: findNear(service.object, candidates) }));
   const without = near.filter(({ hint }) => hint === undefined);
   return [
@@ -34,34 +39,52 @@ export function describeUnselective(
   ];
 }
 
-/** Pods in one namespace with the same labels are alike here; the first by name stands for them. */
-function distinctLabels(pods: readonly Sourced<Pod>[]): readonly ObjectMeta[] {
-  const byLabels = new Map<string, ObjectMeta>();
-  for (const { object } of pods) {
-    const { metadata } = object;
-    const labels = Object.entries(metadata.labels).toSorted(([a], [b]) => compareText(a, b));
-    const key = JSON.stringify([metadata.namespace, labels]);
+/** What a Service may have meant. */
+interface Candidate {
+  readonly namespace: string;
+  /** "Pod shop/web-0", "Deployment shop/web". */
+  readonly name: string;
+  readonly labels: Selector;
+}
+
+function candidateOf({ metadata, owner, assumed }: Pod): Candidate {
+  const { namespace, name, labels } = metadata;
+  const of = assumed && owner ? owner : { kind: 'Pod', name };
+  return { namespace, name: ownerKey(namespace, of), labels };
+}
+
+function idleCandidate({ kind, metadata: { namespace, name }, template }: Workload): Candidate {
+  return { namespace, name: ownerKey(namespace, { kind, name }), labels: template.labels };
+}
+
+/** Those in one namespace with the same labels are alike here; the first by name stands for them. */
+function distinctLabels(all: readonly Candidate[]): readonly Candidate[] {
+  const byLabels = new Map<string, Candidate>();
+  for (const candidate of all) {
+    const labels = Object.entries(candidate.labels).toSorted(([a], [b]) => compareText(a, b));
+    const key = JSON.stringify([candidate.namespace, labels]);
     const known = byLabels.get(key);
-    if (!known || compareText(metadata.name, known.name) < 0) byLabels.set(key, metadata);
+    if (!known || compareText(candidate.name, known.name) < 0) byLabels.set(key, candidate);
   }
   return [...byLabels.values()].toSorted(
     (a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name),
   );
 }
 
-/** What the nearest Pod's labels are, where one comes near. */
-function findNear({ metadata, spec }: Service, candidates: readonly ObjectMeta[]): string | undefined {
+/** What the nearest labels are, where some come near. */
+function findNear({ metadata, spec }: Service, candidates: readonly Candidate[]): string | undefined {
   const selector = spec.selector ?? {};
-  let best: ObjectMeta | undefined;
+  let best: Candidate | undefined;
   let bestScore = 0;
   for (const candidate of candidates) {
     if (candidate.namespace !== metadata.namespace) continue;
     const score = scoreOf(selector, candidate.labels);
     if (score > bestScore) [best, bestScore] = [candidate, score];
   }
-  if (best) return `Pod ${nameOf(best)} has ${listDifferent(selector, best.labels)}`;
+  if (best && hasLabels(best.labels, selector)) return `${best.name} is to have none`;
+  if (best) return `${best.name} has ${listDifferent(selector, best.labels)}`;
   const elsewhere = candidates.find((candidate) => hasLabels(candidate.labels, selector));
-  return elsewhere && `Pod ${nameOf(elsewhere)} has all these labels, but it is in namespace ${elsewhere.namespace}`;
+  return elsewhere && `${elsewhere.name} has all these labels, but it is in namespace ${elsewhere.namespace}`;
 }
 
 /** How near labels are: keys with the right value count most, then those with a similar one; 0 for far. */

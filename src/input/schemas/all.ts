@@ -5,6 +5,7 @@ import { nodeSchema, type RawNode } from './node.ts';
 import { podSchema, type RawPod } from './pod.ts';
 import { type RawService, serviceSchema } from './service.ts';
 import type { Schema } from './shared.ts';
+import { type RawWorkload, workloadSchema } from './workload.ts';
 
 /** The kinds that kpc reads, and what each is when its schema takes it. */
 export interface RawObjects {
@@ -13,6 +14,8 @@ export interface RawObjects {
   Endpoints: RawEndpoints;
   Node: RawNode;
   Pod: RawPod;
+  /** A Deployment, a StatefulSet and the like. */
+  Workload: RawWorkload;
   KubeProxyConfiguration: KubeProxyConfig;
 }
 
@@ -22,6 +25,7 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   Endpoints: endpointsSchema,
   Node: nodeSchema,
   Pod: podSchema,
+  Workload: workloadSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
 };
 
