@@ -10,6 +10,8 @@ import { maxPoolSize, pick } from './stable-choice.ts';
 export interface AssignmentRanges {
   /** One network, or one of each family. The first one's family is that of Services that ask for none. */
   readonly clusterIPs: readonly Network[];
+  /** Set where no flag tells the networks but the objects of the cluster. */
+  readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
 }
 
@@ -165,7 +167,8 @@ class Assigner {
     const name = labelOf(service.object);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
-      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but --service-cluster-ip-range has none`;
+      const source = this.#ranges.fromObjects ? 'no ServiceCIDR has one' : '--service-cluster-ip-range has none';
+      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${source}`;
       this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
       return undefined;
     }

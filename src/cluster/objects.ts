@@ -1,5 +1,6 @@
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
@@ -194,6 +195,13 @@ export interface Owner {
   readonly name: string;
 }
 
+/** Networks that cluster IPs are given from. */
+export interface ServiceCidr {
+  readonly metadata: ObjectMeta;
+  /** One, or one of each family; the first one's family is that of Services that ask for none. */
+  readonly cidrs: readonly Network[];
+}
+
 /**
  * What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in.
  * Durations are in seconds.
@@ -201,7 +209,7 @@ export interface Owner {
 export interface ProxySettings {
   /** The release of Kubernetes whose kube-proxy is meant. */
   readonly release: Release;
-  readonly mode: 'ipvs' | 'iptables';
+  readonly mode: ProxyMode;
   /** '' where it is not set. */
   readonly hostnameOverride: string;
   /** '' where it is not set; unspecified addresses (0.0.0.0, ::) count as not set. */

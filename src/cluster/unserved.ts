@@ -24,6 +24,8 @@ export function findUnserved(
   services: readonly Sourced<Service>[],
   cluster: Cluster,
   served: ReadonlySet<string>,
+  /** Whether the input holds workloads that Pods could be assumed of. */
+  hasWorkloads: boolean,
 ): readonly Diagnostic[] {
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
   const selecting = services
@@ -37,7 +39,8 @@ export function findUnserved(
     selecting.length === 1
       ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
       : `the input holds no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector (${names}): the compiled rules refuse all connections to them`;
-  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)`;
+  const assume = hasWorkloads ? ', or take the workloads of the input to have ready Pods: --assume-endpoints' : '';
+  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)${assume}`;
   return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
 }
 

@@ -1,4 +1,5 @@
 import type { Location } from '../kernel/origin.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../diff/words.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import type { Because, Finding, SharedSubject } from './find-subject.ts';
@@ -142,7 +143,9 @@ function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly Des
   const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
   const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
   return endpoints.map((each) => {
-    const text = [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ');
+    const text =
+      [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ') +
+      (each.assumed ? ' (assumed)' : '');
     return line(isUsedInWords(each) ? 'good' : 'dim', 2, `${text}${at(each.place)}`);
   });
 }
@@ -231,10 +234,10 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode }: Finding & { readonly kind: 'nothing' },
+  { suggestions, lackingMode }: Finding & { readonly kind: 'nothing' },
 ): string {
-  const hint = otherMode
-    ? '; IPVS mode has no chain of that kind, so this may be one that --proxy-mode iptables makes'
+  const hint = lackingMode
+    ? `; ${modeFacts[lackingMode].title} has no chain of that kind, so this may be one that --proxy-mode iptables makes`
     : suggestions.length === 0
       ? ''
       : `; did you mean ${suggestions.join(' or ')}?`;

@@ -40,7 +40,7 @@ export type KernelItem =
  * once in a state, under the name of the first: compiling the ports alone tells that these ask for them, too.
  */
 export function collectKernelItems(label: string, ports: readonly ServicePort[], view: View): readonly KernelItem[] {
-  const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [] });
+  const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [], serviceCidrs: [] });
   return [
     ...virtualServerItems(label, alone, view),
     ...addressItems(alone, view),

@@ -1,9 +1,18 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { loadFiles, type Stdin } from './load-files.ts';
+import { type LoadedFiles, loadFiles, type Stdin } from './load-files.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
@@ -17,6 +26,7 @@ export interface Inputs {
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
   readonly pods: readonly Sourced<Pod>[];
   /** Empty where the options do not ask for them: they are among the skipped kinds then. */
   readonly workloads: readonly Sourced<Workload>[];
@@ -41,8 +51,12 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  const { files, diagnostics } = loadFiles(sources, options.stdin);
-  const collected = collectFiles(files, options.workloads);
+  return collectInputs(loadFiles(sources, options.stdin), options);
+}
+
+/** As readInputs, of files that have been read. */
+export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),

@@ -1,5 +1,15 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, FieldPath, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  FieldPath,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -9,6 +19,7 @@ import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
+import { readServiceCidr } from './read-service-cidr.ts';
 import { readWorkload, workloadKinds } from './read-workload.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
@@ -21,6 +32,7 @@ export interface CollectedObjects {
   readonly slices: Sourced<EndpointSlice>[];
   readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
+  readonly serviceCidrs: Sourced<ServiceCidr>[];
   readonly pods: Sourced<Pod>[];
   /** Empty where nobody asked for them: they count as skipped then. */
   readonly workloads: Sourced<Workload>[];
@@ -47,6 +59,7 @@ const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload'>]: tru
   EndpointSlice: true,
   Endpoints: true,
   Node: true,
+  ServiceCIDR: true,
   Pod: true,
   KubeProxyConfiguration: true,
 };
@@ -58,6 +71,7 @@ export function emptyCollection(): CollectedObjects {
     slices: [],
     endpoints: [],
     nodes: [],
+    serviceCidrs: [],
     pods: [],
     workloads: [],
     configs: [],
@@ -129,6 +143,9 @@ function collectObject(
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
       return add('Node', readNode, into.nodes);
+    case 'networking.k8s.io/v1 ServiceCIDR':
+    case 'networking.k8s.io/v1beta1 ServiceCIDR':
+      return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
     case 'v1 Pod':
       // Without metadata it has no labels, so that no Service selects it.
       if (value['metadata'] === undefined) break;
@@ -154,7 +171,8 @@ function collectObject(
     return;
   }
   // A kind that kpc reads, but not of that version.
-  const name = Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod' ? `${kind} of ${apiVersion}` : kind;
+  const name =
+    Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod' ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
 

@@ -113,7 +113,7 @@ function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnost
   if (assumed.length === 0) return [];
   const total = assumed.reduce((sum, { pods }) => sum + pods.length, 0);
   const names = nameSome(assumed.map(({ workload, pods }) => `${workload}: ${pods.length}`));
-  const text = `${total} ready ${total === 1 ? 'Pod is' : 'Pods are'} assumed, with their addresses, and in no cluster (${names}): manifest.json lists them`;
+  const text = `${total} ready ${total === 1 ? 'Pod is' : 'Pods are'} assumed, with their addresses, and in no cluster (${names}): the manifest.json of a bundle lists them`;
   return [{ severity: 'note', code: 'assumed-endpoints', text }];
 }
 

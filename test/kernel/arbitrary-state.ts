@@ -294,6 +294,7 @@ export const modules: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
 
 export const states: fc.Arbitrary<KernelState> = fc.record({
   iptables: fc.record({ ipv4: tables('ipv4'), ipv6: tables('ipv6') }, { requiredKeys: [] }),
+  nftables: fc.constant([]),
   sets,
   virtualServers,
   links,

@@ -3,6 +3,7 @@ import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
 import { type KubeProxyConfig, kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
 import { nodeSchema, type RawNode } from './node.ts';
 import { podSchema, type RawPod } from './pod.ts';
+import { type RawServiceCidr, serviceCidrSchema } from './service-cidr.ts';
 import { type RawService, serviceSchema } from './service.ts';
 import type { Schema } from './shared.ts';
 import { type RawWorkload, workloadSchema } from './workload.ts';
@@ -16,6 +17,7 @@ export interface RawObjects {
   Pod: RawPod;
   /** A Deployment, a StatefulSet and the like. */
   Workload: RawWorkload;
+  ServiceCIDR: RawServiceCidr;
   KubeProxyConfiguration: KubeProxyConfig;
 }
 
@@ -26,6 +28,7 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   Node: nodeSchema,
   Pod: podSchema,
   Workload: workloadSchema,
+  ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
 };
 
