@@ -8,7 +8,9 @@ import type { Address, Network } from '../kernel/address.ts';
 import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { Claim } from './pod-addresses.ts';
+import { PodIndex } from './pod-index.ts';
 import { choosePodAddresses, claimKey, roomFor } from './pod-addresses.ts';
+import { findSelecting } from './selecting.ts';
 import { standalonePods, ownerKey, standingWorkloads } from './standing.ts';
 
 /** What Pods are assumed of. */
@@ -21,6 +23,8 @@ export interface Assumption {
   readonly networks: readonly Network[];
   /** The Pods' networks as kube-proxy knows them. */
   readonly clusterCIDRs: readonly Network[];
+  /** The Services, "namespace/name" each, that need no Pods. */
+  readonly given: ReadonlySet<string>;
   /** Addresses that endpoints of the input have. */
   readonly taken: ReadonlySet<string>;
 }
@@ -240,7 +244,12 @@ function describeTooMany(stands: readonly Stand[], total: number): Diagnostic {
 }
 
 /** Pods that nothing has an address for. */
-function describeLacks(placed: readonly PlacedPod[], { services, nodes }: Assumption): readonly Diagnostic[] {
+function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
+  // What no Service looks for needs no address.
+  const index = new PodIndex(all.map(({ pod }) => pod));
+  const selecting = findSelecting(services, index).filter(({ label }) => !given.has(label));
+  const selected = new Set(selecting.flatMap(({ pods }) => pods));
+  const placed = all.filter(({ pod }) => selected.has(pod));
   const nameOf = ({ pod: { object } }: PlacedPod): string => `${object.metadata.namespace}/${object.metadata.name}`;
   const without = placed.filter(({ pod }) => pod.object.status?.addresses.length === 0);
   const onHost = without.filter((each) => each.onHost);
@@ -248,7 +257,7 @@ function describeLacks(placed: readonly PlacedPod[], { services, nodes }: Assump
   const crowded = placed.filter(
     ({ pod, onHost: host, networks }) => !host && (pod.object.status?.addresses.length ?? 0) < networks.length,
   );
-  const wanted = families.filter((family) => services.some(({ object }) => hasFamily(object, family)));
+  const wanted = families.filter((family) => selecting.some(({ service }) => hasFamily(service.object, family)));
   const missing = placed.some((each) => each.networks.length > 0)
     ? wanted.filter((family) => !placed.some(({ networks }) => networks.some((network) => network.family === family)))
     : [];

@@ -37,6 +37,7 @@ export function makeEndpoints(
     ...sources,
     networks: assumed.networks,
     clusterCIDRs: assumed.clusterCIDRs.flatMap((text) => parseNetwork(text) ?? []),
+    given,
     taken: addressesOf(sources),
   });
   const made = podsToSlices({ ...sources, pods, idle }, given);

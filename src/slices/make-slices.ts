@@ -142,7 +142,7 @@ function findPorts(service: Service, pod: Pod): readonly EndpointPort[] {
 }
 
 /** The number of a Service's port in a Pod; undefined where it is a name that no container has. */
-export function findPort({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
+function findPort({ targetPort, protocol }: ServicePortSpec, { spec }: Pod): number | undefined {
   if (typeof targetPort === 'number') return targetPort;
   return spec.ports.find((port) => port.name === targetPort && port.protocol === protocol)?.port;
 }

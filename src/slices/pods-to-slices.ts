@@ -7,6 +7,8 @@ import type { EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cl
 import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
 import { PodIndex } from './pod-index.ts';
+import type { Selecting } from './selecting.ts';
+import { findSelecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
 import { describeUnselective } from './unselective.ts';
 
@@ -30,13 +32,6 @@ export interface SlicesOfPods {
 }
 
 const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
-
-/** A Service with the Pods that it selects. */
-interface Selecting {
-  readonly service: Sourced<Service>;
-  readonly label: string;
-  readonly pods: readonly Sourced<Pod>[];
-}
 
 /**
  * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
@@ -62,18 +57,6 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
       ...describeUnselective(made, pods, idle),
     ],
   };
-}
-
-/** The Services that the endpointslice controller is for, sorted by namespace and name. */
-function findSelecting(services: readonly Sourced<Service>[], index: PodIndex): readonly Selecting[] {
-  return services
-    .flatMap((service): Selecting[] => {
-      const { metadata, spec } = service.object;
-      if (!spec.selector || spec.type === 'ExternalName') return [];
-      const label = `${metadata.namespace}/${metadata.name}`;
-      return [{ service, label, pods: index.select(metadata.namespace, spec.selector) }];
-    })
-    .toSorted((a, b) => compareText(a.label, b.label));
 }
 
 /** Where endpoints come from is to be seen: nobody wrote them down. */
@@ -112,8 +95,9 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
 function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
   if (assumed.length === 0) return [];
   const total = assumed.reduce((sum, { pods }) => sum + pods.length, 0);
-  const names = nameSome(assumed.map(({ workload, pods }) => `${workload}: ${pods.length}`));
-  const text = `${total} ready ${total === 1 ? 'Pod is' : 'Pods are'} assumed, with their addresses, and in no cluster (${names}): the manifest.json of a bundle lists them`;
+  const names = nameSome(assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`));
+  const which = total === 1 ? '1 ready Pod and its address are' : `${total} ready Pods and their addresses are`;
+  const text = `${which} assumed: ${names}; the manifest.json of a bundle lists all`;
   return [{ severity: 'note', code: 'assumed-endpoints', text }];
 }
 

@@ -5,13 +5,8 @@ import { nameSome } from '../cluster/name-some.ts';
 import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import type { Selector } from './pod-index.ts';
 import { hasLabels } from './pod-index.ts';
+import type { Selecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
-
-/** A Service with the Pods that it selects. */
-interface Selecting {
-  readonly service: Sourced<Service>;
-  readonly pods: readonly Sourced<Pod>[];
-}
 
 /** More Pods than these are not compared with what a Service looks for. */
 const maxCompared = 10_000;
@@ -87,16 +82,31 @@ function findNear({ metadata, spec }: Service, candidates: readonly Candidate[])
   return elsewhere && `${elsewhere.name} has all these labels, but it is in namespace ${elsewhere.namespace}`;
 }
 
-/** How near labels are: keys with the right value count most, then those with a similar one; 0 for far. */
+/** Labels that many workloads of one release share: having them says nothing. */
+const sharedKeys: ReadonlySet<string> = new Set([
+  'app.kubernetes.io/instance',
+  'app.kubernetes.io/managed-by',
+  'app.kubernetes.io/part-of',
+  'app.kubernetes.io/version',
+  'helm.sh/chart',
+]);
+
+/**
+ * How near labels are: those that are right count most, then those with a similar value, or with the value under another
+ * key. 0 for far: where two are wrong altogether, and where nothing else speaks for it.
+ */
 function scoreOf(selector: Selector, labels: Selector): number {
   let score = 0;
+  let far = 0;
   for (const [key, wanted] of Object.entries(selector)) {
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    if (value === wanted) score += 4;
-    else if (value !== undefined && isSimilar(value, wanted)) score += 3;
+    const isShared = sharedKeys.has(key);
+    if (value === wanted) score += isShared ? 0 : 4;
+    else if (value !== undefined && isSimilar(value, wanted)) score += isShared ? 0 : 3;
     else if (Object.values(labels).includes(wanted)) score += 2;
+    else far++;
   }
-  return score;
+  return far > 1 || (far === 1 && score < 4) ? 0 : score;
 }
 
 /** Whether one is a slip of the other: a letter or two, or a part of it. */
