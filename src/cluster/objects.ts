@@ -54,6 +54,8 @@ export interface Service {
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
+  /** Set where it is being deleted: nobody makes slices for it any more. */
+  readonly terminating?: true | undefined;
 }
 
 export interface ServicePortSpec {
@@ -187,7 +189,17 @@ export interface Workload {
   };
 }
 
-export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'ReplicationController' | 'Job';
+/** The kinds of objects that Pods can be assumed of. */
+export const workloadKinds = [
+  'Deployment',
+  'StatefulSet',
+  'DaemonSet',
+  'ReplicaSet',
+  'ReplicationController',
+  'Job',
+] as const;
+
+export type WorkloadKind = (typeof workloadKinds)[number];
 
 /** The controller of an object, in its own namespace. */
 export interface Owner {

@@ -9,12 +9,12 @@ import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { workloadKinds } from '../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import { workloadKinds } from '../input/read-workload.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
@@ -102,7 +102,7 @@ export function prepare(
 
 /** Whether the input holds what Pods could be assumed of. */
 function hasWorkloads({ skipped, pods }: Inputs): boolean {
-  return Object.values(workloadKinds).some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
+  return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
 /** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */

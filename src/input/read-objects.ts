@@ -20,7 +20,7 @@ import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
 import { readServiceCidr } from './read-service-cidr.ts';
-import { readWorkload, workloadKinds } from './read-workload.ts';
+import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import { Validator } from './validate.ts';
@@ -153,7 +153,7 @@ function collectObject(
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
-  const workload = checks.workloads ? workloadKinds[`${apiVersion} ${kind}`] : undefined;
+  const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
   if (workload) return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
   if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
     report.warn(

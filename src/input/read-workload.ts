@@ -5,7 +5,7 @@ import type { Report } from './report.ts';
 import type { RawWorkload } from './schemas/workload.ts';
 
 /** "apiVersion kind" → the workloads that kpc reads. */
-export const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
+export const workloadTypes: Readonly<Record<string, WorkloadKind>> = {
   'apps/v1 Deployment': 'Deployment',
   'apps/v1 StatefulSet': 'StatefulSet',
   'apps/v1 DaemonSet': 'DaemonSet',

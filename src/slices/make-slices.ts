@@ -1,3 +1,4 @@
+import { compareText } from '../cluster/compare-text.ts';
 import { headlessLabel, serviceNameLabel } from '../cluster/endpoints.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { zoneLabel } from '../cluster/node-context.ts';
@@ -56,6 +57,7 @@ export function makeSlices(
   pods: readonly Sourced<Pod>[],
   nodes: KnownNodes,
 ): readonly Sourced<EndpointSlice>[] {
+  if (service.object.terminating) return [];
   return familiesOf(service.object).flatMap((family) => {
     const made = pods.flatMap((pod) => makeEndpoint(service.object, pod, family, nodes) ?? []);
     const groups = [...groupBy(made, ({ ports }) => describePorts(ports)).values()];
@@ -100,7 +102,10 @@ function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes
   const { object } = pod;
   const { status } = object;
   if (status === undefined || !isEndpoint(object) || isOnUnknownNode(object, service, nodes)) return undefined;
-  const addresses = status.addresses.filter((address) => address.family === family);
+  // Where there are two, the controller sorts them, and kube-proxy takes the first.
+  const addresses = status.addresses
+    .filter((address) => address.family === family)
+    .toSorted((a, b) => compareText(a.text, b.text));
   const [address] = addresses;
   if (!address) return undefined;
   const endpoint = endpointOf(service, object, status, addresses, address, nodes);

@@ -66,6 +66,18 @@ describe('which Pods are endpoints', () => {
     expect(endpoints).toEqual(['10.244.1.1:8080, node worker-1', '10.244.1.2:8080, node worker-1']);
   });
 
+  test('of two addresses of a family the first as text counts', async () => {
+    const podIPs = [{ ip: '10.244.1.9' }, { ip: '10.244.1.10' }];
+    expect((await endpointsOf(service('web'), pod('two', '', { status: { podIPs } }))).endpoints).toEqual([
+      '10.244.1.10:8080, node worker-1',
+    ]);
+  });
+
+  test('a Service that is being deleted gets none', async () => {
+    const metadata = { deletionTimestamp: '2026-01-02T03:04:05Z' };
+    expect((await endpointsOf(service('web', {}, metadata), pod('a', '10.244.1.1'))).endpoints).toEqual([]);
+  });
+
   test('each family gets the addresses of its own', async () => {
     const both = { podIPs: [{ ip: '10.244.1.1' }, { ip: 'fd00:244:1::1' }] };
     const dual = { clusterIPs: ['10.96.0.10', 'fd00:96::10'], ipFamilies: ['IPv4', 'IPv6'] };

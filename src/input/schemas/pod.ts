@@ -40,7 +40,6 @@ export interface RawPod {
 }
 
 export interface RawOwnedMetadata extends RawMetadata {
-  readonly deletionTimestamp?: string | null;
   readonly ownerReferences?: readonly RawOwnerReference[] | null;
 }
 

@@ -90,6 +90,7 @@ export interface RawMetadata {
   readonly name?: string | null;
   readonly namespace?: string | null;
   readonly generateName?: string | null;
+  readonly deletionTimestamp?: string | null;
   readonly labels?: Readonly<Record<string, string | null>> | null;
   readonly annotations?: Readonly<Record<string, string | null>> | null;
 }

@@ -62,6 +62,7 @@ const metadataFields = {
   generateName: text,
   labels: textMap,
   annotations: textMap,
+  deletionTimestamp: text,
 };
 
 export const metadata = object(metadataFields);
@@ -69,6 +70,5 @@ export const metadata = object(metadataFields);
 /** The metadata of Pods and of what makes Pods. */
 export const ownedMetadata = object({
   ...metadataFields,
-  deletionTimestamp: text,
   ownerReferences: list({ ...object({ kind: text, name: text, controller: flag }), type: 'object' }),
 });
