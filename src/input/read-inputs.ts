@@ -1,5 +1,14 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Service, ServiceCidr, Sourced } from '../cluster/objects.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -18,6 +27,9 @@ export interface Inputs {
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
+  readonly pods: readonly Sourced<Pod>[];
+  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
+  readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -28,9 +40,14 @@ export interface Inputs {
   readonly files: ReadonlyMap<string, TextFile>;
 }
 
+export interface ReadOptions {
+  /** Whether Deployments and other workloads are read too. */
+  readonly workloads?: boolean | undefined;
+}
+
 /** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
-export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
-  const collected = collectFiles(files);
+export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -39,9 +56,9 @@ export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[]): CollectedObjects {
+export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
   const collected = emptyCollection();
-  const checks = new Checks();
+  const checks = new Checks(workloads);
   const parsers = createParsers();
   for (const file of files) {
     let isEmpty = true;

@@ -1,5 +1,5 @@
 import type { Manifest } from '../bundle/manifest.ts';
-import { expectDumpFile, readDump, recognizeDumpFile } from '../diff/read-dump.ts';
+import { expectDumpFile, holdsOutput, readDump } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { describeDumpFault } from '../sides/dump-faults.ts';
@@ -32,12 +32,12 @@ export interface ParsedDump {
 }
 
 /**
- * Reads what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a print on a node, in files of
+ * Reads what iptables-save, ipset save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and the like print on a node, in files of
  * whatever name. What is none of it is left out.
  */
 export function parseDump(name: string, files: Texts): ParsedDump {
   const texts = [...mapOf(files, name)].filter(
-    ([file, text]) => expectDumpFile(file) !== undefined || recognizeDumpFile(file, text) !== undefined,
+    ([file, text]) => expectDumpFile(file) !== undefined || holdsOutput(text),
   );
   const dump = readDump(new Map(texts));
   const faults = dump.faults.map((fault) => describeDumpFault(fault, fault.file));

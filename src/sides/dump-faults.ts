@@ -6,15 +6,38 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
   switch (fault.kind) {
     case 'unread-line':
       return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
+    case 'more-unread':
+      return warnOfFile(file, 'unread-line', `${countLines(fault.count, 'more line')} left out: ${fault.reason}`);
     case 'no-output':
       return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
     case 'cut-off':
-      return warnOfFile(
-        file,
-        'cut-off-file',
-        `a table without COMMIT: what ${fault.expected} printed was cut off, and is not compared; print it again`,
-      );
+      return warnOfFile(file, 'cut-off-file', describeCutOff(fault.expected));
+    case 'refused':
+      return warnOfFile(file, 'unread-output', `${fault.output} ${fault.reason}`, fault.line);
+    case 'no-table': {
+      const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
+      return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
+    }
+    case 'strays': {
+      const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;
+      return { ...warnOfFile(file, 'stray-lines', text, fault.line), severity: 'note' };
+    }
   }
+}
+
+/** What shows that an output was cut off. */
+const cutOffSigns: readonly (readonly [RegExp, string])[] = [
+  [/-save$/, 'a table without COMMIT'],
+  [/^nft /, 'a table without its closing brace'],
+];
+
+function describeCutOff(expected: string): string {
+  const what = cutOffSigns.find(([kind]) => kind.test(expected))?.[1] ?? 'fewer members than the header of a set says';
+  return `${what}: what ${expected} printed was cut off, and is not compared; print it again`;
+}
+
+function countLines(count: number, one: string): string {
+  return `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
 }
 
 /** A warning that is about a file of a dump. */

@@ -6,13 +6,16 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import type { Node } from '../cluster/objects.ts';
-import { recognizeMode } from '../diff/read-dump.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { ProxyFlags } from '../input/proxy-flags.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { nftTableName } from '../kube-proxy/nftables.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
+import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
@@ -25,38 +28,54 @@ import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
 import type { SideReading, StoredSide } from './stored-side.ts';
-import { noFiles, sideOfBundle, sideOfDump, sideOfManifests } from './stored-side.ts';
+import { sideOfBundle, sideOfDump, sideOfManifests, unreadable } from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
 
-/** Finds out what a path is: a folder with a manifest.json is a bundle, one with a tool's output a dump. */
-export async function readStoredSide(path: string): Promise<StoredSide> {
-  if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
+/** What there is besides a path to find out what it is. */
+export interface SideContext {
+  /** The node whose bundle is meant of a folder with those of a fleet. */
+  readonly node?: string | undefined;
+  /** What came through standard input, for the path "-". */
+  readonly stdin?: Uint8Array | string | undefined;
+}
+
+/** Finds out what a path is: a folder with a manifest.json is a bundle, and what holds a tool's output a dump. */
+export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
+  if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (holdsManifest(path)) return sideOfBundle(path, await readFolder(path));
-    const found = readDumpFiles(path);
-    if (found) return sideOfDump(path, found.dump, found.diagnostics);
-    const node = findBundleInside(path);
+    if (path !== '-' && holdsManifest(path)) return sideOfBundle(path, await readFolder(path));
+    const found = readStoredDump([path], context.stdin);
+    if (found) return found;
+    const node = path === '-' ? undefined : findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
-    const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
-    return unreadable('fleet-folder', text);
+    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsManifest(join(path, context.node))) {
+      const folder = join(path, context.node);
+      return sideOfBundle(folder, await readFolder(folder));
+    }
+    const help = `name the folder of one node, such as ${join(path, node)}, or the node with --node`;
+    return unreadable('fleet-folder', `${path} holds the bundles of a fleet: ${help}`);
   } catch (error) {
     return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
   }
+}
+
+/** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
+export function readStoredDump(
+  paths: readonly string[],
+  stdin: Uint8Array | string | undefined,
+): ReturnType<typeof sideOfDump> | undefined {
+  const found = readDumpFiles(paths, stdin);
+  return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
 }
 
 /** Not so where manifest.json is a folder: a node of a fleet may be called that. */
 function holdsManifest(path: string): boolean {
   const manifest = join(path, 'manifest.json');
   return existsSync(manifest) && !statSync(manifest).isDirectory();
-}
-
-function unreadable(code: string, text: string): StoredSide {
-  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
 
 /** The first folder inside a folder that holds a bundle. */
@@ -79,8 +98,8 @@ export async function compileSide(
   const { configured } = loaded;
   let { settings: wanted } = loaded.prepared;
   if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
-  const mode = other.kind === 'dump' ? recognizeMode(other.dump.state) : undefined;
-  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
+  const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
+  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = inMode(wanted, mode, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
@@ -117,13 +136,23 @@ export async function compileSide(
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
 }
 
+/** Settings that no configuration names the mode of, in another mode: with what it has for default. */
+function inMode(settings: ProxySettings, mode: ProxyMode, { nodeportAddresses }: SideOptions): ProxySettings {
+  if (nodeportAddresses !== undefined) return { ...settings, mode };
+  return { ...settings, mode, nodePortAddresses: modeFacts[mode].defaultNodePortAddresses };
+}
+
 function isError({ severity }: Diagnostic): boolean {
   return severity === 'error';
 }
 
-/** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
-function hasBothFamilies({ iptables }: KernelState): boolean {
-  return bothFamilies.every((family) => iptables[family]?.nat?.has('KUBE-POSTROUTING') === true);
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
+function hasBothFamilies({ iptables, nftables }: KernelState): boolean {
+  return bothFamilies.every(
+    (family) =>
+      iptables[family]?.nat?.has('KUBE-POSTROUTING') === true ||
+      findTable(nftables, family, nftTableName) !== undefined,
+  );
 }
 
 /** Compiles what -f names. */

@@ -27,7 +27,7 @@ export interface SideReading {
   readonly notes: readonly string[];
 }
 
-export const noFiles: LoadedInputs['files'] = new Map();
+const noFiles: LoadedInputs['files'] = new Map();
 
 /** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
 export type StoredSide =
@@ -43,6 +43,12 @@ export interface DumpedSide {
   readonly dump: Dump;
   /** The node's own addresses; undefined where the dump does not tell them. */
   readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+}
+
+/** A side that nothing can be compared with, and why. */
+export function unreadable(code: string, text: string): StoredSide & { readonly kind: 'unreadable' } {
+  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
@@ -110,12 +116,30 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
 }
 
 /** The side that a dump is; `diagnostics` is what there is to say of its files. */
-export function sideOfDump(path: string, dump: Dump, diagnostics: readonly Diagnostic[]): DumpedSide {
-  return { kind: 'dump', dump, reading: readingOfDump(path, dump, diagnostics), hostAddresses: hostAddressesOf(dump) };
+export function sideOfDump(
+  name: string,
+  dump: Dump,
+  diagnostics: readonly Diagnostic[],
+): DumpedSide | (StoredSide & { readonly kind: 'unreadable' }) {
+  const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
+  if (!isRefused) {
+    return {
+      kind: 'dump',
+      dump,
+      reading: readingOfDump(name, dump, diagnostics),
+      hostAddresses: hostAddressesOf(dump),
+    };
+  }
+  // One sentence says what to print instead.
+  const errors = diagnostics.map((each) =>
+    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+  );
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
 }
 
 function readingOfDump(path: string, dump: Dump, diagnostics: readonly Diagnostic[]): SideReading {
-  const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
+  const names = [...new Set(dump.files.map((file) => file.name))];
+  const read = names.map((name) => describeFile(name, dump.files)).join(', ');
   return {
     side: {
       kind: 'dump',
@@ -133,6 +157,13 @@ function readingOfDump(path: string, dump: Dump, diagnostics: readonly Diagnosti
   };
 }
 
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
+function describeFile(name: string, files: Dump['files']): string {
+  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
+  const [first] = kinds;
+  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
+}
+
 /** What was compiled, as a side to compare. */
 export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
   return {
@@ -148,8 +179,8 @@ export function sideOfManifests(name: string, { state, cluster, node, settings, 
 }
 
 function hostAddressesOf({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
-  if (!coverage.links) return undefined;
-  return state.links
-    .filter(({ name }) => name !== serviceLink)
-    .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  const links = state.links.filter(({ name }) => name !== serviceLink);
+  // ip addr show kube-ipvs0 shows that link alone.
+  if (!coverage.links || links.length === 0) return undefined;
+  return links.flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
