@@ -22,7 +22,6 @@ const { build } = await import('esbuild').catch((error) => {
   process.exit(1);
 });
 const { compileSchemas } = await import('./compile-schemas.mjs');
-const { loadLate } = await import('./load-late.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
@@ -82,7 +81,7 @@ for (const program of ['kpc', 'kpc-apply']) {
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    plugins: [compileSchemas, loadLate],
+    plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
   });
   for (const { contents } of outputFiles) writeOutput(`${program}.js`, contents);

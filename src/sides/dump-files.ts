@@ -43,7 +43,7 @@ export function readDumpFiles(
   const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some((name) => isDumpFileName(basename(name)));
   const isFolder = sources.some((source) => source !== '-' && statSync(source).isDirectory());
   // The addresses of a node lie next to manifests too, for --host-addresses.
-  const isBeside = ({ kind }: Dump['files'][number]) => /^ip /.test(kind) || kind === 'sysctl';
+  const isBeside = ({ kind }: Dump['files'][number]) => kind.startsWith('ip ') || kind === 'sysctl';
   if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
     return undefined;
   }
