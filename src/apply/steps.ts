@@ -1,9 +1,10 @@
-import { splitDelta, type KernelDelta, type TimeoutsChange } from '../kernel/delta.ts';
+import { splitDelta, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatSetsDelta } from '../kernel/ipset-delta.ts';
 import { formatTablesDelta } from '../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
+import type { TimeoutsChange } from '../kernel/timeouts-delta.ts';
 import type { Command } from './host.ts';
 import type { ReadingPart } from './node-reading.ts';
 import type { Plan, SettingChange } from './plan.ts';
