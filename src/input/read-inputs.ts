@@ -3,7 +3,7 @@ import type { Endpoints, EndpointSlice, Node, Service, ServiceCidr, Sourced } fr
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { loadFiles, type Stdin } from './load-files.ts';
+import { type LoadedFiles, loadFiles, type Stdin } from './load-files.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
@@ -37,7 +37,11 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  const { files, diagnostics } = loadFiles(sources, options.stdin);
+  return collectInputs(loadFiles(sources, options.stdin));
+}
+
+/** As readInputs, of files that have been read. */
+export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
   const collected = collectFiles(files);
   return {
     ...collected,

@@ -3,7 +3,7 @@ import { checkForms } from '../../src/bundle/check-forms.ts';
 import type { BundleContent } from '../../src/bundle/make-bundle.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
-import { compileState } from '../../src/cli/compile-inputs.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { describeNode } from '../../src/cluster/node-context.ts';
 import { resolveSettings } from '../../src/input/settings.ts';
