@@ -2,7 +2,6 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
-import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { Ownership } from '../kernel/restrict.ts';
 import { jumpChain, ownsJump, restrictState } from '../kernel/restrict.ts';
@@ -10,7 +9,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet, setFamily } from '../kube-proxy/sets.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
 import type { Coverage, Side } from './side.ts';
@@ -63,11 +62,6 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
     modules: coverage.modules ? state.modules : [],
   };
-}
-
-/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
-export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
-  return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { StatePair } from './belonging.ts';
-import { setFamily } from './belonging.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 import type { Coverage, Doubt, Side } from './side.ts';
 
 /** A part of the kernel that was not compared, since one of two sides cannot tell it. */

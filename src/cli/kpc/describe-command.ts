@@ -118,7 +118,7 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   await reportDiagnostics(reading.diagnostics, reading.files, terminal);
   const { side } = reading;
   if (!side?.services) return undefined;
-  const { findOwners } = await import('../../diff/owners.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
@@ -201,7 +201,7 @@ async function describeDump(
 ): Promise<ExitStatus> {
   const { readStoredSide } = await import('../../sides/read-side.ts');
   const { decompile } = await import('../../describe/decompile.ts');
-  const { findOwners } = await import('../../diff/owners.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
   const { classifyServers } = await import('../../diff/server-belonging.ts');
   const stored = await readStoredSide(path);
   if (stored.kind === 'bundle' || stored.kind === 'manifests') {

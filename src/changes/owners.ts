@@ -10,7 +10,7 @@ import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
-import { setFamily } from './belonging.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,
