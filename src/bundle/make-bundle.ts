@@ -8,6 +8,7 @@ import type { Tables } from '../kernel/iptables.ts';
 import { formatTables } from '../kernel/iptables.ts';
 import { formatVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
+import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
@@ -77,6 +78,8 @@ export function formatFile(
       return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
     case 'ip.batch':
       return formatLinks(state.links);
+    case 'nftables.nft':
+      return formatNftTables(state.nftables, texts.formatNftChain);
     case 'services.json':
       return texts.writeServices(cluster);
   }
@@ -121,15 +124,15 @@ function makeManifest(
 }
 
 function countState(state: KernelState): Readonly<Record<CountName, number>> {
-  const chains = Object.values(state.iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((table) => [...table.values()]);
+  const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
-    sets: state.sets.length,
-    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    sets: state.sets.length + nftSets.length,
+    setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
     chains: chains.length,
     rules: sum(chains.map(({ rules }) => rules.length)),
   };

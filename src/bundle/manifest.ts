@@ -22,6 +22,7 @@ export const bundleFileKinds = {
   'ip6tables.restore': 'iptables',
   'ipvsadm.restore': 'virtualServers',
   'ip.batch': 'links',
+  'nftables.nft': 'nftables',
   'services.json': 'services',
 } as const satisfies Readonly<Record<string, ObjectKind | 'services'>>;
 

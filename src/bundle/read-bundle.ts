@@ -6,6 +6,7 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import { parseIpBatch } from '../kernel/link.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { parseModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
@@ -139,6 +140,7 @@ function readState(
   if (files.has('ip6tables.restore')) iptables.ipv6 = read('ip6tables.restore', parseIptablesSave).tables;
   const state: KernelState = {
     iptables,
+    nftables: read('nftables.nft', parseNftText).tables,
     sets: read('ipset.restore', parseIpsetSave).sets,
     virtualServers: read('ipvsadm.restore', parseIpvsadm).virtualServers,
     links: read('ip.batch', parseIpBatch).links,

@@ -26,6 +26,8 @@ export type ChangedObject =
   | 'virtual server'
   | 'set'
   | 'set entry'
+  | 'set element'
+  | 'nftables table'
   | 'chain'
   | 'link'
   | 'address'

@@ -11,9 +11,14 @@ export function describeKernelChange(change: KernelChange): string {
       return text;
     case 'ipvs-timeouts':
       return `${objectOf(change)}: ${text}`;
+    case 'nft-element':
+      return `element of ${text}`;
     case 'virtual-server':
     case 'set':
     case 'chain':
+    case 'nft-table':
+    case 'nft-chain':
+    case 'nft-set':
     case 'address':
     case 'link':
     case 'sysctl':
@@ -28,6 +33,10 @@ const objects: { readonly [K in KernelChange['kind']]: ChangedObject } = {
   'set-entry': 'set entry',
   set: 'set',
   chain: 'chain',
+  'nft-table': 'nftables table',
+  'nft-chain': 'chain',
+  'nft-set': 'set',
+  'nft-element': 'set element',
   address: 'address',
   link: 'link',
   sysctl: 'sysctl',
@@ -58,6 +67,14 @@ export function describeSubject(change: KernelChange): string {
         : `${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
     case 'chain':
       return `${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
+    case 'nft-table':
+      return `${change.table} (${familyWords[change.family]})`;
+    case 'nft-chain':
+      return `${change.chain} (${familyWords[change.family]})${describeRules({ ...change, shared: false })}`;
+    case 'nft-set':
+      return `${change.set} (${familyWords[change.family]})${change.elements > 0 ? ` with ${count(change.elements, 'element')}` : ''}`;
+    case 'nft-element':
+      return `${change.set} (${familyWords[change.family]}): ${change.element}`;
     case 'address':
       return `${change.address} on ${change.link}`;
     case 'link':
@@ -107,7 +124,9 @@ function describeTable(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
+const familyWords: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
+
+function describeRules(change: Omit<KernelChange & { readonly kind: 'chain' }, 'kind' | 'table'>): string {
   const { rulesFrom, rulesTo, added, removed } = change;
   switch (change.change) {
     case 'added':

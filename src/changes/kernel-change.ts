@@ -47,6 +47,45 @@ export type KernelChange =
       /** Whether the same rules stand in another order. */
       readonly reordered: boolean;
     }
+  | {
+      readonly kind: 'nft-table';
+      readonly change: 'added' | 'removed';
+      readonly family: Family;
+      readonly table: string;
+    }
+  | {
+      readonly kind: 'nft-chain';
+      readonly change: ChangeKind;
+      readonly family: Family;
+      readonly table: string;
+      readonly chain: string;
+      readonly rulesFrom: number;
+      readonly rulesTo: number;
+      /** Rules in one text for all ways to write them. */
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+      /** Whether the same rules stand in another order. */
+      readonly reordered: boolean;
+    }
+  | {
+      readonly kind: 'nft-set';
+      readonly change: ChangeKind;
+      readonly family: Family;
+      readonly table: string;
+      readonly set: string;
+      readonly is: 'set' | 'map';
+      /** Elements that belong to no Service port. */
+      readonly elements: number;
+    }
+  | {
+      readonly kind: 'nft-element';
+      readonly change: 'added' | 'removed';
+      readonly family: Family;
+      readonly table: string;
+      readonly set: string;
+      /** As nft writes it. */
+      readonly element: string;
+    }
   | { readonly kind: 'address'; readonly change: 'added' | 'removed'; readonly link: string; readonly address: string }
   | { readonly kind: 'link'; readonly change: 'added' | 'removed'; readonly link: string; readonly addresses: number }
   | {

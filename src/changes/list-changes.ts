@@ -5,6 +5,7 @@ import { tableChanges } from './chain-changes.ts';
 import type { ChangeCount, ChangeLister, SideOwners } from './change-lister.ts';
 import type { OwnedChange } from './kernel-change.ts';
 import { linkChanges } from './link-changes.ts';
+import { nftChanges } from './nft-changes.ts';
 import { serverChanges } from './server-changes.ts';
 import { setChanges } from './set-changes.ts';
 import { moduleChanges, sysctlChanges, timeoutsChanges } from './setting-changes.ts';
@@ -17,6 +18,7 @@ const listers: Listers = {
   links: linkChanges,
   sets: setChanges,
   iptables: tableChanges,
+  nftables: nftChanges,
   sysctls: sysctlChanges,
   ipvsTimeouts: timeoutsChanges,
   modules: moduleChanges,

@@ -6,6 +6,8 @@ import type { IpSet, SetEntry } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkAddress } from '../kernel/link.ts';
+import type { NftOwners } from './nft-owners.ts';
+import { findNftOwners } from './nft-owners.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
@@ -17,7 +19,7 @@ import { setFamily } from '../kube-proxy/sets.ts';
  * as in a dump of IPVS mode, it is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every
  * node has.
  */
-export interface Owners {
+export interface Owners extends NftOwners {
   ofChain(chain: Chain): string | undefined;
   ofRule(rule: Rule): string | undefined;
   ofEntry(set: IpSet, entry: SetEntry): string | undefined;
@@ -60,6 +62,7 @@ export function findOwners(states: readonly KernelState[]): Owners {
     servers: once(() => indexServers(states)),
   };
   return {
+    ...findNftOwners(states),
     ofChain: (chain) => chain.origin?.servicePort ?? index.chains().get(chain.name),
     ofRule: (rule) => rule.origin?.servicePort ?? ownerOfRule(rule, index),
     ofEntry: (set, entry) =>
@@ -79,6 +82,9 @@ export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>)
     ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
     ofServer: (server) => rename(owners.ofServer(server)),
     ofAddress: (address) => rename(owners.ofAddress(address)),
+    ofNftChain: (chain) => rename(owners.ofNftChain(chain)),
+    ofNftSet: (set) => rename(owners.ofNftSet(set)),
+    ofNftElement: (set, element) => rename(owners.ofNftElement(set, element)),
   };
 }
 
@@ -194,7 +200,7 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   if (named !== undefined) return named;
   for (const arg of rule.args) {
     switch (arg.kind) {
-      case 'ipvs':
+      case 'virtual-server':
         return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
       case 'jump':
         if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))

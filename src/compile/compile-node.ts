@@ -22,6 +22,9 @@ import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
 import type { Address } from '../kernel/address.ts';
+import { compileNftables } from '../nftables/compile-nftables.ts';
+import { findLongComments } from '../nftables/long-comments.ts';
+import { NftablesMemo } from '../nftables/nftables-memo.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
@@ -82,6 +85,7 @@ export function prepare(
       ...findUnserved(services, cluster, served),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
 }
@@ -156,6 +160,7 @@ export interface NodeRequest {
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
+  readonly nftables = new NftablesMemo();
 }
 
 /** Compiles for one node. */
@@ -182,7 +187,7 @@ export function compileState(
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
     case 'nftables':
-      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
+      return compileNftables(cluster, node, settings, chosen, memo?.nftables);
   }
 }
 

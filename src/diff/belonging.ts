@@ -9,6 +9,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet, setFamily } from '../kube-proxy/sets.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
@@ -55,6 +56,7 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
   return {
     iptables,
+    nftables: state.nftables.filter(inFamily),
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
@@ -89,6 +91,7 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   return {
     chain: isOwnChain,
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
+    table: isKubeProxyTable,
     set: isKubeProxySet,
     virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === serviceLink,
@@ -122,6 +125,7 @@ function foreignState(state: KernelState, owns: Ownership, belongingOf: Belongin
   }
   return {
     iptables,
+    nftables: state.nftables.filter(({ name }) => !isKubeProxyTable(name)),
     sets: state.sets.filter((set) => !owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
     links: state.links.filter((link) => !owns.link(link.name)),

@@ -1,12 +1,19 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { compiledModes, isModeOf, modeFacts, type ProxyMode, proxyModes } from '../kube-proxy/modes.ts';
+import { isModeOf, modeFacts, type ProxyMode, proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
 
-/** "ipvs or iptables": the modes that --proxy-mode takes, for people. */
-export const compiledModeNames = compiledModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
+/** "ipvs, iptables or nftables": the modes that --proxy-mode takes, for people. */
+export const proxyModeNames = listModes((mode) => mode);
+
+function listModes(say: (mode: ProxyMode) => string): string {
+  return proxyModes
+    .map(say)
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ');
+}
 
 /** The mode to compile for; with an error, it is none that was asked for. */
 export interface ModeChoice {
@@ -41,20 +48,16 @@ function readMode(value: string, name: string, place: Diagnostic['place'], relea
   };
   if (known) {
     const unknown = describeModeOfRelease(known, release);
-    if (unknown !== undefined) return refuse(`${name} is ${known}: ${unknown}`);
+    return unknown === undefined ? { mode: known } : refuse(`${name} is ${known}: ${unknown}`);
   }
-  const compiled = compiledModes.find((mode) => mode === known);
-  if (compiled) return { mode: compiled };
-  const instead = `compile for another mode with ${compiledModes.map((mode) => `--proxy-mode ${mode}`).join(' or ')}`;
+  const instead = `compile for another mode with ${listModes((mode) => `--proxy-mode ${mode}`)}`;
   switch (value) {
-    case 'nftables':
-      return refuse(`${name} is nftables, which kpc does not compile yet: ${instead}`);
     case 'userspace':
       return refuse(`${name} is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead}`);
     case 'kernelspace':
       return refuse(`${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`);
     default:
-      return refuse(`${name} is ${quote(value)}: write ${compiledModeNames}`);
+      return refuse(`${name} is ${quote(value)}: write ${proxyModeNames}`);
   }
 }
 

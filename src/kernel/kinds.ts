@@ -2,6 +2,7 @@ import { applySetsDelta, diffSets, splitSetsDelta } from './ipset-delta.ts';
 import { applyVirtualServersDelta, diffVirtualServers, splitVirtualServersDelta } from './ipvs-delta.ts';
 import { applyLinksDelta, diffLinks, splitLinksDelta } from './link-delta.ts';
 import { applyModulesDelta, diffModules, splitModulesDelta } from './module-delta.ts';
+import { applyNftDelta, diffNftTables, splitNftDelta } from './nftables/delta.ts';
 import type { Split } from './split.ts';
 import type { KernelState } from './state.ts';
 import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl-delta.ts';
@@ -42,6 +43,7 @@ export const kinds = {
     // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
     split: (delta) => ({ additions: delta, removals: {} }),
   } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
+  nftables: listKind(diffNftTables, applyNftDelta, splitNftDelta),
   virtualServers: listKind(diffVirtualServers, applyVirtualServersDelta, splitVirtualServersDelta),
   links: listKind(diffLinks, applyLinksDelta, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };

@@ -1,6 +1,7 @@
 import type { IpSet } from './ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs.ts';
 import type { Link } from './link.ts';
+import type { NftTable } from './nftables/table.ts';
 import type { FamilyTables } from './tables-delta.ts';
 
 /**
@@ -9,6 +10,8 @@ import type { FamilyTables } from './tables-delta.ts';
  */
 export interface KernelState {
   readonly iptables: FamilyTables;
+  /** Tables of both families, one of each family and name; IPv4 before IPv6. */
+  readonly nftables: readonly NftTable[];
   /** Sets of both families, in the order to create them. */
   readonly sets: readonly IpSet[];
   /** IPVS services of both families, sorted by compareVirtualServers. */
@@ -25,6 +28,7 @@ export interface KernelState {
 
 export const emptyState: KernelState = {
   iptables: {},
+  nftables: [],
   sets: [],
   virtualServers: [],
   links: [],

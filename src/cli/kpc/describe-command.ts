@@ -219,7 +219,7 @@ async function describeDump(
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
   const facts = decompiled.mode && modeFacts[decompiled.mode];
-  if (facts && !facts.namesServices) {
+  if (facts?.namesServices === 'none') {
     await terminal.err(
       `kpc: note: Services are shown by address, because the state of a node in ${facts.title} holds no names\n`,
     );

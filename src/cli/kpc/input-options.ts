@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
 import { releaseRange } from '../../compile/kubernetes-version.ts';
-import { compiledModeNames } from '../../input/choose-mode.ts';
+import { proxyModeNames } from '../../input/choose-mode.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
@@ -27,7 +27,7 @@ export function addInputOptions(command: Command): Command {
     )
     .option(
       '--proxy-mode <mode>',
-      `${compiledModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
+      `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
     )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
