@@ -24,7 +24,8 @@ const listers: Listers = {
   modules: moduleChanges,
 };
 
-const readingOrder = Object.keys(listers) as readonly ObjectKind[];
+/** What a Service becomes first, what every node has last. */
+export const readingOrder = Object.keys(listers) as readonly ObjectKind[];
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
 export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly OwnedChange[] {

@@ -17,7 +17,7 @@ const ownName = new RegExp(
 );
 
 /** The label of the Service port in the name of a chain or set of its own; undefined where the name is cut short. */
-export function labelInNftName(name: string): string | undefined {
+function labelInNftName(name: string): string | undefined {
   const [, namespace, service, port] = ownName.exec(name) ?? [];
   if (namespace === undefined || service === undefined || port?.endsWith('...')) return undefined;
   return port ? `${namespace}/${service}:${port}` : `${namespace}/${service}`;
