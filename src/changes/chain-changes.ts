@@ -4,10 +4,10 @@ import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import type { FamilyTablesDelta } from '../kernel/tables-delta.ts';
-import type { ChangeLister, SideOwners } from './change-lister.ts';
+import type { ChangeLister } from './change-lister.ts';
 import { tally } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import type { Owners } from './owners.ts';
+import type { Owners, SideOwners } from './owners.ts';
 
 export const tableChanges: ChangeLister<FamilyTablesDelta> = {
   list: (delta, owners) =>

@@ -1,11 +1,5 @@
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import type { Owners } from './owners.ts';
-
-/** Who owns the items of each side. */
-export interface SideOwners {
-  readonly from: Owners;
-  readonly to: Owners;
-}
+import type { SideOwners } from './owners.ts';
 
 /** How the changes of one kind of objects are told. */
 export interface ChangeLister<Delta> {
@@ -27,7 +21,8 @@ export type ChangedObject =
   | 'set'
   | 'set entry'
   | 'set element'
-  | 'nftables table'
+  | 'table'
+  | 'map'
   | 'chain'
   | 'link'
   | 'address'

@@ -1,6 +1,8 @@
 import type { Family } from '../kernel/family.ts';
 import type { ChangedObject } from './change-lister.ts';
+import { count, namesOf, signed } from './counts.ts';
 import type { KernelChange } from './kernel-change.ts';
+import { describeNftChange } from './nft-words.ts';
 
 /** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
@@ -8,11 +10,10 @@ export function describeKernelChange(change: KernelChange): string {
   switch (change.kind) {
     // The name of its set says what it is.
     case 'set-entry':
+    case 'nft-element':
       return text;
     case 'ipvs-timeouts':
       return `${objectOf(change)}: ${text}`;
-    case 'nft-element':
-      return `element of ${text}`;
     case 'virtual-server':
     case 'set':
     case 'chain':
@@ -33,7 +34,7 @@ const objects: { readonly [K in KernelChange['kind']]: ChangedObject } = {
   'set-entry': 'set entry',
   set: 'set',
   chain: 'chain',
-  'nft-table': 'nftables table',
+  'nft-table': 'table',
   'nft-chain': 'chain',
   'nft-set': 'set',
   'nft-element': 'set element',
@@ -46,8 +47,8 @@ const objects: { readonly [K in KernelChange['kind']]: ChangedObject } = {
 };
 
 /** What the thing is called that changes. */
-export function objectOf({ kind }: KernelChange): ChangedObject {
-  return objects[kind];
+export function objectOf(change: KernelChange): ChangedObject {
+  return change.kind === 'nft-set' && change.isMap ? 'map' : objects[change.kind];
 }
 
 /** Which one it is, and what differs of it. */
@@ -68,13 +69,10 @@ export function describeSubject(change: KernelChange): string {
     case 'chain':
       return `${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
     case 'nft-table':
-      return `${change.table} (${familyWords[change.family]})`;
     case 'nft-chain':
-      return `${change.chain} (${familyWords[change.family]})${describeRules({ ...change, shared: false })}`;
     case 'nft-set':
-      return `${change.set} (${familyWords[change.family]})${change.elements > 0 ? ` with ${count(change.elements, 'element')}` : ''}`;
     case 'nft-element':
-      return `${change.set} (${familyWords[change.family]}): ${change.element}`;
+      return describeNftChange(change);
     case 'address':
       return `${change.address} on ${change.link}`;
     case 'link':
@@ -107,26 +105,17 @@ function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-se
   const { optionsFrom, optionsTo, added, removed, edited } = change;
   return [
     ...(optionsFrom === undefined || optionsTo === undefined ? [] : [`${optionsFrom} → ${optionsTo}`]),
-    ...namesOf('+', added),
-    ...namesOf('−', removed),
+    ...namesOf('+', 'real server', added),
+    ...namesOf('−', 'real server', removed),
     ...edited.map(({ server, from, to }) => `real server ${server} ${from} → ${to}`),
   ];
-}
-
-/** Few real servers by their addresses, many by their number. */
-function namesOf(sign: string, servers: readonly string[]): readonly string[] {
-  if (servers.length === 0) return [];
-  const names = servers.length > 3 ? '' : ` ${servers.join(', ')}`;
-  return [`${sign} ${count(servers.length, 'real server')}${names}`];
 }
 
 function describeTable(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-const familyWords: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
-
-function describeRules(change: Omit<KernelChange & { readonly kind: 'chain' }, 'kind' | 'table'>): string {
+function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
   const { rulesFrom, rulesTo, added, removed } = change;
   switch (change.change) {
     case 'added':
@@ -139,15 +128,6 @@ function describeRules(change: Omit<KernelChange & { readonly kind: 'chain' }, '
       if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
       return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
   }
-}
-
-function signed(sign: string, number: number): readonly string[] {
-  return number === 0 ? [] : [`${sign} ${count(number, 'rule')}`];
-}
-
-/** "1 rule", "2,300 rules". */
-export function count(number: number, one: string, more = `${one}s`): string {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
 }
 
 /** "1 chain", "1,200 set entries". */

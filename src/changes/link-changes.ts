@@ -1,7 +1,8 @@
 import type { LinkChange } from '../kernel/link-delta.ts';
-import type { ChangeLister, SideOwners } from './change-lister.ts';
+import type { ChangeLister } from './change-lister.ts';
 import { tally } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
+import type { SideOwners } from './owners.ts';
 
 export const linkChanges: ChangeLister<readonly LinkChange[]> = {
   list: (changes, owners) => changes.flatMap((change) => changesOf(change, owners)),

@@ -2,13 +2,14 @@ import type { KernelDelta } from '../kernel/delta.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { objectKinds } from '../kernel/kinds.ts';
 import { tableChanges } from './chain-changes.ts';
-import type { ChangeCount, ChangeLister, SideOwners } from './change-lister.ts';
+import type { ChangeCount, ChangeLister } from './change-lister.ts';
 import type { OwnedChange } from './kernel-change.ts';
 import { linkChanges } from './link-changes.ts';
 import { nftChanges } from './nft-changes.ts';
 import { serverChanges } from './server-changes.ts';
 import { setChanges } from './set-changes.ts';
 import { moduleChanges, sysctlChanges, timeoutsChanges } from './setting-changes.ts';
+import type { SideOwners } from './owners.ts';
 
 type Listers = { readonly [K in ObjectKind]: ChangeLister<KernelDelta[K]> };
 

@@ -7,7 +7,7 @@ import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkAddress } from '../kernel/link.ts';
 import type { NftOwners } from './nft-owners.ts';
-import { findNftOwners } from './nft-owners.ts';
+import { findNftOwners, renameNftOwners } from './nft-owners.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
@@ -25,6 +25,12 @@ export interface Owners extends NftOwners {
   ofEntry(set: IpSet, entry: SetEntry): string | undefined;
   ofServer(server: VirtualServer): string | undefined;
   ofAddress(address: LinkAddress): string | undefined;
+}
+
+/** Who owns the items of each side of a comparison. */
+export interface SideOwners {
+  readonly from: Owners;
+  readonly to: Owners;
 }
 
 /** Labels by the name of what they own. */
@@ -62,13 +68,13 @@ export function findOwners(states: readonly KernelState[]): Owners {
     servers: once(() => indexServers(states)),
   };
   return {
-    ...findNftOwners(states),
     ofChain: (chain) => chain.origin?.servicePort ?? index.chains().get(chain.name),
     ofRule: (rule) => rule.origin?.servicePort ?? ownerOfRule(rule, index),
     ofEntry: (set, entry) =>
       entry.origin?.servicePort ?? index.entries().get(`${set.name} ${entry.value}`) ?? ownerOfEntry(set, entry, index),
     ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
     ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address),
+    ...findNftOwners(states),
   };
 }
 
@@ -82,9 +88,7 @@ export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>)
     ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
     ofServer: (server) => rename(owners.ofServer(server)),
     ofAddress: (address) => rename(owners.ofAddress(address)),
-    ofNftChain: (chain) => rename(owners.ofNftChain(chain)),
-    ofNftSet: (set) => rename(owners.ofNftSet(set)),
-    ofNftElement: (set, element) => rename(owners.ofNftElement(set, element)),
+    ...renameNftOwners(owners, rename),
   };
 }
 

@@ -3,9 +3,10 @@ import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import { formatRealServer, formatServiceOptions } from '../kernel/ipvs.ts';
 import type { VirtualServerChange } from '../kernel/ipvs-delta.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
-import type { ChangeLister, SideOwners } from './change-lister.ts';
+import type { ChangeLister } from './change-lister.ts';
 import { tally } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
+import type { SideOwners } from './owners.ts';
 
 export const serverChanges: ChangeLister<readonly VirtualServerChange[]> = {
   list: virtualServerChanges,

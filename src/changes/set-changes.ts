@@ -1,8 +1,8 @@
 import { formatCreate } from '../kernel/ipset.ts';
 import type { SetChange } from '../kernel/ipset-delta.ts';
-import type { ChangeCount, ChangeLister, SideOwners } from './change-lister.ts';
+import type { ChangeCount, ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import type { Owners } from './owners.ts';
+import type { Owners, SideOwners } from './owners.ts';
 
 export const setChanges: ChangeLister<readonly SetChange[]> = {
   list: (changes, owners) => changes.flatMap((change) => changesOf(change, owners)),

@@ -1,6 +1,7 @@
 import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import type { Extent } from './gaps.ts';
-import { count, describeKernelChange } from '../changes/change-words.ts';
+import { describeKernelChange } from '../changes/change-words.ts';
+import { count } from '../changes/counts.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
 import { oneLine } from './one-line.ts';
 import { describeGaps, describeReason, summarizeKinds } from './words.ts';

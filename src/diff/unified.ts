@@ -11,6 +11,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
+import { formatNftMeanings } from './unified-nftables.ts';
 
 /** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */
 export interface FilePair {
@@ -72,6 +73,7 @@ function withoutForm(state: KernelState): KernelState {
 const meanings: { readonly [N in StateFileName]?: (state: KernelState) => string } = {
   'iptables.restore': ({ iptables }) => formatMeanings(iptables.ipv4 ?? {}),
   'ip6tables.restore': ({ iptables }) => formatMeanings(iptables.ipv6 ?? {}),
+  'nftables.nft': ({ nftables }) => formatNftMeanings(nftables),
 };
 
 function formatMeanings(tables: Tables): string {

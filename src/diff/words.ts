@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
-import { count } from '../changes/change-words.ts';
+import { count } from '../changes/counts.ts';
 import type { ChangeKind } from '../changes/kernel-change.ts';
 import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
@@ -102,9 +102,10 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family, doubt }) => {
+  return gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
   });
 }
 
@@ -116,6 +117,8 @@ function describeDoubt({ file, kind }: Doubt): string {
       return `what is not in ${file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${file}, whose last line has no end`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${file} do not show`;
   }
 }
 
@@ -123,6 +126,7 @@ const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'I
 
 const partNames: { readonly [P in Gap['part']]: string } = {
   rules: 'rules',
+  nftables: 'nftables rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
   links: 'addresses',

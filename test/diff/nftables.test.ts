@@ -36,16 +36,16 @@ beforeAll(async () => {
 
 const ofServices = `shop/idle changed
     clusterIP 10.96.0.11 → 10.96.0.12
-  - element of cluster-ips (IPv4): 10.96.0.11
-  + element of cluster-ips (IPv4): 10.96.0.12
-  - element of no-endpoint-services (IPv4): 10.96.0.11 . tcp . 80 comment "shop/idle" : goto reject-chain
-  + element of no-endpoint-services (IPv4): 10.96.0.12 . tcp . 80 comment "shop/idle" : goto reject-chain
+  - cluster-ips (nftables) 10.96.0.11
+  + cluster-ips (nftables) 10.96.0.12
+  - no-endpoint-services (nftables) 10.96.0.11 . tcp . 80 : goto reject-chain comment "shop/idle"
+  + no-endpoint-services (nftables) 10.96.0.12 . tcp . 80 : goto reject-chain comment "shop/idle"
 
 shop/web:http changed
     endpoints 1 → 2
     endpoint 10.244.1.2:8080 added (on worker-1)
-  + element of hairpin-connections (IPv4): 10.244.1.2 . 10.244.1.2 . tcp . 8080
-  ~ chain service-KHN6ECMT-shop/web/tcp/http (IPv4): 1 rule changed
+  + hairpin-connections (nftables) 10.244.1.2 . 10.244.1.2 . tcp . 8080
+  ~ chain service-KHN6ECMT-shop/web/tcp/http (nftables): + 1 endpoint 10.244.1.2:8080
 `;
 
 describe('kpc diff in nftables mode', () => {
@@ -55,7 +55,7 @@ describe('kpc diff in nftables mode', () => {
       status: 1,
       stdout: `${ofServices}
 What belongs to no Service
-  ~ chain cluster-ips-check (IPv4): 2 → 1 rule
+  ~ chain cluster-ips-check (nftables): 2 → 1 rule
 
 2 Service ports changed; 1 difference in what belongs to no Service.
 `,
@@ -78,7 +78,7 @@ What belongs to no Service
   test('tells a table that comes or goes as such', async () => {
     await runKpc(['compile', '-f', at('before.yaml'), ...mode, '--ip-family', 'dual', '-o', at('dual')]);
     const { stdout } = await runKpc(['diff', at('after'), at('dual')]);
-    expect(stdout).toContain('\n  + nftables table kube-proxy (IPv6)\n');
+    expect(stdout).toContain('\n  + table kube-proxy (IPv6 nftables) with 15 chains and 7 sets\n');
   });
 
   test('a manifest says where the networks of cluster IPs come from', async () => {
