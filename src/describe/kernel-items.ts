@@ -8,6 +8,7 @@ import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { collectNftItems, type NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
 
 /** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */
@@ -33,7 +34,8 @@ export type KernelItem =
       readonly chain: string;
       readonly rules: readonly string[];
       readonly place?: Location;
-    };
+    }
+  | NftItem;
 
 /**
  * All that stems from some Service ports of one label. Entries and addresses that several Service ports ask for stand
@@ -46,6 +48,7 @@ export function collectKernelItems(label: string, ports: readonly ServicePort[],
     ...addressItems(alone, view),
     ...entryItems(alone, view),
     ...chainItems(label, alone, view),
+    ...collectNftItems(label, alone, view),
   ];
 }
 

@@ -53,11 +53,14 @@ export function separate(from: Side, to: Side): Separation {
 
 function coverState(state: KernelState, coverage: Coverage): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
-  for (const family of coverage.iptables) iptables[family] = state.iptables[family] ?? {};
+  for (const family of families) {
+    const told = coverage.iptables[family];
+    if (told.length > 0) iptables[family] = coverTables(state.iptables[family] ?? {}, told);
+  }
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
   return {
     iptables,
-    nftables: state.nftables.filter(inFamily),
+    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
@@ -65,6 +68,11 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
     modules: coverage.modules ? state.modules : [],
   };
+}
+
+function coverTables(tables: Tables, told: readonly TableName[]): Tables {
+  if (tableNames.every((name) => told.includes(name))) return tables;
+  return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
 }
 
 /** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */

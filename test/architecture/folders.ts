@@ -32,7 +32,8 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['crypto', 'fs/promises', 'path'],
   },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
-  diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle'], packages: [], node: [] },
+  dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
+  diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'dumps'], packages: [], node: [] },
   describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'diff'], ...pure },
   apply: {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle'],

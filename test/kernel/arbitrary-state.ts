@@ -91,7 +91,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
     ),
     negatable(fc.record({ kind: fc.constant('physdev-is-in' as const) })),
     fc.record({
-      kind: fc.constant('ipvs' as const),
+      kind: fc.constant('virtual-server' as const),
       address: fc.constantFrom(...addresses[family]),
       protocol,
       port,
