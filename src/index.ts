@@ -20,6 +20,6 @@ export { parseBundle, parseDump, type ParsedBundle, type ParsedDump } from './li
 export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './library/texts.ts';
 export type { Manifest } from './bundle/manifest.ts';
 export type { Side } from './diff/side.ts';
-export type { KernelChange } from './diff/kernel-change.ts';
+export type { KernelChange } from './changes/kernel-change.ts';
 export type { KernelState } from './kernel/state.ts';
 export type { DifferenceJson as Difference, ServicePortDifference } from './report/json.ts';

@@ -29,8 +29,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily?: IpFamilyChoice | undefined;
   /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
   readonly kubernetesVersion?: string | undefined;
-  /** The networks of the Pods that workloads are taken to have, or "auto"; nothing is assumed without it. */
-  readonly assumeEndpoints?: string | undefined;
+  /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
+  readonly assumeEndpoints?: string | true | undefined;
   /** Compile even if that programs nothing, which removes all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
 }

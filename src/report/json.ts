@@ -1,7 +1,7 @@
 import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { isSame } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../diff/kernel-change.ts';
+import type { KernelChange } from '../changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeGaps, describeReason } from '../diff/words.ts';
