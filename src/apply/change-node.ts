@@ -55,11 +55,11 @@ export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
-  /** Aborted when somebody asks to stop: what has been changed is then put back. */
+  /** Aborted when the operator asks to stop: what has been changed is then put back. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What somebody wants of the node. */
+/** What is wanted of the node. */
 export interface ChangeRequest {
   /** Made anew for each look at the node, since some of it depends on what the node is like. */
   readonly target: () => Promise<Target>;
@@ -70,7 +70,7 @@ export interface ChangeRequest {
   readonly clusterIPs?: Claims['clusterIPs'];
   /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
   readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
+  /** Milliseconds to wait for a confirmation, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
   /**
    * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the

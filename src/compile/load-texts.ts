@@ -37,7 +37,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
 }
 
-/** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
+/** A bundle of nothing takes all Services off a node: not what a user means who names an empty file. */
 const nothingFound: Diagnostic = {
   severity: 'error',
   code: 'no-input',

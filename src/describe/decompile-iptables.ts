@@ -116,7 +116,7 @@ function readCapture(rule: Rule, drafts: Map<string, Draft>, family: Family): vo
   else if (comment.endsWith(' loadbalancer IP')) addAddress(rule, draft, 'load-balancer-ip');
 }
 
-/** filter: packets that nobody takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
+/** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
 function readRefusal(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
   const draft = draftOf(rule, drafts, family);
   if (!draft) return;

@@ -19,7 +19,7 @@ export interface Side {
   readonly families: readonly Family[];
   /** Files of a dump that may have held more than was read. */
   readonly doubts: readonly Doubt[];
-  /** Undefined for a dump: nobody said which Services it came from. */
+  /** Undefined for a dump: it does not tell which Services it came from. */
   readonly services: SideServices | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Side {
 export interface Doubt {
   readonly file: string;
   /**
-   * Lines that nobody could read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
+   * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
    * do not show how real servers are reached.
    */
   readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';

@@ -90,7 +90,7 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { r
 }
 
 /**
- * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its modules are those that happen to be loaded,
+ * What kpc-apply dump wrote has a bundle's form, but was not compiled. Its modules are those that happen to be loaded,
  * which are not to be compared.
  */
 function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {

@@ -59,7 +59,7 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
   };
 }
 
-/** Where endpoints come from is to be seen: nobody wrote them down. */
+/** Where endpoints come from is to be seen: no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
   const keep = `${kept} ${kept === 1 ? 'Service keeps its' : 'Services keep their'} EndpointSlices or Endpoints`;
   if (made.length === 0) {

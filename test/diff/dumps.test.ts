@@ -43,7 +43,7 @@ describe.concurrent('a dump of a node that the real kube-proxy programmed', () =
         [bundle, join(dumps, name)],
       ]) {
         const run = await runKpc(['diff', ...sides]);
-        // A dump of iptables mode has no sets and no virtual servers to tell; nobody wrote down any sysctls.
+        // A dump of iptables mode has no sets and no virtual servers to tell; no sysctls were taken down.
         const missed = name.includes('-iptables-') ? 'sets, virtual servers, sysctls' : 'sysctls';
         expect(run).toMatchObject({ status: 0, stdout: sameBut(missed) });
         expect(run.stderr).not.toContain('warning');

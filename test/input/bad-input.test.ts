@@ -127,7 +127,7 @@ suite('lists in lists', () => {
     expect(diagnose(JSON.stringify(list(8)))).toEqual([]);
   });
 
-  test('more than anybody makes are not', () => {
+  test('more than a cluster has are not', () => {
     const text = 'lists stand in lists more than 8 deep: put the objects into one [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
