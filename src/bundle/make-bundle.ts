@@ -117,7 +117,8 @@ function makeManifest(
   };
 }
 
-function countState(state: KernelState): Readonly<Record<CountName, number>> {
+/** What a manifest counts of a state. */
+export function countState(state: KernelState): Readonly<Record<CountName, number>> {
   const chains = Object.values(state.iptables)
     .flatMap((tables) => Object.values(tables))
     .flatMap((table) => [...table.values()]);

@@ -15,6 +15,8 @@ export interface Cluster {
   readonly servicePorts: readonly ServicePort[];
   /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
+  /** Of a part of a cluster, how many endpoints the Service ports have that are left out. */
+  readonly endpointsElsewhere?: { readonly [F in Family]: number };
 }
 
 /** A Service as people know it, whether kube-proxy programs it or not. */
