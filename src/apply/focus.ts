@@ -106,9 +106,24 @@ function widenSight(sight: Sight, old: Texts, now: Texts): Sight | undefined {
   return isSame ? sight : wider;
 }
 
-/** Without comments, which tell the time, and the counters of the kernel's own chains. */
+/**
+ * Without comments, which tell the time, and the counters of the kernel's own chains: both stand around the head of a
+ * table. The rest of the text, which may have many thousand lines, is not taken apart.
+ */
 function bare(text: string): string {
-  return text.replace(/^(?:#.*\n|:\S+ [A-Z]+ \[\d+:\d+\]\n)/gm, '');
+  const pieces: string[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const head = /(?:#.*\n)*(?:\*.*\n)?(?::[A-Z]+ [A-Z]+ .*\n)*/y;
+    head.lastIndex = at;
+    const [found = ''] = head.exec(text) ?? [];
+    pieces.push(/^\*.*\n/m.exec(found)?.[0] ?? '');
+    const end = text.indexOf('\nCOMMIT\n', at + found.length);
+    const next = end < 0 ? text.length : end + '\nCOMMIT\n'.length;
+    pieces.push(text.slice(at + found.length, next));
+    at = next;
+  }
+  return pieces.join('');
 }
 
 function listChanged(old: string, now: string): readonly string[] | undefined {
@@ -139,10 +154,17 @@ function pickTexts({ chains, servers, sets }: Sight, { ipv4, ipv6, ipvsadm, ipse
   };
 }
 
-/** All but the chains of Service ports that are not in sight. */
+/** Chains that every node has, with a rule or more for each Service. */
+const longChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'];
+
+/**
+ * All but what is not in sight: the chains of Service ports, and of chains with rules for many Services the rules. The
+ * kernel's own jump to these, so that they stay themselves.
+ */
 function pickChains(text: string, names: ReadonlySet<string>): string {
   const kept = [...names].filter(isServiceChainName).map((name) => `(?!${name} )`);
-  const line = `(?::|-A )${kept.join('')}KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16} .*\\n`;
+  const long = longChains.filter((name) => !names.has(name)).map((name) => `|-A ${name} `);
+  const line = `(?:(?::|-A )${kept.join('')}KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16} ${long.join('')}).*\\n`;
   return text.replace(new RegExp(`^(?:${line})+`, 'gm'), '');
 }
 
@@ -153,16 +175,13 @@ function pickLines(text: string, command: string, names: ReadonlySet<string>): s
   return (text.match(new RegExp(`^${command}(?:${escaped.join('|')}) .*\\n`, 'gm')) ?? []).join('');
 }
 
+const serviceChainKey = /^ipv[46] nat KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
+
 function pickAside({ chains, servers, sets }: Sight, owned: Belongings): Belongings {
-  const starts = families.map((family) => ({ start: chainKey(family, 'nat', ''), seen: chains[family] }));
+  const seen = new Set(families.flatMap((family) => [...chains[family]].map((name) => chainKey(family, 'nat', name))));
   return {
     ...noBelongings,
-    chains: owned.chains.filter((key) =>
-      starts.some(({ start, seen }) => {
-        const name = key.slice(start.length);
-        return key.startsWith(start) && isServiceChainName(name) && !seen.has(name);
-      }),
-    ),
+    chains: owned.chains.filter((key) => serviceChainKey.test(key) && !seen.has(key)),
     virtualServers: owned.virtualServers.filter((key) => !servers.has(serverOfKey(key))),
     sets: owned.sets.filter((name) => !sets.has(name)),
   };
