@@ -20,6 +20,15 @@ import { readServices, writeServices, type ServicePortRecord } from './services-
  * theirs, line by line and at the same place. Whatever else differs, be it one character, is for checkForms to look at.
  */
 export function certifyChange(known: BundleFiles, files: BundleFiles, compile: Compile): StoredBundle | undefined {
+  try {
+    return certify(known, files, compile);
+  } catch {
+    // checkForms says what is wrong with it.
+    return undefined;
+  }
+}
+
+function certify(known: BundleFiles, files: BundleFiles, compile: Compile): StoredBundle | undefined {
   const manifest = readListedManifest(files);
   const before = JSON.parse(known.get('manifest.json') ?? 'null') as Manifest | null;
   if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
