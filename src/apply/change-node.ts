@@ -140,15 +140,16 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
 }
 
-/** What was settled last, where that is still so, and nothing is on its way out or taken over. */
+/** What was settled last, where that is still so, and nothing is taken over or left of another mode. */
 async function findSettled(
   { host, folder }: Session,
   { settling, adopt }: ChangeRequest,
   { draining, leftIpvs }: OwnershipRecord,
 ): Promise<LookBack | undefined> {
   const settled = settling?.known;
-  if (!settled || adopt || draining.length > 0 || leftIpvs !== undefined) return undefined;
-  return (await isStillSettled(host, folder, settled)) ? { kind: 'settled', settled } : undefined;
+  if (!settled || adopt || leftIpvs !== undefined) return undefined;
+  const unlike = draining.map(({ virtualServer }) => virtualServer);
+  return (await isStillSettled(host, folder, settled)) ? { kind: 'settled', settled, unlike } : undefined;
 }
 
 /**
@@ -159,13 +160,13 @@ async function settleFor(
   { host, folder }: Session,
   { settling }: ChangeRequest,
   { plan, reading }: Observation,
-  { bootId, draining, leftIpvs }: OwnershipRecord,
+  { bootId, leftIpvs }: OwnershipRecord,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
   const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
-  if (!settling || keepsOthers || draining.length > 0 || leftIpvs !== undefined || conflicts.length > 0) return;
+  if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
   const { files, version, known } = settling;
   const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading };
   await writeSettled(host, folder, settled, { bootId, version, known }).catch(() => undefined);

@@ -37,10 +37,17 @@ interface Texts {
   readonly ipset: string;
 }
 
-/** All in sight that differs between two bundles; undefined where that is too much. */
-export function focusOn({ bundle: known }: Settled, bundle: BundleFiles): Focus | undefined {
-  const nothing: Sight = { chains: { ipv4: new Set(), ipv6: new Set() }, servers: new Set(), sets: new Set() };
-  const sight = widenSight(nothing, textsOfBundle(known), textsOfBundle(bundle));
+/**
+ * All in sight that differs between two bundles, and the virtual servers of these keys; undefined where that is too much.
+ */
+export function focusOn(
+  { bundle: known }: Settled,
+  bundle: BundleFiles,
+  virtualServers: readonly string[],
+): Focus | undefined {
+  const servers = new Set(virtualServers.map(serverOfKey));
+  const start: Sight = { chains: { ipv4: new Set(), ipv6: new Set() }, servers, sets: new Set() };
+  const sight = widenSight(start, textsOfBundle(known), textsOfBundle(bundle));
   return sight && makeFocus(sight, bundle);
 }
 

@@ -67,8 +67,8 @@ export interface Observation {
 
 /** How much has to be looked at: all, or what may differ from something that is known. */
 export type LookBack =
-  /** What was settled last. */
-  | { readonly kind: 'settled'; readonly settled: Settled }
+  /** What was settled last, but for virtual servers that had more than the bundle says: those that drained. */
+  | { readonly kind: 'settled'; readonly settled: Settled; readonly unlike: readonly string[] }
   /** An earlier look, for all but the parts that have been changed since. */
   | {
       readonly kind: 'earlier';
@@ -88,7 +88,10 @@ export async function look(
   const second = back?.kind === 'earlier' ? back : undefined;
   const before = second?.earlier;
   const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const expected = settled && request.settling ? focusOn(settled, request.settling.files) : before?.focus;
+  const expected =
+    back?.kind === 'settled' && request.settling
+      ? focusOn(back.settled, request.settling.files, back.unlike)
+      : before?.focus;
   const target = await request.target(expected?.bundle());
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
