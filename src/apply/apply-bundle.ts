@@ -93,7 +93,9 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
 
 /** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
 function withoutMany(files: BundleFiles): BundleFiles {
-  const others = [...files].filter(([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$/.test(name));
+  const others = [...files].filter(
+    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$/.test(name),
+  );
   return new Map(others.map(([name, text]) => [name, text.replace(/^(?:-a .*\n)+/gm, '')]));
 }
 

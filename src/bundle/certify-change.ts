@@ -139,8 +139,11 @@ function readPart(text: string, blocks: readonly string[]): Cluster | undefined 
   }
   const list = (items: readonly string[]) => (items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`);
   const part = `{\n"services": ${list([...services])},\n"servicePorts": ${list(blocks)},\n"healthChecks": [\n]\n}\n`;
-  const cluster = readServices(part);
-  return typeof cluster !== 'string' && writeServices(cluster) === part ? cluster : undefined;
+  const stored = readServices(part);
+  if (typeof stored === 'string') return undefined;
+  // What networks there are shapes only rules of all Services.
+  const cluster: Cluster = { ...stored, serviceCidrs: [] };
+  return writeServices(cluster) === part ? cluster : undefined;
 }
 
 /** Endpoints of Service ports besides these. The lists of one family follow those of the other, port by port. */

@@ -1,22 +1,18 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
-import { formatSets } from '../kernel/ipset.ts';
-import type { Tables } from '../kernel/iptables.ts';
-import { formatTables } from '../kernel/iptables.ts';
-import { formatVirtualServers } from '../kernel/ipvs.ts';
-import { formatLinks } from '../kernel/link.ts';
-import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { formatSysctls } from '../kernel/sysctl.ts';
 import type { CountName } from '../kube-proxy/modes.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileKinds, bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import type { StateFile } from './state-files.ts';
+import { stateFiles } from './state-files.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -26,6 +22,8 @@ export interface BundleContent {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
+  /** Undefined where no Pod was assumed. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Set where the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;
@@ -60,30 +58,9 @@ export function formatFile(
   { state, cluster, settings }: BundleContent,
   texts: BundleTexts = freshTexts,
 ): string | undefined {
-  const kind = bundleFileKinds[name];
-  if (kind !== 'services' && !programs(settings.mode, kind)) return undefined;
-  switch (name) {
-    case 'modules.conf':
-      return formatModules(state.modules);
-    case 'sysctl.conf':
-      return formatSysctls(state.sysctls);
-    case 'ipset.restore':
-      return formatSets(state.sets);
-    case 'iptables.restore':
-      return formatFamily(state.iptables.ipv4, texts);
-    case 'ip6tables.restore':
-      return formatFamily(state.iptables.ipv6, texts);
-    case 'ipvsadm.restore':
-      return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
-    case 'ip.batch':
-      return formatLinks(state.links);
-    case 'services.json':
-      return texts.writeServices(cluster);
-  }
-}
-
-function formatFamily(tables: Tables | undefined, texts: BundleTexts): string | undefined {
-  return tables && formatTables(tables, texts.formatAppends);
+  if (name === 'services.json') return texts.writeServices(cluster);
+  const file: StateFile = stateFiles[name];
+  return programs(settings.mode, file.kind) ? file.format(state, texts) : undefined;
 }
 
 function makeManifest(
@@ -108,9 +85,13 @@ function makeManifest(
     },
     families: content.families,
     settings: written,
+    serviceCidrs: programs(settings.mode, 'nftables')
+      ? content.cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
+      : undefined,
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
+    assumedEndpoints: content.assumedEndpoints,
     tools: modeFacts[settings.mode].tools,
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
@@ -119,15 +100,15 @@ function makeManifest(
 
 /** What a manifest counts of a state. */
 export function countState(state: KernelState): Readonly<Record<CountName, number>> {
-  const chains = Object.values(state.iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((table) => [...table.values()]);
+  const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
-    sets: state.sets.length,
-    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    sets: state.sets.length + nftSets.length,
+    setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
     chains: chains.length,
     rules: sum(chains.map(({ rules }) => rules.length)),
   };

@@ -1,20 +1,17 @@
 import { quotePrintable } from '../base/printable.ts';
 import type { Cluster } from '../cluster/model.ts';
-import type { Tables } from '../kernel/iptables.ts';
-import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import { parseIpsetSave } from '../kernel/ipset.ts';
-import { parseIpvsadm } from '../kernel/ipvs.ts';
-import { parseIpBatch } from '../kernel/link.ts';
-import { parseModules } from '../kernel/modules.ts';
+import { sortRanges } from '../cluster/service-ranges.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { parseSysctls } from '../kernel/sysctl.ts';
+import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import type { BundleFileName, Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 import { manifestShape } from './manifest-shape.ts';
 import { sha256 } from './sha256.ts';
 import { readServices } from './services-file.ts';
+import { stateFileNames, stateFiles } from './state-files.ts';
+import { readNetwork } from './stored-address.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
 export interface StoredBundle {
@@ -56,7 +53,7 @@ export function readBundle(files: BundleFiles): BundleReading {
   if (listed.kind === 'broken') return listed;
   const { manifest } = listed;
   const { state, problems } = readState(manifest, files);
-  const cluster = readCluster(files);
+  const cluster = readCluster(manifest, files);
   if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
   if (problems.length > 0) return { kind: 'broken', problems, meaning: { manifest, cluster } };
   return { kind: 'bundle', bundle: { manifest, state, cluster } };
@@ -66,7 +63,7 @@ export function readBundle(files: BundleFiles): BundleReading {
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined {
   const listed = readListed(files);
   if (listed.kind === 'broken') return undefined;
-  const cluster = readCluster(files);
+  const cluster = readCluster(listed.manifest, files);
   return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
 }
 
@@ -87,13 +84,13 @@ export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle
       return (state ??= readState(manifest, files).state);
     },
     get cluster() {
-      return (cluster ??= requireCluster(files));
+      return (cluster ??= requireCluster(manifest, files));
     },
   };
 }
 
-function requireCluster(files: BundleFiles): Cluster {
-  const cluster = readCluster(files);
+function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
+  const cluster = readCluster(manifest, files);
   if ('kind' in cluster) throw new TypeError(describeBundleProblem(cluster));
   return cluster;
 }
@@ -108,11 +105,16 @@ function readListed(
   return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'listed', manifest };
 }
 
-function readCluster(files: BundleFiles): Cluster | BundleProblem {
+function readCluster(manifest: Manifest, files: BundleFiles): Cluster | BundleProblem {
   const text = files.get('services.json');
   if (text === undefined) return { kind: 'no-services' };
-  const cluster = readServices(text);
-  return typeof cluster === 'string' ? { kind: 'bad-services', reason: cluster } : cluster;
+  const stored = readServices(text);
+  if (typeof stored === 'string') return { kind: 'bad-services', reason: stored };
+  return { ...stored, serviceCidrs: readServiceRanges(manifest) };
+}
+
+function readServiceRanges({ serviceCidrs = [] }: Manifest): Cluster['serviceCidrs'] {
+  return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
 function readManifest(text: string | undefined): Manifest | BundleProblem {
@@ -147,26 +149,14 @@ function readState(
   files: BundleFiles,
 ): { readonly state: KernelState; readonly problems: readonly BundleProblem[] } {
   const problems: BundleProblem[] = [];
-  const read = <T extends { readonly unread: readonly UnreadLine[] }>(
-    file: BundleFileName,
-    parse: (text: string) => T,
-  ): T => {
-    const result = parse(files.get(file) ?? '');
-    for (const line of result.unread) problems.push({ kind: 'unread-line', file, line });
-    return result;
-  };
-  const iptables: { ipv4?: Tables; ipv6?: Tables } = {};
-  if (files.has('iptables.restore')) iptables.ipv4 = read('iptables.restore', parseIptablesSave).tables;
-  if (files.has('ip6tables.restore')) iptables.ipv6 = read('ip6tables.restore', parseIptablesSave).tables;
-  const state: KernelState = {
-    iptables,
-    sets: read('ipset.restore', parseIpsetSave).sets,
-    virtualServers: read('ipvsadm.restore', parseIpvsadm).virtualServers,
-    links: read('ip.batch', parseIpBatch).links,
-    sysctls: read('sysctl.conf', parseSysctls).sysctls,
-    ipvsTimeouts: manifest.ipvsTimeouts ?? undefined,
-    modules: read('modules.conf', parseModules).modules,
-  };
+  let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+  for (const file of stateFileNames) {
+    const text = files.get(file);
+    if (text === undefined) continue;
+    const read = stateFiles[file].read(text, state);
+    ({ state } = read);
+    for (const line of read.unread) problems.push({ kind: 'unread-line', file, line });
+  }
   return { state, problems };
 }
 

@@ -17,6 +17,16 @@ export interface Cluster {
   readonly healthChecks: readonly ServiceHealthCheck[];
   /** Of a part of a cluster, how many endpoints the Service ports have that are left out. */
   readonly endpointsElsewhere?: { readonly [F in Family]: number };
+  /** What cluster IPs are given from, sorted, none twice: kube-proxy drops packets to the rest of it in nftables mode. */
+  readonly serviceCidrs: readonly ServiceRange[];
+}
+
+/** A network that cluster IPs are given from. */
+export interface ServiceRange {
+  readonly network: Network;
+  /** An object of the cluster, or the flag that stands in for it. */
+  readonly from: 'ServiceCIDR' | '--service-cluster-ip-range';
+  readonly place?: Place | undefined;
 }
 
 /** A Service as people know it, whether kube-proxy programs it or not. */
@@ -112,6 +122,8 @@ export interface Endpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /** Set where no input holds its Pod: a workload was taken to have it. */
+  readonly assumed?: true | undefined;
   /**
    * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
    * own node: see settleRivals. Absent once that is settled.

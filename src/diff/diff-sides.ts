@@ -3,9 +3,9 @@ import type { Place } from '../kernel/origin.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './belonging.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
-import { listKernelChanges } from './kernel-changes.ts';
-import { findOwners, renameOwners } from './owners.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import { findOwners, renameOwners } from '../changes/owners.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -59,7 +59,7 @@ export function diffSides(one: Side, other: Side, options: { readonly foreign: b
     foreign: options.foreign ? listPair(foreign) : [],
     unaccounted: listPair(untold),
     gaps,
-    extent: extentOf(gaps, own),
+    extent: extentOf(gaps, own, from, to),
   };
 }
 

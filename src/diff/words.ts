@@ -1,6 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange } from './kernel-change.ts';
+import { count } from '../changes/counts.ts';
+import type { ChangeKind } from '../changes/kernel-change.ts';
 import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
@@ -82,92 +83,6 @@ function describeTurn(from: EndpointState, to: EndpointState): readonly string[]
   return parts;
 }
 
-/** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
-export function describeKernelChange(change: KernelChange): string {
-  switch (change.kind) {
-    case 'virtual-server': {
-      const at = `virtual server ${change.protocol} ${change.address.includes(':') ? `[${change.address}]` : change.address}:${change.port}`;
-      return change.change === 'changed'
-        ? `${at}: ${describeServerEdits(change).join('; ')}`
-        : `${at} with ${count(change.added.length + change.removed.length, 'real server')}`;
-    }
-    case 'set-entry':
-      return `${change.set} ${change.value}`;
-    case 'set':
-      return change.change === 'changed'
-        ? `set ${change.set}: ${change.from ?? ''} → ${change.to ?? ''}`
-        : `set ${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
-    case 'chain':
-      return `chain ${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
-    case 'address':
-      return `address ${change.address} on ${change.link}`;
-    case 'link':
-      return `link ${change.link}${change.addresses > 0 ? ` with ${count(change.addresses, 'address', 'addresses')}` : ''}`;
-    case 'sysctl':
-      return `sysctl ${change.name}: ${change.from ?? '(not set)'} → ${change.to ?? '(left as it is)'}`;
-    case 'ipvs-timeouts': {
-      const { from, to } = change;
-      const names = [
-        ['tcp', from.tcp, to.tcp],
-        ['tcpfin', from.tcpFin, to.tcpFin],
-        ['udp', from.udp, to.udp],
-      ] as const;
-      const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
-      const texts = names.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${value(a)} → ${value(b)}`);
-      return `IPVS timeouts: ${texts.join(', ')}`;
-    }
-    case 'module':
-      return `kernel module ${change.name}`;
-    case 'setting':
-      return `setting ${change.name}: ${orNone(change.from)} → ${orNone(change.to)}`;
-  }
-}
-
-function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-server' }): readonly string[] {
-  const { optionsFrom, optionsTo, added, removed, edited } = change;
-  return [
-    ...(optionsFrom === undefined || optionsTo === undefined ? [] : [`${optionsFrom} → ${optionsTo}`]),
-    ...namesOf('+', added),
-    ...namesOf('−', removed),
-    ...edited.map(({ server, from, to }) => `real server ${server} ${from} → ${to}`),
-  ];
-}
-
-/** Few real servers by their addresses, many by their number. */
-function namesOf(sign: string, servers: readonly string[]): readonly string[] {
-  if (servers.length === 0) return [];
-  const names = servers.length > 3 ? '' : ` ${servers.join(', ')}`;
-  return [`${sign} ${count(servers.length, 'real server')}${names}`];
-}
-
-function describeTable(family: Family, table: string): string {
-  return family === 'ipv4' ? table : `IPv6 ${table}`;
-}
-
-function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
-  const { rulesFrom, rulesTo, added, removed } = change;
-  switch (change.change) {
-    case 'added':
-      return rulesTo > 0 ? ` with ${count(rulesTo, 'rule')}` : '';
-    case 'removed':
-      return rulesFrom > 0 ? ` with ${count(rulesFrom, 'rule')}` : '';
-    case 'changed':
-      if (change.reordered) return ': the same rules in another order';
-      if (!change.shared && rulesFrom !== rulesTo) return `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
-      if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
-      return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
-  }
-}
-
-function signed(sign: string, number: number): readonly string[] {
-  return number === 0 ? [] : [`${sign} ${count(number, 'rule')}`];
-}
-
-/** "1 rule", "2,300 rules". */
-export function count(number: number, one: string, more = `${one}s`): string {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
-}
-
 /** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */
 export function summarizeKinds(kinds: readonly ChangeKind[]): string {
   const ports = count(kinds.length, 'Service port');
@@ -187,9 +102,10 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family, doubt }) => {
+  return gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
   });
 }
 
@@ -201,6 +117,8 @@ function describeDoubt({ file, kind }: Doubt): string {
       return `what is not in ${file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${file}, whose last line has no end`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${file} do not show`;
   }
 }
 
@@ -208,6 +126,7 @@ const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'I
 
 const partNames: { readonly [P in Gap['part']]: string } = {
   rules: 'rules',
+  nftables: 'nftables rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
   links: 'addresses',

@@ -168,7 +168,7 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
     'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address: { text: address }, protocol, port, origin }) => ({
       args: [
         { kind: 'source', cidr: address },
-        { kind: 'ipvs', address, protocol: protocol.toLowerCase(), port },
+        { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },
         to('drop'),
       ],
       origin,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
-import { main } from '../../src/cli/kpc-apply.ts';
+import { main } from '../../src/cli/kpc-apply/main.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 
@@ -27,7 +27,7 @@ describe('plan', () => {
     const { status, out } = await callApply(host, 'plan', ipvs);
     expect(status).toBe(1);
     expect(out).toMatch(/^this node\n {2}~ setting net\.ipv4\.ip_forward: 0 → 1\n/);
-    expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ rr, \d+ real servers?\n/);
+    expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ with \d+ real servers?\n/);
     expect(out).toMatch(/\d+ virtual servers added.*\n$/);
     expect(commands.filter(({ stdin }) => stdin !== undefined)).toEqual([]);
   });

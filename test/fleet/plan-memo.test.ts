@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo } from '../../src/bundle/bundle-texts.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import type { NodeRequest } from '../../src/cli/compile-inputs.ts';
-import { compileNode, NodeMemo, prepare } from '../../src/cli/compile-inputs.ts';
+import type { NodeRequest } from '../../src/compile/compile-node.ts';
+import { compileNode, NodeMemo, prepare } from '../../src/compile/compile-node.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../src/input/assignment-ranges.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
@@ -66,6 +66,8 @@ describe('what one node leaves for the next', () => {
     { mode: 'ipvs', nodePortAddresses: ['primary'] },
     { mode: 'iptables' },
     { mode: 'iptables', detectLocal: { mode: 'NodeCIDR' } },
+    { mode: 'nftables' },
+    { mode: 'nftables', nodePortAddresses: ['primary'], detectLocal: { mode: 'NodeCIDR' } },
   ];
   test.each(modes)('changes no byte of its bundle: %j', (settings) => {
     for (let seed = 1; seed <= rounds(12); seed++) {

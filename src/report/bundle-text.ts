@@ -1,0 +1,47 @@
+import type { BundleFiles } from '../bundle/make-bundle.ts';
+import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
+import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
+import { readingOrder } from '../changes/list-changes.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { formatCount } from '../base/format-count.ts';
+
+/** What the other files of a bundle hold, which no tool reads. */
+const otherFiles = {
+  'services.json': 'the Services and endpoints that all this comes from',
+  'manifest.json': 'what was compiled, and the checksums of the files',
+} as const;
+
+/** All files of a bundle in one text, each under a heading: what a Service becomes first, what every node has last. */
+export function formatAll(files: BundleFiles): string {
+  const state = stateFileNames.toSorted(
+    (a, b) => readingOrder.indexOf(stateFiles[a].kind) - readingOrder.indexOf(stateFiles[b].kind),
+  );
+  return [...state.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
+    .flatMap(([name, what]) => {
+      const text = files.get(name);
+      return text === undefined ? [] : [`==> ${name}: ${what} <==\n${text}`];
+    })
+    .join('\n');
+}
+
+/** The names that --print takes, and the file that each stands for. */
+export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
+  ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
+  ['manifest', 'manifest.json'] as const,
+  ['services', 'services.json'] as const,
+]);
+
+/** The name after --print of the file that tells most of a bundle. */
+export function mainFile({ mode, files }: Manifest): string {
+  const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
+  return main ? stateFiles[main].print : 'manifest';
+}
+
+/** One line that says how much came out. */
+export function summarize({ counts, mode, node, families }: Manifest): string {
+  const many = (count: number | undefined, one: string, more = `${one}s`) =>
+    `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;
+  const parts = modeFacts[mode].summary.map(({ count, one, more }) => many(counts[count], one, more));
+  const where = `${node.name === '' ? 'any node' : `node ${node.name}`}, mode ${mode}, ${families.join(' and ')}`;
+  return `${many(counts['services'], 'Service')} (${many(counts['servicePorts'], 'port')}) on ${where}: ${parts.join(', ')}`;
+}
