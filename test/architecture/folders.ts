@@ -59,7 +59,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['fs', 'path'],
   },
   sides: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'diff', 'apply', 'compile'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'changes', 'diff', 'apply', 'compile'],
     packages: [],
     node: ['fs', 'path'],
   },
