@@ -21,7 +21,7 @@ export async function loadBundle(
   readFiles: BundleReader = () => readFolder(folder),
 ): Promise<StoredBundle> {
   const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles);
-  if (bundle && problems.length === 0) return refuseUnprogrammed(folder, bundle);
+  if (bundle && problems.length === 0) return bundle;
   throw new Failure(
     'bad-bundle',
     `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
@@ -29,8 +29,9 @@ export async function loadBundle(
   );
 }
 
-/** What kpc-apply would not look at is not as the bundle says because nothing else differs. */
-function refuseUnprogrammed(folder: string, bundle: StoredBundle): StoredBundle {
+/** As loadBundle, where kpc-apply looks at all that the bundle says: what it does not look at, it must not call the same. */
+export async function loadProgrammed(folder: string, readFiles?: BundleReader): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder, readFiles);
   const { mode } = bundle.manifest;
   if (!programs(mode, 'nftables')) return bundle;
   throw new Failure(
@@ -42,7 +43,7 @@ function refuseUnprogrammed(folder: string, bundle: StoredBundle): StoredBundle 
 
 /** As loadBundle, to bring the node to what the bundle says. */
 export async function loadBundleToApply(folder: string, readFiles?: BundleReader): Promise<StoredBundle> {
-  const bundle = await loadBundle(folder, readFiles);
+  const bundle = await loadProgrammed(folder, readFiles);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',
