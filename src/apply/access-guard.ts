@@ -101,7 +101,9 @@ function guardRules(
 
 /** Whether a rule of KUBE-IPVS-OUT-FILTER is about a virtual server that stands. */
 function closesOneOf({ args }: Rule, standing: ReadonlySet<string>): boolean {
-  return args.some((arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address},${arg.protocol}:${arg.port}`));
+  return args.some(
+    (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address},${arg.protocol}:${arg.port}`),
+  );
 }
 
 /** The guard of a state, by which it was kept: what belongs to it of any state. */

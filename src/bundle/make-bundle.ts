@@ -1,4 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -27,6 +28,8 @@ export interface BundleContent {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
+  /** Undefined where no Pod was assumed. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Set where the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;
@@ -117,6 +120,7 @@ function makeManifest(
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
+    assumedEndpoints: content.assumedEndpoints,
     tools: modeFacts[settings.mode].tools,
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),

@@ -1,3 +1,4 @@
+import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
 import type { DetectLocal, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -108,6 +109,14 @@ export const manifestShape = objectOf<Manifest>({
       nodePorts: mapOf(port),
       healthCheckNodePort: optional(port),
     }),
+  ),
+  assumedEndpoints: optional(
+    listOf(
+      objectOf<AssumedWorkload>({
+        workload: text,
+        pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
+      }),
+    ),
   ),
   tools: mapOf(text),
   counts: mapOf(wholeNumber(0)),

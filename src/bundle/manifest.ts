@@ -1,5 +1,6 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ServiceRange } from '../cluster/model.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -61,6 +62,8 @@ export interface Manifest {
   readonly healthChecks: readonly HealthCheck[];
   /** Addresses and ports that kpc chose itself, because the manifests had none. */
   readonly assigned: readonly AssignedService[];
+  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Least versions of the tools that read the files. */
   readonly tools: Readonly<Record<string, string>>;
   readonly counts: Readonly<Record<string, number>>;

@@ -55,6 +55,7 @@ function haveOneTail(a: Endpoint, b: Endpoint): boolean {
     a.ready === b.ready &&
     a.serving === b.serving &&
     a.terminating === b.terminating &&
+    a.assumed === b.assumed &&
     a.zoneHints.length + a.nodeHints.length + b.zoneHints.length + b.nodeHints.length === 0
   );
 }
@@ -101,6 +102,7 @@ export interface EndpointRecord {
   readonly terminating?: true | undefined;
   readonly zoneHints?: readonly string[] | undefined;
   readonly nodeHints?: readonly string[] | undefined;
+  readonly assumed?: true | undefined;
 }
 
 function serviceRecord(service: ServiceInfo): ServiceRecord {
@@ -149,6 +151,7 @@ function endpointTail(endpoint: Endpoint): string {
     terminating: endpoint.terminating ? true : undefined,
     zoneHints: endpoint.zoneHints.length > 0 ? endpoint.zoneHints : undefined,
     nodeHints: endpoint.nodeHints.length > 0 ? endpoint.nodeHints : undefined,
+    assumed: endpoint.assumed,
   };
   const text = JSON.stringify(record);
   return text === '{}' ? '}' : `,${text.slice(1)}`;
@@ -221,5 +224,6 @@ function readEndpoint(record: EndpointRecord): Endpoint {
     terminating: record.terminating ?? false,
     zoneHints: record.zoneHints ?? [],
     nodeHints: record.nodeHints ?? [],
+    assumed: record.assumed,
   };
 }

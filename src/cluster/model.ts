@@ -120,6 +120,8 @@ export interface Endpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /** Set where no input holds its Pod: a workload was taken to have it. */
+  readonly assumed?: true | undefined;
   /**
    * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
    * own node: see settleRivals. Absent once that is settled.

@@ -145,7 +145,9 @@ function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly Des
   const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
   const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
   return endpoints.map((each) => {
-    const text = [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ');
+    const text =
+      [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ') +
+      (each.assumed ? ' (assumed)' : '');
     return line(isUsedInWords(each) ? 'good' : 'dim', 2, `${text}${at(each.place)}`);
   });
 }

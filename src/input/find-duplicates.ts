@@ -1,14 +1,25 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 
 /** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({ services, slices, endpoints, nodes, serviceCidrs }: CollectedObjects): Diagnostic[] {
+export function findDuplicates({
+  services,
+  slices,
+  endpoints,
+  nodes,
+  serviceCidrs,
+  pods,
+  workloads,
+}: CollectedObjects): Diagnostic[] {
   return [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
+    ...duplicatesOf('Pod', pods),
+    ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
 }
@@ -21,6 +32,7 @@ function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadat
   const diagnostics: Diagnostic[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
+    if (name === '') continue;
     const label = clusterScoped.has(kind) ? name : `${namespace}/${name}`;
     const first = seen.get(label);
     if (!first) {

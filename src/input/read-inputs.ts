@@ -1,5 +1,14 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Service, ServiceCidr, Sourced } from '../cluster/objects.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -18,6 +27,9 @@ export interface Inputs {
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
   readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
+  readonly pods: readonly Sourced<Pod>[];
+  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
+  readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -30,6 +42,8 @@ export interface Inputs {
 
 export interface ReadOptions {
   readonly stdin?: Stdin | undefined;
+  /** Whether Deployments and other workloads are read too. */
+  readonly workloads?: boolean | undefined;
 }
 
 /**
@@ -37,12 +51,12 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  return collectInputs(loadFiles(sources, options.stdin));
+  return collectInputs(loadFiles(sources, options.stdin), options);
 }
 
 /** As readInputs, of files that have been read. */
-export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
-  const collected = collectFiles(files);
+export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -51,9 +65,9 @@ export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[]): CollectedObjects {
+export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
   const collected = emptyCollection();
-  const checks = new Checks();
+  const checks = new Checks(workloads);
   const parsers = createParsers();
   for (const file of files) {
     let isEmpty = true;

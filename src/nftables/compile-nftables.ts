@@ -6,7 +6,7 @@ import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
 import type { Network } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { compareElements, keyText } from '../kernel/nftables/compare-elements.ts';
+import { compareElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -84,19 +84,29 @@ function byName<T extends { readonly name: string }>(
  * port does so twice, as with a load balancer's address that is also an external IP, its last element counts.
  */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
-  const claimed = new Map<string, Map<string, { readonly element: Element; readonly by: ServiceObjects }>>();
-  for (const by of objects) {
-    for (const { set, element } of by.elements) {
-      let bySet = claimed.get(set);
-      if (!bySet) claimed.set(set, (bySet = new Map()));
-      const key = keyText(element.key);
-      const holder = bySet.get(key);
-      if (!holder || holder.by === by) bySet.set(key, { element, by });
+  const bySet = new Map<string, Element[]>();
+  for (const { elements } of objects) {
+    for (const { set, element } of elements) {
+      const others = bySet.get(set);
+      if (others) others.push(element);
+      else bySet.set(set, [element]);
     }
   }
-  return new Map(
-    [...claimed].map(([set, bySet]) => [set, [...bySet.values()].map(({ element }) => element).sort(compareElements)]),
-  );
+  // Sorting keeps the order of those with the same key.
+  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(elements.sort(compareElements))]));
+}
+
+/** Elements of one key stand together, those of one Service port too. */
+function settleClaims(sorted: readonly Element[]): readonly Element[] {
+  const settled: Element[] = [];
+  let holder: Element | undefined;
+  for (const element of sorted) {
+    if (!holder || compareElements(holder, element) !== 0) settled.push(element);
+    else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
+    else continue;
+    holder = element;
+  }
+  return settled;
 }
 
 const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;

@@ -16,6 +16,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
+  slices: { folders: ['base', 'kernel', 'cluster'], ...pure },
   iptables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
   nftables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
   // IPVS mode writes some of iptables mode's rules, too.
@@ -40,7 +41,19 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
   compile: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'nftables', 'input', 'bundle', 'fleet'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'cluster',
+      'slices',
+      'ipvs',
+      'iptables',
+      'nftables',
+      'input',
+      'bundle',
+      'fleet',
+    ],
     packages: [],
     node: ['fs', 'path'],
   },

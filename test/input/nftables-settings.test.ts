@@ -116,6 +116,8 @@ suite('the addresses of node ports', () => {
     kubernetesVersion: '',
     podCIDRs: [],
     addresses: addresses.map((address) => ({ type: 'InternalIP', address })),
+    ready: false,
+    nanoCPUs: 0n,
   });
   const networksOf = (given: Node | undefined, config = '') => {
     const { settings } = resolve(`mode: nftables\n${config}`);

@@ -10,6 +10,7 @@ import { formatTables } from '../../src/kernel/nftables/format.ts';
 import { parseNftJson } from '../../src/kernel/nftables/parse-json.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
+import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { rounds } from '../support/rounds.ts';
 import { compiledTables } from './arbitrary-cluster.ts';
 
@@ -67,6 +68,20 @@ describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '
       expectSame(text, json);
     }
   });
+
+  test.each(listFixtures().filter(({ modes }) => modes.includes('nftables')))(
+    'takes the bundle of fixture $name, and lists what it says',
+    ({ name }) => {
+      const text = readFileSync(join(fixturesFolder, name, 'expected-nftables', 'nftables.nft'), 'utf8');
+      const script = `${load('fixture')}${list('fixture')}`;
+      expect(runInNetwork(script, { 'fixture.nft': text })).toEqual({ status: 0, stderr: '' });
+      const wanted = parseNftText(text);
+      const found = readBack('fixture');
+      expect(wanted.unread).toEqual([]);
+      expectSame(found.text, wanted.tables);
+      expectSame(found.json, wanted.tables);
+    },
+  );
 
   test('takes each delta as one transaction', () => {
     const files: Record<string, string> = { 'delta-0.nft': formatTables(samples[0] ?? []) };

@@ -15,6 +15,10 @@ export function addInputOptions(command: Command): Command {
       'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
     )
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
+    .option(
+      '--assume-endpoints [cidrs]',
+      "take workloads to have ready Pods, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
+    )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')

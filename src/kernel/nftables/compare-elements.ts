@@ -30,8 +30,3 @@ function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
-
-/** A key as text: the same for keys that mean the same. */
-export function keyText(key: ElementKey): string {
-  return formatKey(key);
-}

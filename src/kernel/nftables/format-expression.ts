@@ -71,14 +71,14 @@ function formatExpression(expression: Expression): string {
 }
 
 function formatRandomDnat(targets: readonly Target[]): string {
-  let pairs = '';
+  const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
+  let text = `dnat ${family} addr . port to numgen random mod ${targets.length} map {`;
   let index = 0;
   for (const { address, port } of targets) {
-    pairs += `${index === 0 ? '' : ', '}${index} : ${address.text} . ${port}`;
+    text += (index === 0 ? ' ' : ', ') + index + ' : ' + address.text + ' . ' + port;
     index++;
   }
-  const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
-  return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${pairs} }`;
+  return text + ' }';
 }
 
 function formatChances(chains: readonly string[]): string {

@@ -21,24 +21,22 @@ export function formatTables(
 function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): string {
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
-  const pieces = [`table ${name}\ndelete table ${name}\ntable ${name} {\n`];
-  if (table.comment !== undefined) pieces.push(`\tcomment ${quote(table.comment)}\n`);
-  for (const set of table.sets.values()) pieces.push('\n', formatSet(set));
-  for (const chain of table.chains.values()) pieces.push('\n', formatOwn(chain));
-  pieces.push('}\n');
-  return pieces.join('');
+  let text = `table ${name}\ndelete table ${name}\ntable ${name} {\n`;
+  if (table.comment !== undefined) text += `\tcomment ${quote(table.comment)}\n`;
+  for (const set of table.sets.values()) text += `\n${formatSet(set)}`;
+  for (const chain of table.chains.values()) text += `\n${formatOwn(chain)}`;
+  return `${text}}\n`;
 }
 
 function formatSet(set: NftSet | NftMap): string {
-  const lines = formatSetProperties(set).map((property) => `\t\t${property}\n`);
-  const pieces = [`\t${set.kind} ${set.name} {\n`, ...lines];
+  let text = `\t${set.kind} ${set.name} {\n`;
+  for (const property of formatSetProperties(set)) text += `\t\t${property}\n`;
   if (set.elements.length > 0) {
-    pieces.push('\t\telements = {\n');
-    for (const element of set.elements) pieces.push(`\t\t\t${formatElement(element)},\n`);
-    pieces.push('\t\t}\n');
+    text += '\t\telements = {\n';
+    for (const element of set.elements) text += `\t\t\t${formatElement(element)},\n`;
+    text += '\t\t}\n';
   }
-  pieces.push('\t}\n');
-  return pieces.join('');
+  return `${text}\t}\n`;
 }
 
 /** What a set is, without its elements: one property a text, without the end of its line. */
