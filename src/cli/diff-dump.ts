@@ -42,7 +42,7 @@ export function readDumpFiles(
   const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some((name) => isDumpFileName(basename(name)));
   const isFolder = sources.some((source) => source !== '-' && statSync(source).isDirectory());
   // The addresses of a node lie next to manifests too, for --host-addresses.
-  const isBeside = ({ kind }: Dump['files'][number]) => /^ip /.test(kind) || kind === 'sysctl';
+  const isBeside = ({ kind }: Dump['files'][number]) => kind.startsWith('ip ') || kind === 'sysctl';
   if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
     return undefined;
   }
@@ -74,7 +74,10 @@ function takeText(found: FoundFiles, name: string, path: string, file: Decoded, 
     found.paths.set(name, path);
   } else if (expected !== undefined || isNamed) {
     const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
-    found.passedOver.push({ name, diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`) });
+    found.passedOver.push({
+      name,
+      diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`),
+    });
   }
 }
 

@@ -102,7 +102,9 @@ export function readStoredDump(
   const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
   if (!isRefused) return { kind: 'dump', dump, reading, hostAddresses: hostAddressesOfDump(dump) };
   // One sentence says what to print instead.
-  const errors = diagnostics.map((each) => (each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each));
+  const errors = diagnostics.map((each) =>
+    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+  );
   return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
 }
 

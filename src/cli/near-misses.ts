@@ -112,7 +112,12 @@ function calledCommand(program: Command, argv: readonly string[]): Command | und
 
 /** Whether a word is manifests rather than a name: by its form, or since there is such a file or folder. */
 export function isPath(word: string): boolean {
-  return word === '-' || /\.(ya?ml|json)$/i.test(word) || (word !== '' && existsSync(word));
+  return isFileName(word) || (word !== '' && existsSync(word));
+}
+
+/** Whether a word is manifests by its form alone. */
+export function isFileName(word: string): boolean {
+  return word === '-' || /\.(ya?ml|json)$/i.test(word);
 }
 
 /** Whether a shell takes the word as it is, so that it can stand in a command to copy. */

@@ -193,12 +193,29 @@ function readEndpoints(chain: Chain, policy: TrafficPolicy, nat: Chains, draft: 
     if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
     const target = jumpChain(rule);
     if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
-    const endpoint = destinationOf(nat.get(target));
+    const endpoint = destinationOf(nat.get(target)) ?? destinationInComment(rule) ?? sourceOf(nat.get(target));
     if (endpoint === undefined) continue;
     const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
     takes.add(policy);
     draft.endpoints.set(endpoint, takes);
   }
+}
+
+/** Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080". */
+function destinationInComment(rule: Rule): string | undefined {
+  return / -> (\S+:\d{1,5})$/.exec(commentOf(rule))?.[1];
+}
+
+/**
+ * The address of an endpoint, of the rule of its chain for packets that come from it. That is all there is of it where
+ * iptables-save cannot print the target of rules that another version of it wrote.
+ */
+function sourceOf(chain: Chain | undefined): string | undefined {
+  for (const rule of chain?.rules ?? []) {
+    const source = find(rule, 'source');
+    if (source && !source.negated) return source.cidr.replace(/\/(32|128)$/, '');
+  }
+  return undefined;
 }
 
 /** Where an endpoint's chain sends packets: "ip:port". */

@@ -5,8 +5,11 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import type { LeftChain } from '../kube-proxy/left-chains.ts';
+import { findLeftChains } from '../kube-proxy/left-chains.ts';
+import type { StateMode } from '../kube-proxy/mode-of-state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
+import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 
@@ -47,28 +50,49 @@ export interface DecompiledEndpoint {
 
 /** What a state tells of the Services that it came from. */
 export interface Decompiled {
-  readonly mode: 'ipvs' | 'iptables' | undefined;
+  readonly mode: StateMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
+  readonly leftovers: Leftovers;
+}
+
+/** What a mode left that the node has no more. */
+export interface Leftovers {
+  /** Of iptables mode, on a node in IPVS mode. */
+  readonly chains: readonly LeftChain[];
+  /** Service ports that only such rules tell of. */
+  readonly ports: readonly DecompiledPort[];
+  /** Of IPVS mode, on a node in iptables mode. */
+  readonly virtualServers: readonly VirtualServer[];
+  readonly sets: readonly string[];
+  readonly addresses: readonly string[];
 }
 
 /** Whose a virtual server is, as far as a state tells. */
 type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
 /**
- * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode.
- * Both are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
+ * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode. What is
+ * left of another mode is told apart.
  */
 export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
-  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other');
-  const ofIpvs = decompileIpvs(
-    { ...state, virtualServers },
-    owners,
-    new Set(boundAddresses(state)),
-    nodePortKeys(state),
-  );
-  return { mode, ports: sortPorts([...decompileIptables(state), ...ofIpvs]) };
+  const isLeft = (server: VirtualServer): boolean => mode === 'iptables' && belongingOf(server) === 'kube-proxy';
+  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
+  const ofRules = decompileIptables(state);
+  const ofIpvs = decompileIpvs({ ...state, virtualServers, sets: mode === 'iptables' ? [] : state.sets }, owners);
+  const chains = findLeftChains(state, mode);
+  return {
+    mode,
+    ports: sortPorts(chains.length > 0 ? ofIpvs : [...ofRules, ...ofIpvs]),
+    leftovers: {
+      chains,
+      ports: chains.length > 0 ? sortPorts(ofRules) : [],
+      virtualServers: state.virtualServers.filter(isLeft),
+      sets: mode === 'iptables' ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
+      addresses: mode === 'iptables' ? boundAddresses(state) : [],
+    },
+  };
 }
 
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {

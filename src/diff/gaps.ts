@@ -108,7 +108,8 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair): Extent {
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
 function isEverything(gaps: readonly Gap[]): boolean {
-  const isGap = (part: GapPart, family?: Family) => gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
+  const isGap = (part: GapPart, family?: Family) =>
+    gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
   return (
     families.every((family) => isGap('rules', family)) && familyParts.every((part) => isGap(part)) && isGap('sysctls')
   );

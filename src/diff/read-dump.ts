@@ -91,7 +91,8 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   if (outputs.length === 0) {
     if (expected === undefined) return;
     // A tool that has nothing to print prints nothing.
-    if (text.split('\n').every((line) => line.trim() === '' || line.startsWith('#'))) readNothing(draft, name, expected);
+    if (text.split('\n').every((line) => line.trim() === '' || line.startsWith('#')))
+      readNothing(draft, name, expected);
     else draft.fault({ kind: 'no-output', file: name, expected });
     return;
   }

@@ -87,7 +87,9 @@ export function splitOutputs(text: string): SplitText {
 
 /** Whether a line can only be of manifests, which may hold rules as a text of their own. */
 function isManifest(line: string): boolean {
-  return /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line);
+  return (
+    /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
+  );
 }
 
 /** The kind of output that a line begins or goes on with, seen by itself. */
@@ -106,7 +108,8 @@ function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.
   if (line.startsWith('# Generated')) return current.lines.length === 0;
-  if (line.startsWith('*')) return current.table !== undefined || current.lines.every((each) => each === '' || each.startsWith('#'));
+  if (line.startsWith('*'))
+    return current.table !== undefined || current.lines.every((each) => each === '' || each.startsWith('#'));
   // iptables -S begins a table with the policies of its chains.
   if (line.startsWith('-P ')) return current.lines.every((each) => each === '' || each.startsWith('-P '));
   return current.table !== 'closed';

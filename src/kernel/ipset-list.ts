@@ -67,7 +67,11 @@ function readListedLine(listed: ListedSet, line: string): string | undefined {
       return undefined;
     case 'Header':
       if (listed.type === '') return 'a header before the type of its set';
-      listed.set = readCreate(listed.name, listed.type, value.split(/[ \t]+/).filter((word) => word !== ''));
+      listed.set = readCreate(
+        listed.name,
+        listed.type,
+        value.split(/[ \t]+/).filter((word) => word !== ''),
+      );
       return undefined;
     case 'Number of entries':
       listed.count = /^\d{1,10}$/.test(value) ? Number(value) : undefined;
