@@ -18,7 +18,7 @@ import type { StoredSide } from './diff-side.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
 import { formatJson } from './format-json.ts';
-import { loadInputs } from './input-options.ts';
+import { readCluster } from './name-dumps.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -54,10 +54,8 @@ async function readNames(
   terminal: Terminal,
 ): Promise<Side['state'] | 'unreadable' | undefined> {
   if (manifests.length === 0) return undefined;
-  const loaded = await loadInputs({ ...options, file: manifests }, terminal);
-  await reportDiagnostics(loaded.diagnostics, loaded.files, terminal);
-  if (loaded.diagnostics.some(({ severity }) => severity === 'error')) return 'unreadable';
-  return nameServers(side.state, loaded.prepared.cluster);
+  const cluster = await readCluster({ ...options, file: manifests }, terminal);
+  return cluster ? nameServers(side.state, cluster) : 'unreadable';
 }
 
 function notesOf(

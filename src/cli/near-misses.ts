@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
@@ -115,9 +115,11 @@ export function isPath(word: string): boolean {
   return isFileName(word) || (word !== '' && existsSync(word));
 }
 
-/** Whether a word is manifests by its form alone. */
+/** Whether a word can only be a file's or folder's: by its form, or as a file that is there. */
 export function isFileName(word: string): boolean {
-  return word === '-' || /\.(ya?ml|json)$/i.test(word);
+  if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
+  if (word === '' || !existsSync(word)) return false;
+  return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
 /** Whether a shell takes the word as it is, so that it can stand in a command to copy. */

@@ -48,6 +48,28 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
   return { kind: 'dump', stored, manifests };
 }
 
+/** Which of the paths is something else than manifests, in a sentence; undefined where each may be some. */
+export async function describeNoManifests(paths: readonly string[], context: SideContext): Promise<string | undefined> {
+  for (const path of paths) {
+    if (isSurelyManifests(path)) continue;
+    const stored = await readStoredSide(path, context);
+    const look = `look at it with kpc describe -f ${path}`;
+    switch (stored.kind) {
+      case 'bundle':
+        return `${path} is a bundle, which is compiled already: name the manifests it came from, or ${look}`;
+      case 'dump':
+        return `${path} is what a node printed, not manifests: nothing of it is compiled; ${look}, or compare it with kpc diff`;
+      case 'unreadable':
+        return stored.reading.diagnostics.map(({ text }) => text).join('; ');
+      case 'manifests':
+        break;
+      default:
+        stored satisfies never;
+    }
+  }
+  return undefined;
+}
+
 /** Several files that were taken from one node are one dump. */
 function joinDumps(
   dumps: readonly Recognised[],

@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
+import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
@@ -68,6 +68,17 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
   };
 }
 
+/** What of a side Services are read from: all but rules that are cut off somewhere. */
+export function coverForServices({ state, coverage }: Side): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    const tables = state.iptables[family];
+    const isExcerpt = coverage.excerpts?.includes(family) === true;
+    if (tables) iptables[family] = isExcerpt ? tables : coverTables(tables, coverage.iptables[family]);
+  }
+  return { ...state, iptables };
+}
+
 function coverTables(tables: Tables, told: readonly TableName[]): Tables {
   if (tableNames.every((name) => told.includes(name))) return tables;
   return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
@@ -102,7 +113,8 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   };
   return {
     chain: isOwnChain,
-    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
+    jump: (rule, chain, table) =>
+      (isKubeProxyJump(rule, table, chain) || isSilentJump(rule, table)) && isOwnChain(jumpChain(rule) ?? '', table),
     set: isKubeProxySet,
     virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === serviceLink,
@@ -110,6 +122,13 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };
+}
+
+/** A jump that says nothing of itself, as in rules whose comments were taken out before they were pasted. */
+function isSilentJump({ args }: Rule, table: TableName): boolean {
+  return args.every(
+    (arg) => arg.kind === 'jump' && arg.target.kind === 'chain' && classifyChain(table, arg.target.chain) === 'fixed',
+  );
 }
 
 function wantsKubeletFirewall(sides: readonly Side[]): boolean {

@@ -21,6 +21,7 @@ export class DumpDraft {
   readonly #iptables = new Map<Family, Map<TableName, Map<string, Chain>>>();
   readonly #toldTables = new Map<Family, Set<TableName>>();
   readonly #cutOff = new Set<Family>();
+  readonly #excerpts = new Set<Family>();
   readonly #sets = new Map<string, IpSet>();
   readonly #servers = new Map<string, VirtualServer>();
   readonly #links = new Map<string, Link>();
@@ -84,7 +85,10 @@ export class DumpDraft {
         for (const [chain, rules] of chains) if (!before.has(chain)) before.set(chain, rules);
       }
     }
-    if (told === 'none') return;
+    if (told === 'none') {
+      this.#excerpts.add(family);
+      return;
+    }
     const names = this.#toldTables.get(family) ?? new Set<TableName>();
     for (const name of told === 'all' ? tableNames : told) names.add(name);
     this.#toldTables.set(family, names);
@@ -133,6 +137,7 @@ export class DumpDraft {
       },
       coverage: {
         iptables: { ipv4: this.#tablesTold('ipv4'), ipv6: this.#tablesTold('ipv6') },
+        excerpts: families.filter((family) => this.#excerpts.has(family) && !this.#cutOff.has(family)),
         families,
         sets: this.#told.has('sets'),
         virtualServers: this.#told.has('virtualServers'),

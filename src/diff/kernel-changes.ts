@@ -14,6 +14,7 @@ import type { LinkChange } from '../kernel/link-delta.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
 import type { Owners } from './owners.ts';
+import { labelInComment } from './owners.ts';
 
 /** Who owns the items of each side. */
 export interface SideOwners {
@@ -21,17 +22,27 @@ export interface SideOwners {
   readonly to: Owners;
 }
 
+/** The changes of a delta, and the rules that differ in nothing but their comments, which are none. */
+export interface KernelChanges {
+  readonly changes: readonly OwnedChange[];
+  readonly comments: number;
+}
+
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
-export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly OwnedChange[] {
-  return [
-    ...virtualServerChanges(delta.virtualServers, owners),
-    ...delta.links.flatMap((change) => linkChanges(change, owners)),
-    ...delta.sets.flatMap((change) => setChanges(change, owners)),
-    ...families.flatMap((family) =>
-      (delta.iptables[family] ?? []).flatMap(({ table, changes }) => chainChanges(family, table, changes, owners)),
-    ),
-    ...otherChanges(delta),
-  ];
+export function listKernelChanges(delta: KernelDelta, owners: SideOwners): KernelChanges {
+  const ofChains = families.flatMap((family) =>
+    (delta.iptables[family] ?? []).flatMap(({ table, changes }) => chainChanges(family, table, changes, owners)),
+  );
+  return {
+    changes: [
+      ...virtualServerChanges(delta.virtualServers, owners),
+      ...delta.links.flatMap((change) => linkChanges(change, owners)),
+      ...delta.sets.flatMap((change) => setChanges(change, owners)),
+      ...ofChains.flatMap(({ changes }) => changes),
+      ...otherChanges(delta),
+    ],
+    comments: ofChains.reduce((sum, { comments }) => sum + comments, 0),
+  };
 }
 
 /** A virtual server with what changes of its real servers. */
@@ -211,16 +222,16 @@ function chainChanges(
   table: TableName,
   changes: readonly ChainChange[],
   owners: SideOwners,
-): readonly OwnedChange[] {
+): readonly KernelChanges[] {
   const inserted = new Map<string, { readonly added: Rule[]; readonly removed: Rule[] }>();
-  const result: OwnedChange[] = [];
+  const result: KernelChanges[] = [];
   for (const change of changes) {
     switch (change.kind) {
       case 'write-chain':
-        for (const found of chainChange(family, table, change.from, change.chain, owners)) result.push(found);
+        result.push(chainChange(family, table, change.from, change.chain, owners));
         break;
       case 'delete-chain':
-        for (const found of chainChange(family, table, change.chain, undefined, owners)) result.push(found);
+        result.push(chainChange(family, table, change.chain, undefined, owners));
         break;
       case 'insert-rule':
       case 'delete-rule': {
@@ -236,7 +247,7 @@ function chainChanges(
   // One of the kernel's own chains: only jumps to kube-proxy's chains are looked at.
   for (const [name, { added, removed }] of inserted) {
     const at = { family, table, chain: name };
-    for (const found of ruleChanges(at, removed, added, undefined, owners)) result.push(found);
+    result.push(ruleChanges(at, removed, added, undefined, owners));
   }
   return result;
 }
@@ -247,7 +258,7 @@ function chainChange(
   from: Chain | undefined,
   to: Chain | undefined,
   owners: SideOwners,
-): readonly OwnedChange[] {
+): KernelChanges {
   const chain = (to ?? from)?.name ?? '';
   const owner = (to && owners.to.ofChain(to)) ?? (from && owners.from.ofChain(from));
   const place = { family, table, chain };
@@ -256,26 +267,32 @@ function chainChange(
   const toRules = actingRules(to?.rules ?? []);
   if (owner === undefined) {
     const rules = ruleChanges(place, fromRules, toRules, change, owners);
-    if (change === 'changed' || rules.some((each) => each.owner === undefined)) return rules;
-    return [{ owner, change: { kind: 'chain', change, ...place, ...emptyRules } }, ...rules];
+    if (change === 'changed' || rules.changes.some((each) => each.owner === undefined)) return rules;
+    const made: OwnedChange = { owner, change: { kind: 'chain', change, ...place, ...emptyRules } };
+    return { ...rules, changes: [made, ...rules.changes] };
   }
-  const { added, removed } = diffRules(fromRules, toRules);
-  return [
-    {
-      owner,
-      change: {
-        kind: 'chain',
-        change,
-        ...place,
-        shared: false,
-        rulesFrom: fromRules.length,
-        rulesTo: toRules.length,
-        added: added.map(ruleMeaning),
-        removed: removed.map(ruleMeaning),
-        reordered: change === 'changed' && added.length + removed.length === 0,
+  const { added, removed, comments } = diffRules(fromRules, toRules);
+  const isSameSet = change === 'changed' && added.length + removed.length === 0;
+  if (isSameSet && comments > 0 && standsAsBefore(fromRules, toRules)) return { changes: [], comments };
+  return {
+    comments,
+    changes: [
+      {
+        owner,
+        change: {
+          kind: 'chain',
+          change,
+          ...place,
+          shared: false,
+          rulesFrom: fromRules.length,
+          rulesTo: toRules.length,
+          added: added.map(ruleMeaning),
+          removed: removed.map(ruleMeaning),
+          reordered: isSameSet,
+        },
       },
-    },
-  ];
+    ],
+  };
 }
 
 const emptyRules = { shared: true, rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
@@ -287,23 +304,22 @@ function ruleChanges(
   to: readonly Rule[],
   whole: ChangeKind | undefined,
   owners: SideOwners,
-): readonly OwnedChange[] {
+): KernelChanges {
   const shares = new Map<string | undefined, RuleShare>();
   const shareOf = (owner: string | undefined): RuleShare => {
     const share = shares.get(owner) ?? { added: [], removed: [] };
     shares.set(owner, share);
     return share;
   };
-  const { added, removed } = diffRules(from, to);
+  const { added, removed, comments } = diffRules(from, to);
   for (const rule of removed) shareOf(owners.from.ofRule(rule)).removed.push(ruleMeaning(rule));
   for (const rule of added) shareOf(owners.to.ofRule(rule)).added.push(ruleMeaning(rule));
   if (shares.size === 0) {
-    if (standsInOrder(from, owners.from, to, owners.to)) return [];
-    return [
-      { owner: undefined, change: { kind: 'chain', change: 'changed', ...place, ...emptyRules, reordered: true } },
-    ];
+    if (standsInOrder(from, owners.from, to, owners.to)) return { changes: [], comments };
+    const change: KernelChange = { kind: 'chain', change: 'changed', ...place, ...emptyRules, reordered: true };
+    return { changes: [{ owner: undefined, change }], comments };
   }
-  return [...shares].map(([owner, share]) => ({
+  const changes = [...shares].map(([owner, share]): OwnedChange => ({
     owner,
     change: {
       kind: 'chain',
@@ -318,6 +334,16 @@ function ruleChanges(
       reordered: false,
     },
   }));
+  return { changes, comments };
+}
+
+function standsAsBefore(from: readonly Rule[], to: readonly Rule[]): boolean {
+  return from.every((rule, i) => bareMeaning(rule) === bareMeaning(to[i] ?? { args: [] }));
+}
+
+/** What a rule does, without what it says of itself. */
+function bareMeaning(rule: Rule): string {
+  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
 }
 
 /**
@@ -336,34 +362,67 @@ function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
   let run: string[] = [];
   for (const rule of rules) {
     if (owners.ofRule(rule) !== undefined) {
-      run.push(ruleMeaning(rule));
+      run.push(bareMeaning(rule));
       continue;
     }
     for (const meaning of run.sort()) order.push(meaning);
-    order.push(ruleMeaning(rule));
+    order.push(bareMeaning(rule));
     run = [];
   }
   return [...order, ...run.sort()];
 }
 
-/** What one list of rules has more than the other, whatever their order. */
+/** What one list of rules has more than the other, whatever their order; rules that differ in comments alone are counted. */
 function diffRules(
   from: readonly Rule[],
   to: readonly Rule[],
-): { readonly added: readonly Rule[]; readonly removed: readonly Rule[] } {
+): { readonly added: readonly Rule[]; readonly removed: readonly Rule[]; readonly comments: number } {
+  const removed = subtractRules(from, to, ruleMeaning);
+  const added = subtractRules(to, from, ruleMeaning);
+  if (removed.length === 0 || added.length === 0) return { added, removed, comments: 0 };
+  const left = { added: [...added], removed: [...removed] };
+  // What names another Service port is another rule; what names none may be of any.
+  for (const isPair of [isSameLabel, isMissingLabel]) {
+    const byMeaning = new Map<string, Rule[]>();
+    for (const rule of left.added) {
+      const meaning = bareMeaning(rule);
+      const known = byMeaning.get(meaning);
+      if (known) known.push(rule);
+      else byMeaning.set(meaning, [rule]);
+    }
+    const paired = new Set<Rule>();
+    left.removed = left.removed.filter((rule) => {
+      const others = byMeaning.get(bareMeaning(rule)) ?? [];
+      const at = others.findIndex((other) => isPair(labelInComment(rule), labelInComment(other)));
+      const [pair] = at < 0 ? [] : others.splice(at, 1);
+      if (pair) paired.add(pair);
+      return !pair;
+    });
+    left.added = left.added.filter((rule) => !paired.has(rule));
+  }
+  return { ...left, comments: removed.length - left.removed.length };
+}
+
+function isSameLabel(one: string | undefined, other: string | undefined): boolean {
+  return one === other;
+}
+
+function isMissingLabel(one: string | undefined, other: string | undefined): boolean {
+  return one === undefined || other === undefined;
+}
+
+/** The rules of one list that are not in the other, each as often as it is there. */
+function subtractRules(
+  rules: readonly Rule[],
+  others: readonly Rule[],
+  meaningOf: (rule: Rule) => string,
+): readonly Rule[] {
   const left = new Map<string, number>();
-  for (const rule of to) {
-    const meaning = ruleMeaning(rule);
+  for (const rule of others) {
+    const meaning = meaningOf(rule);
     left.set(meaning, (left.get(meaning) ?? 0) + 1);
   }
-  const removed = from.filter((rule) => !take(left, ruleMeaning(rule)));
-  const before = new Map<string, number>();
-  for (const rule of from) {
-    const meaning = ruleMeaning(rule);
-    before.set(meaning, (before.get(meaning) ?? 0) + 1);
-  }
-  const added = to.filter((rule) => !take(before, ruleMeaning(rule)));
-  return { added, removed };
+  return rules.filter((rule) => !take(left, meaningOf(rule)));
 }
 
 function take(counts: Map<string, number>, key: string): boolean {
