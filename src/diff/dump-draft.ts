@@ -13,9 +13,6 @@ import { classifyChain } from '../kube-proxy/chains.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
 import type { Doubt } from './side.ts';
 
-/** So many lines of a file that cannot be read for one reason are told one by one. */
-const mostUnread = 3;
-
 /** A dump while its files are read. The same things may have been taken twice: the first telling counts. */
 export class DumpDraft {
   readonly #iptables = new Map<Family, Map<TableName, Map<string, Chain>>>();
@@ -31,6 +28,8 @@ export class DumpDraft {
   readonly #told = new Set<'sets' | 'virtualServers' | 'links' | 'sysctls'>();
   readonly #files: Dump['files'][number][] = [];
   readonly #faults: DumpFault[] = [];
+  /** By reason and file: the first line, and how many more there are. */
+  readonly #unread = new Map<string, { more: number }>();
   readonly #doubts: Doubt[] = [];
 
   fault(fault: DumpFault): void {
@@ -52,15 +51,15 @@ export class DumpDraft {
   /** Lines that could not be read; their numbers count from the line after `offset` of the file. */
   unread(file: string, lines: readonly UnreadLine[], offset: number): void {
     if (lines.length === 0) return;
-    const counts = new Map<string, number>();
     for (const line of lines) {
-      const count = (counts.get(line.reason) ?? 0) + 1;
-      counts.set(line.reason, count);
-      if (count > mostUnread) continue;
-      this.fault({ kind: 'unread-line', file, line: { ...line, line: line.line + offset } });
-    }
-    for (const [reason, count] of counts) {
-      if (count > mostUnread) this.fault({ kind: 'more-unread', file, reason, count: count - mostUnread });
+      const key = `${line.reason} ${file}`;
+      const known = this.#unread.get(key);
+      if (known) known.more++;
+      else {
+        const draft = { kind: 'unread-line' as const, file, line: { ...line, line: line.line + offset }, more: 0 };
+        this.#unread.set(key, draft);
+        this.#faults.push(draft);
+      }
     }
     if (this.#doubts.every((doubt) => doubt.file !== file || doubt.kind !== 'unread')) {
       this.doubt({ file, kind: 'unread' });

@@ -34,9 +34,8 @@ export interface Dump {
 
 /** Why a file of a dump, or a part of it, takes no part, or how it was taken. */
 export type DumpFault =
-  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
-  /** Lines that cannot be read for the same reason as others that were told. */
-  | { readonly kind: 'more-unread'; readonly file: string; readonly reason: string; readonly count: number }
+  /** A line that cannot be read, and how many more of the file cannot for the same reason. */
+  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine; readonly more: number }
   /** Its name says that a tool printed it, and its content that none did. */
   | { readonly kind: 'no-output'; readonly file: string; readonly expected: DumpFileKind }
   /** It ends before its end: what it holds is known, but not what it lacks. */
@@ -46,11 +45,13 @@ export type DumpFault =
       readonly kind: 'refused';
       readonly file: string;
       readonly line: number;
-      readonly output: OutputKind;
+      readonly output: OutputKind | 'ipset list -t';
       readonly reason: string;
     }
   /** Rules without a line that says of which table. */
   | { readonly kind: 'no-table'; readonly file: string; readonly line: number; readonly tables: readonly TableName[] }
+  /** A word of iptables-nft-save of rules that it does not show. */
+  | { readonly kind: 'legacy-tables'; readonly file: string }
   /** Lines between the outputs that are of no tool. */
   | { readonly kind: 'strays'; readonly file: string; readonly line: number; readonly count: number };
 
@@ -100,6 +101,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   if (firstStray !== undefined) {
     draft.fault({ kind: 'strays', file: name, line: firstStray, count: strays.length });
   }
+  if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault({ kind: 'legacy-tables', file: name });
   for (const output of outputs) readOutput(draft, name, output);
   const last = outputs.at(-1);
   if (last && isList(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
@@ -148,9 +150,13 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.addSets(read(parseIpsetSave(text)).sets, isWhole);
       break;
     case 'ipset list': {
-      const { sets, complete } = read(parseIpsetList(text));
-      draft.addSets(sets, isWhole && complete);
-      if (!complete) cutOff();
+      const { sets, lacks } = read(parseIpsetList(text));
+      draft.addSets(sets, isWhole && lacks === undefined);
+      if (lacks === 'end') cutOff();
+      if (lacks === 'members') {
+        const reason = 'shows no members: print ipset save instead';
+        draft.fault({ kind: 'refused', file, line: firstLine, output: 'ipset list -t', reason });
+      }
       break;
     }
     case 'ipvsadm -Sn':

@@ -1,7 +1,7 @@
 import type { Command } from './commands.ts';
-import { isChatter, readCommand } from './commands.ts';
+import { isChatter, readCommand, takePrefix } from './commands.ts';
 import type { OutputKind } from './output-kinds.ts';
-import { recognisers } from './output-kinds.ts';
+import { isRefused, recognisers } from './output-kinds.ts';
 
 /** The output of one tool in a text that may hold those of several. */
 export interface ToolOutput {
@@ -42,15 +42,24 @@ export function splitOutputs(text: string): SplitText {
   let current: DraftOutput | undefined;
   let command: Command | undefined;
   const lines = new Lines(text);
-  for (let raw = lines.next(); raw !== undefined; raw = lines.next()) {
-    const line = raw.trim();
+  for (let given = lines.next(); given !== undefined; given = lines.next()) {
+    let raw = given;
+    let line = raw.trim();
     if (drafts.length === 0 && (isManifest(line) || lines.isBeyond(longestPreface))) return none;
     if (line === '') {
       current?.lines.push('');
       continue;
     }
     const json = line.startsWith('[') ? lines.takeJson() : undefined;
-    const kind = json === undefined ? startOf(line, lines, current) : 'ip -j addr';
+    let kind = json === undefined ? startOf(line, lines, current) : 'ip -j addr';
+    const bare = kind === undefined ? takePrefix(line) : undefined;
+    if (bare !== undefined) {
+      kind = startOf(bare, lines, current);
+      if (kind !== undefined || (current && rowOf(current.kind)?.continues?.(bare, bare))) {
+        raw = bare;
+        line = bare;
+      }
+    }
     if (kind !== undefined) {
       if (!current || !goesOn(current, kind, line)) {
         current = { kind, firstLine: lines.number, lines: [], command, table: undefined };
@@ -96,10 +105,18 @@ function isManifest(line: string): boolean {
 function startOf(line: string, lines: Lines, current: DraftOutput | undefined): OutputKind | undefined {
   const next = lines.peek();
   // Most lines are of the kind that the line before them was of.
-  const likely = current && recognisers.find(({ kind }) => kind === current.kind);
+  const likely = current && rowOf(current.kind);
   if (likely?.kind === 'rules' && likely.starts(line, next)) return 'rules';
-  for (const { kind, starts } of recognisers) if (starts(line, next)) return kind;
+  for (const { kind, starts } of recognisers) {
+    // Below the titles of other columns stand lines like those of a list.
+    if (kind === 'ipvsadm -Ln' && current && isRefused(current.kind) && !/^(?:IP|Prot) /.test(line)) continue;
+    if (starts(line, next)) return kind;
+  }
   return undefined;
+}
+
+function rowOf(kind: OutputKind): (typeof recognisers)[number] | undefined {
+  return recognisers.find((row) => row.kind === kind);
 }
 
 /** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
@@ -123,8 +140,7 @@ function noteTable(current: DraftOutput, line: string): void {
 
 /** Whether a line that could be anything is taken for a part of the output above it, be it one that cannot be read. */
 function takes(current: DraftOutput, line: string, raw: string): boolean {
-  const row = recognisers.find(({ kind }) => kind === current.kind);
-  if (row?.continues?.(line, raw)) return true;
+  if (rowOf(current.kind)?.continues?.(line, raw)) return true;
   switch (current.kind) {
     case 'rules':
       return current.table === 'open';
