@@ -25,14 +25,19 @@ export class DumpDraft {
   readonly #sysctls = new Map<string, string>();
   #timeouts: IpvsTimeouts | undefined;
   /** The parts of which all is known, and those of which a part was printed. */
-  readonly #told = new Set<'sets' | 'virtualServers' | 'links' | 'sysctls'>();
+  readonly #parts = new Set<'sets' | 'virtualServers' | 'links' | 'sysctls'>();
   readonly #files: Dump['files'][number][] = [];
   readonly #faults: DumpFault[] = [];
+  readonly #told = new Set<string>();
   /** By reason and file: the first line, and how many more there are. */
   readonly #unread = new Map<string, { more: number }>();
   readonly #doubts: Doubt[] = [];
 
+  /** Adds what is wrong with a file; what is wrong with it in the same way again is told once. */
   fault(fault: DumpFault): void {
+    const key = JSON.stringify({ ...fault, line: 0, count: 0 });
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
     this.#faults.push(fault);
   }
 
@@ -45,7 +50,7 @@ export class DumpDraft {
   }
 
   tell(part: 'sets' | 'virtualServers' | 'links' | 'sysctls'): void {
-    this.#told.add(part);
+    this.#parts.add(part);
   }
 
   /** Lines that could not be read; their numbers count from the line after `offset` of the file. */
@@ -138,10 +143,10 @@ export class DumpDraft {
         iptables: { ipv4: this.#tablesTold('ipv4'), ipv6: this.#tablesTold('ipv6') },
         excerpts: families.filter((family) => this.#excerpts.has(family) && !this.#cutOff.has(family)),
         families,
-        sets: this.#told.has('sets'),
-        virtualServers: this.#told.has('virtualServers'),
-        links: this.#told.has('links'),
-        sysctls: this.#told.has('sysctls'),
+        sets: this.#parts.has('sets'),
+        virtualServers: this.#parts.has('virtualServers'),
+        links: this.#parts.has('links'),
+        sysctls: this.#parts.has('sysctls'),
         ipvsTimeouts: this.#timeouts !== undefined,
         modules: false,
       },

@@ -60,7 +60,7 @@ const chatter =
 
 /** What log programs, mails, diffs and grep put in front of a line. */
 const prefix =
-  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s)+|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{1,7}[:-]\s?(?=[-:*[]))/;
+  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{1,7}[:-]\s?(?=[-:*[]))/;
 
 /** A line without what a log, a mail or grep puts in front of it; undefined where there is nothing of that. */
 export function takePrefix(line: string): string | undefined {
