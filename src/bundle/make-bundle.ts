@@ -1,4 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -8,13 +9,16 @@ import type { Tables } from '../kernel/iptables.ts';
 import { formatTables } from '../kernel/iptables.ts';
 import { formatVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
+import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
+import type { CountName } from '../kube-proxy/modes.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import { bundleFileKinds, bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -24,6 +28,8 @@ export interface BundleContent {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
+  /** Undefined where no Pod was assumed. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Set where the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;
@@ -58,22 +64,25 @@ export function formatFile(
   { state, cluster, settings }: BundleContent,
   texts: BundleTexts = freshTexts,
 ): string | undefined {
-  const ipvs = settings.mode === 'ipvs';
+  const kind = bundleFileKinds[name];
+  if (kind !== 'services' && !programs(settings.mode, kind)) return undefined;
   switch (name) {
     case 'modules.conf':
       return formatModules(state.modules);
     case 'sysctl.conf':
       return formatSysctls(state.sysctls);
     case 'ipset.restore':
-      return ipvs ? formatSets(state.sets) : undefined;
+      return formatSets(state.sets);
     case 'iptables.restore':
       return formatFamily(state.iptables.ipv4, texts);
     case 'ip6tables.restore':
       return formatFamily(state.iptables.ipv6, texts);
     case 'ipvsadm.restore':
-      return ipvs ? formatVirtualServers(state.virtualServers, texts.formatVirtualServer) : undefined;
+      return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
     case 'ip.batch':
-      return ipvs ? formatLinks(state.links) : undefined;
+      return formatLinks(state.links);
+    case 'nftables.nft':
+      return formatNftTables(state.nftables, texts.formatNftChain);
     case 'services.json':
       return texts.writeServices(cluster);
   }
@@ -105,31 +114,29 @@ function makeManifest(
     },
     families: content.families,
     settings: written,
+    serviceCidrs: programs(settings.mode, 'nftables')
+      ? content.cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
+      : undefined,
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
-    tools: leastVersions(settings.mode),
+    assumedEndpoints: content.assumedEndpoints,
+    tools: modeFacts[settings.mode].tools,
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
 }
 
-/** The oldest tools whose formats the files keep to. */
-function leastVersions(mode: ProxySettings['mode']): Readonly<Record<string, string>> {
-  // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
-  return mode === 'ipvs' ? { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' } : { iptables: '1.6.2' };
-}
-
-function countState(state: KernelState): Readonly<Record<string, number>> {
-  const chains = Object.values(state.iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((table) => [...table.values()]);
+function countState(state: KernelState): Readonly<Record<CountName, number>> {
+  const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
-    sets: state.sets.length,
-    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    sets: state.sets.length + nftSets.length,
+    setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
     chains: chains.length,
     rules: sum(chains.map(({ rules }) => rules.length)),
   };

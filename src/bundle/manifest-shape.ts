@@ -1,8 +1,10 @@
+import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
 import type { DetectLocal, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
-import type { HealthCheck, Manifest } from './manifest.ts';
+import type { HealthCheck, Manifest, StoredRange } from './manifest.ts';
 import { readKubeProxyVersion } from './manifest.ts';
 import {
   amount,
@@ -27,7 +29,7 @@ const kubeProxyVersion = shape(
   `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
   (value) => typeof value === 'string' && readKubeProxyVersion(value) !== undefined,
 );
-const mode = oneOf('ipvs', 'iptables');
+const mode = oneOf(...proxyModes);
 
 const detectLocal = variantOf('mode', {
   ClusterCIDR: objectOf<object>({}),
@@ -86,6 +88,9 @@ export const manifestShape = objectOf<Manifest>({
   }),
   families: listOf(oneOf('ipv4', 'ipv6')),
   settings,
+  serviceCidrs: optional(
+    listOf(objectOf<StoredRange>({ cidr: network, from: oneOf('ServiceCIDR', '--service-cluster-ip-range') })),
+  ),
   ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
   healthChecks: listOf(
     objectOf<HealthCheck>({
@@ -104,6 +109,14 @@ export const manifestShape = objectOf<Manifest>({
       nodePorts: mapOf(port),
       healthCheckNodePort: optional(port),
     }),
+  ),
+  assumedEndpoints: optional(
+    listOf(
+      objectOf<AssumedWorkload>({
+        workload: text,
+        pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
+      }),
+    ),
   ),
   tools: mapOf(text),
   counts: mapOf(wholeNumber(0)),

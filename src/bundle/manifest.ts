@@ -1,26 +1,35 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { ServiceRange } from '../cluster/model.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { ObjectKind } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
 
-/** The files that a bundle may hold besides manifest.json, in the order in which they are to be read. */
-export const bundleFileNames = [
-  'modules.conf',
-  'sysctl.conf',
-  'ipset.restore',
-  'iptables.restore',
-  'ip6tables.restore',
-  'ipvsadm.restore',
-  'ip.batch',
-  'services.json',
-] as const;
+/**
+ * The files that a bundle may hold besides manifest.json, in the order in which they are to be read, with the kind of
+ * objects that each holds: a mode has the files of its kinds, and services.json.
+ */
+export const bundleFileKinds = {
+  'modules.conf': 'modules',
+  'sysctl.conf': 'sysctls',
+  'ipset.restore': 'sets',
+  'iptables.restore': 'iptables',
+  'ip6tables.restore': 'iptables',
+  'ipvsadm.restore': 'virtualServers',
+  'ip.batch': 'links',
+  'nftables.nft': 'nftables',
+  'services.json': 'services',
+} as const satisfies Readonly<Record<string, ObjectKind | 'services'>>;
 
-export type BundleFileName = (typeof bundleFileNames)[number];
+export type BundleFileName = keyof typeof bundleFileKinds;
+
+export const bundleFileNames = Object.keys(bundleFileKinds) as readonly BundleFileName[];
 
 /** manifest.json: what the bundle is, for kpc-apply and for people. Keys are written in this order. */
 export interface Manifest {
@@ -42,17 +51,29 @@ export interface Manifest {
   readonly families: readonly Family[];
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
   readonly settings: Omit<ProxySettings, 'release'>;
+  /**
+   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
+   * Only in a mode that looks at them.
+   */
+  readonly serviceCidrs?: readonly StoredRange[] | undefined;
   /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
   readonly ipvsTimeouts: IpvsTimeouts | null;
   /** Sorted by port. */
   readonly healthChecks: readonly HealthCheck[];
   /** Addresses and ports that kpc chose itself, because the manifests had none. */
   readonly assigned: readonly AssignedService[];
+  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Least versions of the tools that read the files. */
   readonly tools: Readonly<Record<string, string>>;
   readonly counts: Readonly<Record<string, number>>;
   /** File name → SHA-256 in hex, of each other file. */
   readonly files: { readonly [Name in BundleFileName]?: string };
+}
+
+export interface StoredRange {
+  readonly cidr: string;
+  readonly from: ServiceRange['from'];
 }
 
 /**

@@ -7,11 +7,12 @@ import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import type { LeftChain } from '../kube-proxy/left-chains.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
-import type { StateMode } from '../kube-proxy/mode-of-state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
+import { decompileNftables } from './decompile-nftables.ts';
 
 /** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
 export interface DecompiledPort {
@@ -50,7 +51,7 @@ export interface DecompiledEndpoint {
 
 /** What a state tells of the Services that it came from. */
 export interface Decompiled {
-  readonly mode: StateMode | undefined;
+  readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
   readonly leftovers: Leftovers;
@@ -72,25 +73,27 @@ export interface Leftovers {
 type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
 /**
- * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode. What is
- * left of another mode is told apart.
+ * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
+ * nftables mode, addresses in IPVS mode. What is left of another mode is told apart.
  */
 export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
-  const isLeft = (server: VirtualServer): boolean => mode === 'iptables' && belongingOf(server) === 'kube-proxy';
+  const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
+  const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && belongingOf(server) === 'kube-proxy';
   const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
   const ofRules = decompileIptables(state);
-  const ofIpvs = decompileIpvs({ ...state, virtualServers, sets: mode === 'iptables' ? [] : state.sets }, owners);
+  const ofIpvs = decompileIpvs({ ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets }, owners);
+  const ofNftables = decompileNftables(state, owners);
   const chains = findLeftChains(state, mode);
   return {
     mode,
-    ports: sortPorts(chains.length > 0 ? ofIpvs : [...ofRules, ...ofIpvs]),
+    ports: sortPorts([...(chains.length > 0 ? [] : ofRules), ...ofIpvs, ...ofNftables]),
     leftovers: {
       chains,
       ports: chains.length > 0 ? sortPorts(ofRules) : [],
       virtualServers: state.virtualServers.filter(isLeft),
-      sets: mode === 'iptables' ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
-      addresses: mode === 'iptables' ? boundAddresses(state) : [],
+      sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
+      addresses: hasLeftIpvs ? boundAddresses(state) : [],
     },
   };
 }

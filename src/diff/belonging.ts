@@ -10,6 +10,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
@@ -59,6 +60,7 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
   return {
     iptables,
+    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
@@ -115,6 +117,7 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
     chain: isOwnChain,
     jump: (rule, chain, table) =>
       (isKubeProxyJump(rule, table, chain) || isSilentJump(rule, table)) && isOwnChain(jumpChain(rule) ?? '', table),
+    table: isKubeProxyTable,
     set: isKubeProxySet,
     virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === serviceLink,
@@ -155,6 +158,7 @@ function foreignState(state: KernelState, owns: Ownership, belongingOf: Belongin
   }
   return {
     iptables,
+    nftables: state.nftables.filter(({ name }) => !isKubeProxyTable(name)),
     sets: state.sets.filter((set) => !owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
     links: state.links.filter((link) => !owns.link(link.name)),

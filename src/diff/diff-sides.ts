@@ -8,8 +8,8 @@ import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from '.
 import { separate, type StatePair } from './belonging.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
-import type { SideOwners } from './kernel-changes.ts';
 import { listKernelChanges } from './kernel-changes.ts';
+import type { SideOwners } from './owners.ts';
 import { findOwners, renameOwners } from './owners.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { diffServices } from './service-changes.ts';
@@ -104,7 +104,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     knowledgeOf(from, to),
     read?.follows,
   );
-  const extent = extentOf(gaps, own);
+  const extent = extentOf(gaps, own, from, to);
   return {
     servicePorts,
     base: [...base, ...diffSettings(from, to)],

@@ -7,9 +7,11 @@ import type { IpvsTimeouts, VirtualServer } from '../kernel/ipvs.ts';
 import { sortVirtualServers } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
+import { NftDraft, type NftScope } from './nftables-draft.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
 import type { Doubt } from './side.ts';
 
@@ -21,6 +23,7 @@ export class DumpDraft {
   readonly #excerpts = new Set<Family>();
   readonly #sets = new Map<string, IpSet>();
   readonly #servers = new Map<string, VirtualServer>();
+  readonly #nftables = new NftDraft();
   readonly #links = new Map<string, Link>();
   readonly #sysctls = new Map<string, string>();
   #timeouts: IpvsTimeouts | undefined;
@@ -117,6 +120,10 @@ export class DumpDraft {
     if (isWhole) this.tell('links');
   }
 
+  addNftables(tables: readonly NftTable[], scope: NftScope): void {
+    this.#nftables.add(tables, scope);
+  }
+
   addSysctls(sysctls: ReadonlyMap<string, string>): void {
     for (const [key, value] of sysctls) this.#sysctls.set(key, value);
     this.tell('sysctls');
@@ -133,6 +140,7 @@ export class DumpDraft {
       state: {
         ...emptyState,
         iptables,
+        nftables: this.#nftables.tables,
         sets: [...this.#sets.values()],
         virtualServers: sortVirtualServers([...this.#servers.values()]),
         links: [...this.#links.values()],
@@ -142,6 +150,7 @@ export class DumpDraft {
       coverage: {
         iptables: { ipv4: this.#tablesTold('ipv4'), ipv6: this.#tablesTold('ipv6') },
         excerpts: families.filter((family) => this.#excerpts.has(family) && !this.#cutOff.has(family)),
+        nftables: this.#nftables.told,
         families,
         sets: this.#parts.has('sets'),
         virtualServers: this.#parts.has('virtualServers'),

@@ -13,14 +13,9 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkChange } from '../kernel/link-delta.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
-import type { Owners } from './owners.ts';
-import { labelInComment } from './owners.ts';
-
-/** Who owns the items of each side. */
-export interface SideOwners {
-  readonly from: Owners;
-  readonly to: Owners;
-}
+import { nftTableChanges } from './nftables-changes.ts';
+import type { Owners, SideOwners } from './owners.ts';
+import { bareMeaning, diffRules, standsAsBefore } from './rule-differences.ts';
 
 /** The changes of a delta, and the rules that differ in nothing but their comments, which are none. */
 export interface KernelChanges {
@@ -39,6 +34,7 @@ export function listKernelChanges(delta: KernelDelta, owners: SideOwners): Kerne
       ...delta.links.flatMap((change) => linkChanges(change, owners)),
       ...delta.sets.flatMap((change) => setChanges(change, owners)),
       ...ofChains.flatMap(({ changes }) => changes),
+      ...delta.nftables.flatMap((change) => nftTableChanges(change, owners)),
       ...otherChanges(delta),
     ],
     comments: ofChains.reduce((sum, { comments }) => sum + comments, 0),
@@ -337,15 +333,6 @@ function ruleChanges(
   return { changes, comments };
 }
 
-function standsAsBefore(from: readonly Rule[], to: readonly Rule[]): boolean {
-  return from.every((rule, i) => bareMeaning(rule) === bareMeaning(to[i] ?? { args: [] }));
-}
-
-/** What a rule does, without what it says of itself. */
-function bareMeaning(rule: Rule): string {
-  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
-}
-
 /**
  * Whether the same rules stand in an order that does the same. kube-proxy fills the chains that Service ports share from
  * a map, in another order each time; only what belongs to no Service port has its place among them.
@@ -370,66 +357,6 @@ function orderOf(rules: readonly Rule[], owners: Owners): readonly string[] {
     run = [];
   }
   return [...order, ...run.sort()];
-}
-
-/** What one list of rules has more than the other, whatever their order; rules that differ in comments alone are counted. */
-function diffRules(
-  from: readonly Rule[],
-  to: readonly Rule[],
-): { readonly added: readonly Rule[]; readonly removed: readonly Rule[]; readonly comments: number } {
-  const removed = subtractRules(from, to, ruleMeaning);
-  const added = subtractRules(to, from, ruleMeaning);
-  if (removed.length === 0 || added.length === 0) return { added, removed, comments: 0 };
-  const left = { added: [...added], removed: [...removed] };
-  // What names another Service port is another rule; what names none may be of any.
-  for (const isPair of [isSameLabel, isMissingLabel]) {
-    const byMeaning = new Map<string, Rule[]>();
-    for (const rule of left.added) {
-      const meaning = bareMeaning(rule);
-      const known = byMeaning.get(meaning);
-      if (known) known.push(rule);
-      else byMeaning.set(meaning, [rule]);
-    }
-    const paired = new Set<Rule>();
-    left.removed = left.removed.filter((rule) => {
-      const others = byMeaning.get(bareMeaning(rule)) ?? [];
-      const at = others.findIndex((other) => isPair(labelInComment(rule), labelInComment(other)));
-      const [pair] = at < 0 ? [] : others.splice(at, 1);
-      if (pair) paired.add(pair);
-      return !pair;
-    });
-    left.added = left.added.filter((rule) => !paired.has(rule));
-  }
-  return { ...left, comments: removed.length - left.removed.length };
-}
-
-function isSameLabel(one: string | undefined, other: string | undefined): boolean {
-  return one === other;
-}
-
-function isMissingLabel(one: string | undefined, other: string | undefined): boolean {
-  return one === undefined || other === undefined;
-}
-
-/** The rules of one list that are not in the other, each as often as it is there. */
-function subtractRules(
-  rules: readonly Rule[],
-  others: readonly Rule[],
-  meaningOf: (rule: Rule) => string,
-): readonly Rule[] {
-  const left = new Map<string, number>();
-  for (const rule of others) {
-    const meaning = meaningOf(rule);
-    left.set(meaning, (left.get(meaning) ?? 0) + 1);
-  }
-  return rules.filter((rule) => !take(left, meaningOf(rule)));
-}
-
-function take(counts: Map<string, number>, key: string): boolean {
-  const count = counts.get(key) ?? 0;
-  if (count === 0) return false;
-  counts.set(key, count - 1);
-  return true;
 }
 
 function otherChanges(delta: KernelDelta): readonly OwnedChange[] {

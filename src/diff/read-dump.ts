@@ -16,6 +16,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
+import { readNftOutput } from './read-nftables.ts';
 import type { Coverage, Doubt } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
@@ -58,6 +59,7 @@ export type DumpFault =
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^(ip6t(ables)?|.*[-_.](ipv6|v6)\b.*tables)/i, 'ip6tables-save'],
   [/^iptables/i, 'iptables-save'],
+  [/^nft/i, 'nft list ruleset'],
   [/^ipset/i, 'ipset save'],
   [/^ipvs/i, 'ipvsadm -Sn'],
   [/^ip[-_]?(j[-_]?)?a(ddr(ess(es)?)?)?\b.*(json|txt)?$/i, 'ip -j addr'],
@@ -71,7 +73,7 @@ export function expectDumpFile(name: string): DumpFileKind | undefined {
 
 /** Whether a file can be of nothing but a dump, by its name: "ipset-save". */
 export function isDumpFileName(name: string): boolean {
-  return /^(ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?$/i.test(name);
+  return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
 /** Whether a text holds what a tool printed that tells of a node's kernel. */
@@ -123,6 +125,9 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
       // Every network has a loopback link, and every kernel sysctls.
       draft.fault({ kind: 'no-output', file, expected: kind });
       return;
+    case 'nft list ruleset':
+      draft.addNftables([], 'ruleset');
+      break;
     default:
       draft.tell(kind.startsWith('ipset') ? 'sets' : 'virtualServers');
   }
@@ -183,6 +188,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.addLinks(read(result).links, isWhole);
       break;
     }
+    case 'nft list ruleset':
+      readNftOutput(draft, file, output, read);
+      break;
     case 'sysctl':
       draft.addSysctls(read(parseSysctls(text)).sysctls);
       break;
@@ -192,7 +200,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   draft.file(file, kind);
 }
 
-type Reader = <T extends { readonly unread: readonly UnreadLine[] }>(result: T) => T;
+export type Reader = <T extends { readonly unread: readonly UnreadLine[] }>(result: T) => T;
 
 function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
   const { text, firstLine, command } = output;

@@ -45,6 +45,8 @@ export interface Coverage {
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
   /** Families of whose rules a part was printed, as somebody meant it: what there is of it can be looked at. */
   readonly excerpts?: readonly Family[] | undefined;
+  /** Families whose tables of nftables are known. */
+  readonly nftables: readonly Family[];
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
   readonly sets: boolean;
@@ -59,6 +61,7 @@ export interface Coverage {
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
+    nftables: families,
     families,
     sets: true,
     virtualServers: true,
@@ -77,6 +80,11 @@ export function tellsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
+/** Whether kube-proxy's tables of nftables are known, of both families. */
+export function tellsNftables({ nftables }: Coverage): boolean {
+  return nftables.length === families.length;
+}
+
 /** What both can tell. */
 export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
   return {
@@ -84,6 +92,7 @@ export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
       ipv4: a.iptables.ipv4.filter((table) => b.iptables.ipv4.includes(table)),
       ipv6: a.iptables.ipv6.filter((table) => b.iptables.ipv6.includes(table)),
     },
+    nftables: a.nftables.filter((family) => b.nftables.includes(family)),
     families: a.families.filter((family) => b.families.includes(family)),
     sets: a.sets && b.sets,
     virtualServers: a.virtualServers && b.virtualServers,

@@ -45,10 +45,11 @@ function printsPart(tool: Command['tool'], rest: string): boolean {
       return /^ +(?:list|save|-L|-S) +[\w-]/.test(rest);
     case 'ipvsadm':
       return /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/.test(rest);
+    case 'nft':
+      return !/(?:^| )list +ruleset\b/.test(rest);
     // The link of the Services is all that is asked of it.
     case 'ip':
     case 'sysctl':
-    case 'nft':
     case 'other':
       return false;
   }

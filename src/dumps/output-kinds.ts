@@ -8,6 +8,7 @@ export type ReadableKind =
   | 'ipvsadm --timeout'
   | 'ip -j addr'
   | 'ip addr'
+  | 'nft list ruleset'
   | 'sysctl';
 
 /** A tool's output that lacks what kpc needs, or that it does not read. */
@@ -20,8 +21,7 @@ export type RefusedKind =
   | 'ipset list -o xml'
   | 'ip link'
   | 'ifconfig'
-  | 'conntrack -L'
-  | 'nft list ruleset';
+  | 'conntrack -L';
 
 export type OutputKind = ReadableKind | RefusedKind;
 
@@ -36,7 +36,6 @@ const refusals: { readonly [K in RefusedKind]: string } = {
   'ip link': 'shows no addresses: print ip addr instead',
   ifconfig: 'leaves out addresses: print ip addr instead',
   'conntrack -L': 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
-  'nft list ruleset': 'is not read by kpc: print iptables-save, ipset save, ipvsadm -Sn and ip addr instead',
 };
 
 /** Why a kind of output is refused; undefined for what is read. */
@@ -155,11 +154,6 @@ export const recognisers: readonly Recogniser[] = [
   {
     kind: 'conntrack -L',
     starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
-    continues: anyLine,
-  },
-  {
-    kind: 'nft list ruleset',
-    starts: (line) => /^table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/.test(line) || /^\{"nftables": ?\[/.test(line),
     continues: anyLine,
   },
   { kind: 'sysctl', starts: (line) => /^[a-z]\w*(?:\.[\w/-]+)+ *=/.test(line), continues: comment },

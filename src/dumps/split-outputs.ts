@@ -1,5 +1,6 @@
 import type { Command } from './commands.ts';
 import { isChatter, readCommand, takePrefix } from './commands.ts';
+import { beginsNft } from './nft-blocks.ts';
 import type { OutputKind } from './output-kinds.ts';
 import { isRefused, recognisers } from './output-kinds.ts';
 
@@ -50,8 +51,8 @@ export function splitOutputs(text: string): SplitText {
       current?.lines.push('');
       continue;
     }
-    const json = line.startsWith('[') ? lines.takeJson() : undefined;
-    let kind = json === undefined ? startOf(line, lines, current) : 'ip -j addr';
+    const block = lines.takeBlock(line);
+    let kind = block?.kind ?? startOf(line, lines, current);
     const bare = kind === undefined ? takePrefix(line) : undefined;
     if (bare !== undefined) {
       kind = startOf(bare, lines, current);
@@ -61,14 +62,14 @@ export function splitOutputs(text: string): SplitText {
       }
     }
     if (kind !== undefined) {
-      if (!current || !goesOn(current, kind, line)) {
+      if (!current || block || !goesOn(current, kind, line)) {
         current = { kind, firstLine: lines.number, lines: [], command, table: undefined };
         drafts.push(current);
       }
       noteTable(current, line);
-      current.lines.push(json ?? (kind === 'ip addr' ? raw : line));
-      if (json !== undefined) {
-        lines.skip(json);
+      current.lines.push(block?.text ?? (kind === 'ip addr' ? raw : line));
+      if (block) {
+        lines.skip(block.text);
         current = undefined;
       }
       continue;
@@ -187,11 +188,12 @@ class Lines {
     return this.number > lines || this.#from > characters;
   }
 
-  /** The array of JSON that begins with the line given last, if it is of links: to its end, or that of the text. */
-  takeJson(): string | undefined {
+  /** What begins with the line given last and goes on to its closing bracket, or to the end of the text. */
+  takeBlock(line: string): { readonly kind: 'ip -j addr' | 'nft list ruleset'; readonly text: string } | undefined {
+    if (!/^(?:\[|\{|table )/.test(line)) return undefined;
     const head = this.#text.slice(this.#from, this.#from + mostOfNext);
-    if (!/^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:ifindex|ifname|link_index)")/.test(head)) return undefined;
-    return this.#text.slice(this.#from, endOfJson(this.#text, this.#from));
+    const kind = isLinksJson.test(head) ? 'ip -j addr' : beginsNft(head) ? 'nft list ruleset' : undefined;
+    return kind && { kind, text: this.#text.slice(this.#from, endOfBlock(this.#text, this.#from)) };
   }
 
   /** Goes on behind a text that the line given last begins with. */
@@ -218,8 +220,11 @@ function plain(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** The offset behind the value of JSON that begins at `start`; the end of the text where it has none. */
-function endOfJson(text: string, start: number): number {
+/** What `ip -j addr` begins with. */
+const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:ifindex|ifname|link_index)")/;
+
+/** The offset behind the value of JSON, or the table of nft, that begins at `start`; the end of the text where it has none. */
+function endOfBlock(text: string, start: number): number {
   let depth = 0;
   let quoted = false;
   for (let i = start; i < text.length; i++) {

@@ -1,9 +1,18 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Service, Sourced } from '../cluster/objects.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { loadFiles, type Stdin } from './load-files.ts';
+import { type LoadedFiles, loadFiles, type Stdin } from './load-files.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
@@ -17,6 +26,10 @@ export interface Inputs {
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
+  readonly pods: readonly Sourced<Pod>[];
+  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
+  readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -29,6 +42,8 @@ export interface Inputs {
 
 export interface ReadOptions {
   readonly stdin?: Stdin | undefined;
+  /** Whether Deployments and other workloads are read too. */
+  readonly workloads?: boolean | undefined;
 }
 
 /**
@@ -36,8 +51,12 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  const { files, diagnostics } = loadFiles(sources, options.stdin);
-  const collected = collectFiles(files);
+  return collectInputs(loadFiles(sources, options.stdin), options);
+}
+
+/** As readInputs, of files that have been read. */
+export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -46,9 +65,9 @@ export function readInputs(sources: readonly string[], options: ReadOptions = {}
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[]): CollectedObjects {
+export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
   const collected = emptyCollection();
-  const checks = new Checks();
+  const checks = new Checks(workloads);
   const parsers = createParsers();
   for (const file of files) {
     let isEmpty = true;

@@ -1,7 +1,8 @@
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
-import type { LocalTraffic } from '../cluster/local-traffic.ts';
-import type { MasqueradeRules } from '../cluster/masquerade-rules.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
+import { accessFilter, accessFilterRules, openSets } from '../kube-proxy/access-filter.ts';
 import { setName, type SetId } from '../kube-proxy/sets.ts';
 import type { AddressPort } from './sets.ts';
 import { setDefinitions } from './sets.ts';
@@ -11,9 +12,7 @@ export interface RuleInput {
   readonly family: Family;
   /** Sets that are empty get no rule in most places. */
   readonly filled: ReadonlySet<SetId>;
-  readonly masquerade: MasqueradeRules;
-  readonly masqueradeAll: boolean;
-  readonly localTraffic: LocalTraffic | undefined;
+  readonly masquerade: MasqueradePlan;
   /** Load balancer addresses and ports that the node itself may not use, in order. */
   readonly closedToNode: readonly AddressPort[];
 }
@@ -47,7 +46,7 @@ const jumps: readonly {
   { table: 'nat', from: 'PREROUTING', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
   { table: 'nat', from: 'OUTPUT', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
   { table: 'nat', from: 'POSTROUTING', to: 'KUBE-POSTROUTING', comment: 'kubernetes postrouting rules' },
-  { table: 'filter', from: 'INPUT', to: 'KUBE-IPVS-FILTER', comment: 'kubernetes ipvs access filter' },
+  { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
   { table: 'filter', from: 'INPUT', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
   { table: 'filter', from: 'INPUT', to: 'KUBE-NODE-PORT', comment: 'kubernetes health check rules' },
   { table: 'filter', from: 'FORWARD', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
@@ -81,7 +80,8 @@ function jumpRule({ comment: text, to: chain }: (typeof jumps)[number]): Rule {
 }
 
 function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rule[] } {
-  const { family, filled, masquerade } = input;
+  const { family, filled } = input;
+  const masquerade = masqueradeRules(input.masquerade);
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
     'KUBE-SERVICES': [
@@ -123,12 +123,17 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
 }
 
 /** Traffic to cluster IPs that does not come from the node's pods leaves with the node's address. */
-function masqueradeClusterIP({ family, masqueradeAll, localTraffic }: RuleInput): Rule {
+function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput): Rule {
   const match = matchSet('clusterIP', family);
-  if (masqueradeAll) return rule(...match, jump('KUBE-MARK-MASQ'));
-  if (localTraffic) return rule(...match, localTraffic.ifNotLocal, jump('KUBE-MARK-MASQ'));
-  // Nothing tells pods from others: at least traffic from a cluster IP to one (the node to itself) is masqueraded.
-  return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump('KUBE-MARK-MASQ'));
+  switch (toClusterIPs.kind) {
+    case 'all':
+      return rule(...match, jump('KUBE-MARK-MASQ'));
+    case 'all-but-pods':
+      return rule(...match, ifNotLocal(toClusterIPs.pods), jump('KUBE-MARK-MASQ'));
+    case 'none-known':
+      // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
+      return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump('KUBE-MARK-MASQ'));
+  }
 }
 
 /** Traffic to external IPs from outside the node, and where the address is the node's own, is for IPVS to take. */
@@ -148,7 +153,7 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
   const { family, filled, masquerade, closedToNode } = input;
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
-    'KUBE-FORWARD': masquerade.forward,
+    'KUBE-FORWARD': masqueradeRules(masquerade).forward,
     'KUBE-NODE-PORT': [rule(...matchSet('healthCheckNodePort', family), to('accept'))],
     'KUBE-PROXY-FIREWALL': ifFilled(
       'loadBalancerFirewall',
@@ -159,21 +164,11 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
       ...ifFilled('sourceIP', rule(...matchSet('sourceIP', family, 'src'), to('return'))),
       rule(to('drop')),
     ],
-    // What is bound to kube-ipvs0 is the node's own address: without this, its daemons would answer there.
-    'KUBE-IPVS-FILTER': [
-      ...(['loadBalancer', 'clusterIP', 'externalIP', 'externalIPLocal', 'healthCheckNodePort'] as const).map((id) =>
-        rule(bareMatch(id, family), to('return')),
-      ),
-      rule(
-        { kind: 'conntrack-state', states: ['NEW'] },
-        bareMatch('ipvsAddresses', family),
-        jumpTo({ kind: 'reject' }),
-      ),
-    ],
+    'KUBE-IPVS-FILTER': accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
     'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address: { text: address }, protocol, port, origin }) => ({
       args: [
         { kind: 'source', cidr: address },
-        { kind: 'ipvs', address, protocol: protocol.toLowerCase(), port },
+        { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },
         to('drop'),
       ],
       origin,

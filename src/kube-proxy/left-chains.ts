@@ -5,7 +5,8 @@ import { isBuiltInChain } from '../kernel/iptables.ts';
 import { reachedChains } from '../kernel/reached-chains.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isServiceChainName } from './chains.ts';
-import type { StateMode } from './mode-of-state.ts';
+import type { ProxyMode } from './modes.ts';
+import { modeFacts } from './modes.ts';
 
 /** A chain that iptables mode left on a node that has another mode now. */
 export interface LeftChain {
@@ -16,15 +17,15 @@ export interface LeftChain {
   readonly reachedFrom: readonly string[];
 }
 
-/** Chains of filter that iptables mode fills and IPVS mode does not. */
+/** Chains of filter that iptables mode fills and no other. */
 const refusingChains: ReadonlySet<string> = new Set(['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']);
 
 /**
- * What iptables mode left where the mode is IPVS: the chains of Service ports and endpoints, and those of filter that refuse
+ * What iptables mode left where the mode is another: the chains of Service ports and endpoints, and those of filter that refuse
  * packets. Where the rules of the kernel's own chains are not there, nothing tells what leads to a chain: then none is left.
  */
-export function findLeftChains({ iptables }: KernelState, mode: StateMode | undefined): readonly LeftChain[] {
-  if (mode !== 'ipvs') return [];
+export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
+  if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
   return families.flatMap((family) => {
     const { nat, filter } = iptables[family] ?? {};
     return [

@@ -3,17 +3,18 @@ import type { Rule } from '../kernel/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from './link.ts';
+import type { ProxyMode } from './modes.ts';
+import { isKubeProxyTable } from './nftables.ts';
 import { isKubeProxySet } from './sets.ts';
-
-/** The modes of kube-proxy that leave what kpc reads. */
-export type StateMode = 'ipvs' | 'iptables';
 
 /**
  * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. A node that changed its mode has
  * what is left of the other: the rules that packets come through tell which one works. Else any part of the state may be
  * missing, so each is asked for what only one of the modes leaves there.
  */
-export function modeOfState(state: KernelState): StateMode | undefined {
+export function modeOfState(state: KernelState): ProxyMode | undefined {
+  // kube-proxy of the other modes deletes its table when it starts.
+  if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';
   const working = modeOfRules(state);
   if (working) return working;
   if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
@@ -32,7 +33,7 @@ export function modeOfState(state: KernelState): StateMode | undefined {
 }
 
 /** Each mode fills the chain of nat that packets come through first with rules that no other mode writes. */
-function modeOfRules({ iptables }: KernelState): StateMode | undefined {
+function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
   for (const family of families) {
     for (const rule of iptables[family]?.nat?.get('KUBE-SERVICES')?.rules ?? []) {
       if (matchesOwnSet(rule)) return 'ipvs';

@@ -12,12 +12,15 @@ const pure = { packages: [], node: [] } as const;
 
 /** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
 export const folders: Readonly<Record<string, FolderRule>> = {
-  base: { folders: [], packages: [], node: ['fs', 'tty'] },
+  base: { folders: [], packages: [], node: ['crypto', 'fs', 'tty'] },
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
-  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
-  iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  slices: { folders: ['base', 'kernel', 'cluster'], ...pure },
+  iptables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
+  nftables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
+  // IPVS mode writes some of iptables mode's rules, too.
+  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: ['ajv', 'jsonc-parser'],
@@ -37,7 +40,62 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: [],
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
+  compile: {
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'cluster',
+      'slices',
+      'ipvs',
+      'iptables',
+      'nftables',
+      'input',
+      'bundle',
+      'fleet',
+    ],
+    packages: [],
+    node: ['fs', 'path'],
+  },
+  sides: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'diff', 'apply', 'compile'],
+    packages: [],
+    node: ['fs', 'path'],
+  },
+  report: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'fleet', 'diff', 'describe', 'apply', 'sides'],
+    packages: ['chalk', 'diff'],
+    node: [],
+  },
+  'cli/shared': {
+    folders: ['base', 'kube-proxy', 'bundle', 'report'],
+    packages: ['commander'],
+    node: ['fs', 'tty'],
+  },
+  'cli/kpc': {
+    folders: [
+      'base',
+      'kube-proxy',
+      'cluster',
+      'input',
+      'bundle',
+      'fleet',
+      'diff',
+      'describe',
+      'compile',
+      'sides',
+      'report',
+      'cli/shared',
+    ],
+    packages: ['commander'],
+    node: ['fs/promises', 'path', 'v8'],
+  },
+  'cli/kpc-apply': {
+    folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
+    packages: ['commander'],
+    node: ['fs/promises', 'os', 'path'],
+  },
 };
 
-/** The command line, which puts all the others together. */
+/** The folder of the command line, whose folders put all the others together. Nothing else imports them. */
 export const topFolder = 'cli';

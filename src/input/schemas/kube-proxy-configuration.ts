@@ -54,7 +54,8 @@ export const kubeProxyConfigurationSchema: Schema = section({
     udpTimeout: duration,
   }),
   nftables: section({
-    masqueradeBit: bit,
+    // kube-proxy checks it in mode nftables only.
+    masqueradeBit: anyInteger,
     masqueradeAll: flag,
     syncPeriod: duration,
     minSyncPeriod: duration,
@@ -116,6 +117,12 @@ export interface KubeProxyConfig {
         readonly masqueradeBit?: number | null;
         readonly masqueradeAll?: boolean | null;
         readonly localhostNodePorts?: boolean | null;
+      })
+    | null;
+  readonly nftables?:
+    | (RawSyncPeriods & {
+        readonly masqueradeBit?: number | null;
+        readonly masqueradeAll?: boolean | null;
       })
     | null;
   readonly ipvs?:

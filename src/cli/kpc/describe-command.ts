@@ -1,0 +1,242 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { Finding } from '../../describe/find-subject.ts';
+import type { View } from '../../describe/view.ts';
+import { nearest } from '../../describe/suggest.ts';
+import { oneLine } from '../../diff/one-line.ts';
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import { formatDescription } from '../../report/description-text.ts';
+import { addLimit } from './diff-command.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import type { NamedInput } from '../../sides/recognise-input.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import { addInputOptions } from './input-options.ts';
+import { isFileName, isPath } from '../shared/near-misses.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** The options of kpc describe. */
+export interface DescribeOptions extends SideOptions {
+  readonly bundle?: string;
+  readonly fromDump?: string;
+  readonly clusterDomain: string;
+  readonly output: 'text' | 'json';
+  readonly limit: number;
+}
+
+/** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
+const rowsPerLine = 5;
+
+export function addDescribeCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('describe')
+    .description(
+      'Show a Service and everything that comes from it: the endpoints that a node uses and why, virtual servers, set ' +
+        'entries, chains and rules, DNS names. Without <what>, print a table of all Services. Exit status 1 if nothing ' +
+        'is found.',
+    )
+    .argument(
+      '[what]',
+      'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
+        'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
+    )
+    .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
+  addInputOptions(command)
+    // A line of iptables-save begins like an option.
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .option('--node <name>', 'the node to describe (default: hostnameOverride, or else the only Node in the input)');
+  // All that there is by now is for manifests: what is compiled or in a kernel already does not go by it.
+  const ofManifests = command.options.map((option) => option.attributeName());
+  command
+    .addOption(new Option('--bundle <folder>', 'describe a bundle instead of manifests').conflicts(ofManifests))
+    .addOption(
+      new Option(
+        '--from-dump <folder>',
+        'describe the Services in a dump of a node, as far as the dump shows them; -f names manifests that name its Services',
+      ).conflicts([...ofManifests.filter((name) => name !== 'file'), 'bundle']),
+    )
+    .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
+    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(addLimit())
+    .action(async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
+      const { what, paths } = sortArguments(command, given);
+      const options = paths.length === 0 ? given : { ...given, file: [...paths, ...(given.file ?? [])] };
+      const flags = command.options
+        .filter((option) => ofManifests.includes(option.attributeName()) && !sharedFlags.has(option.attributeName()))
+        .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+        .map(({ long }) => long ?? '');
+      done(await runDescribe(what, options, flags, terminal));
+    });
+}
+
+/** The flags for manifests that say something of a bundle or dump too. */
+const sharedFlags: ReadonlySet<string> = new Set(['file', 'node']);
+
+/** Which of the arguments is asked about, and which are to be looked at. */
+function sortArguments(
+  command: Command,
+  options: DescribeOptions,
+): { readonly what: string | undefined; readonly paths: readonly string[] } {
+  refuseFlags(command);
+  const [first, ...others] = command.args;
+  // Where an input is named, a word is what it is asked about, though a file may be called so too.
+  const isInput = (word: string): boolean => (namesNoInput(options) ? isPath(word) : isFileName(word));
+  const rest = first !== undefined && isInput(first) ? command.args : others;
+  const what = rest === command.args ? rest.find((word) => !isInput(word)) : first;
+  const paths = rest.filter((word) => word !== what);
+  const strays = paths.filter((word) => !isPath(word));
+  if (strays.length > 0) {
+    const { length } = command.args;
+    command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
+  }
+  return { what, paths };
+}
+
+/** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
+function refuseFlags(command: Command): void {
+  const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
+  if (flag !== undefined) {
+    const [name = ''] = flag.split('=', 1);
+    const flags = command.options.flatMap(({ long }) => long ?? []);
+    const near = name.startsWith('--') ? nearest(name, flags) : [];
+    const hint = near.length > 0 ? `\n(Did you mean ${near.join(' or ')}?)` : '';
+    command.error(`error: unknown option '${flag}'${hint}`);
+  }
+}
+
+/** Whether no flag says where the Services are. */
+function namesNoInput({ file, bundle, fromDump }: DescribeOptions): boolean {
+  return file === undefined && bundle === undefined && fromDump === undefined;
+}
+
+async function runDescribe(
+  what: string | undefined,
+  options: DescribeOptions,
+  flags: readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { recogniseInputs } = await import('../../sides/recognise-input.ts');
+  const { bundle, fromDump, file = [], node } = options;
+  const paths = [...(bundle === undefined ? [] : [bundle]), ...(fromDump === undefined ? [] : [fromDump]), ...file];
+  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
+  const input = await recogniseInputs(paths, { node, stdin });
+  const refusal = refuseInput(input, options, flags);
+  if (refusal !== undefined) {
+    await terminal.err(`kpc: error: ${oneLine(refusal)}\n`);
+    return exitStatus.badInput;
+  }
+  if (input.kind === 'dump') {
+    const { describeDump } = await import('./describe-dump.ts');
+    return describeDump(input.stored, input.manifests, what, options, terminal);
+  }
+  if (input.kind === 'mixed') return exitStatus.badInput;
+  const view = await readView(input, options, terminal);
+  if (!view) return exitStatus.badInput;
+  return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
+}
+
+/** Why an input is not what the flags say, in a sentence; undefined where it is. */
+function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): string | undefined {
+  const { bundle, fromDump, file } = options;
+  if (input.kind === 'unreadable') return undefined;
+  if (input.kind === 'mixed') return input.text;
+  if (bundle !== undefined && input.kind !== 'bundle') return `${bundle} is not a bundle: kpc compile -o writes one`;
+  if (fromDump !== undefined && input.kind !== 'dump') {
+    return (
+      `${fromDump} is not a dump: a dump is a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
+      'ip -j addr print on a node, as kpc-apply dump writes it'
+    );
+  }
+  if (input.kind === 'manifests' || flags.length === 0) return undefined;
+  const name = bundle ?? fromDump ?? file?.[0] ?? 'the input';
+  return `${flags.join(', ')}: only for manifests, and ${name} is a ${input.kind}`;
+}
+
+/** The Services to describe; undefined where they cannot be read, which has been said. */
+async function readView(
+  input: Exclude<NamedInput, { kind: 'dump' | 'mixed' }>,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<View | undefined> {
+  const { compileInputs } = await import('../../sides/read-side.ts');
+  const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
+  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  const { side } = reading;
+  if (!side?.services) return undefined;
+  const { findOwners } = await import('../../diff/owners.ts');
+  const { compileState } = await import('../../compile/compile-node.ts');
+  const { services, state, labels, families } = side;
+  const { release } = services.settings;
+  if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
+    await terminal.err(`kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+  }
+  return {
+    state,
+    services,
+    owners: findOwners(labels ? [labels, state] : [state]),
+    compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
+  };
+}
+
+async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { formatRows, serviceRows } = await import('../../describe/service-table.ts');
+  const rows = serviceRows(view);
+  await terminal.out(options.output === 'json' ? formatJson(rows) : formatRows(rows, options.limit * rowsPerLine));
+  return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
+}
+
+async function printSubject(
+  what: string,
+  view: View,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { findSubject } = await import('../../describe/find-subject.ts');
+  const finding = findSubject(what, view);
+  if (finding.kind === 'nothing') {
+    const { describeNothing } = await import('../../describe/describe-words.ts');
+    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}\n`);
+    return exitStatus.differs;
+  }
+  await terminal.out(await formatFinding(finding, view, options, terminal));
+  return exitStatus.ok;
+}
+
+async function formatFinding(
+  finding: Exclude<Finding, { kind: 'nothing' }>,
+  view: View,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<string> {
+  const words = await import('../../describe/describe-words.ts');
+  const { describeService } = await import('../../describe/describe-services.ts');
+  const isJson = options.output === 'json';
+  switch (finding.kind) {
+    case 'shared':
+      if (isJson) return formatJson(finding.subjects);
+      return formatDescription(
+        finding.subjects.map((subject) => words.describeSharedInWords(subject, options.limit)),
+        terminal.colour.out,
+      );
+    case 'services': {
+      if (isJson) {
+        return formatJson(
+          finding.matches.map(({ service, labels, because }) => {
+            return { because, ...describeService(service, labels, view, options.clusterDomain) };
+          }),
+        );
+      }
+      const { name } = view.services.node;
+      const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
+      const shown = finding.matches.slice(0, options.limit);
+      const hidden = finding.matches.length - shown.length;
+      const blocks = shown.map(({ service, labels, because }) =>
+        words.describeServiceInWords(describeService(service, labels, view, options.clusterDomain), because, limits),
+      );
+      return formatDescription(hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks, terminal.colour.out);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
+import { assignAddresses } from '../cluster/assign-addresses.ts';
+import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
+import { findConflicts } from '../cluster/conflicts.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import { describeNode } from '../cluster/node-context.ts';
+import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { workloadKinds } from '../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
+import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
+import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
+import { checkSize } from '../cluster/size-limit.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import { programs } from '../kube-proxy/modes.ts';
+import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import { compileIptables } from '../iptables/compile-iptables.ts';
+import { IptablesMemo } from '../iptables/iptables-memo.ts';
+import { compileIpvs } from '../ipvs/compile-ipvs.ts';
+import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { compileNftables } from '../nftables/compile-nftables.ts';
+import { findLongComments } from '../nftables/long-comments.ts';
+import { NftablesMemo } from '../nftables/nftables-memo.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { makeEndpoints } from '../slices/make-endpoints.ts';
+import { version } from '../base/version.ts';
+
+/** --ip-family: auto takes the families that the Services and the node use. */
+export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
+export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+
+/** Inputs that were read and checked, and what all nodes have in common. */
+export interface Prepared {
+  readonly cluster: Cluster;
+  readonly settings: ProxySettings;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly nodeSources: ReadonlyMap<string, Source>;
+  /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
+  readonly services: readonly Sourced<Service>[];
+  readonly assigned: BundleContent['assigned'];
+  readonly assumedEndpoints: BundleContent['assumedEndpoints'];
+  readonly diagnostics: readonly Diagnostic[];
+  /** The feature gates that the configuration sets. */
+  readonly gates: FeatureGates;
+  /** The same inputs as a kube-proxy sees them that behaves so. */
+  readonly buildCluster: (behaviours: Behaviours) => Cluster;
+}
+
+/** Builds the cluster, once for all nodes. */
+export function prepare(
+  inputs: Inputs,
+  settings: ProxySettings,
+  gates: FeatureGates,
+  ranges: AssignmentRanges,
+  hostAddresses?: readonly Address[],
+  /** Set where workloads are taken to have Pods: the networks that are named for these. */
+  assumedNetworks?: readonly Network[],
+): Prepared {
+  const { serviceCidrs } = inputs;
+  const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
+  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
+  const given = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
+  const made = makeEndpoints({ ...inputs, services }, assume, given);
+  const served = new Set([...given, ...made.services]);
+  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
+  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
+  const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
+  const cluster = build(behavioursOf(settings.release, gates));
+  return {
+    cluster,
+    settings,
+    gates,
+    buildCluster: build,
+    nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
+    nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
+    services,
+    assigned,
+    assumedEndpoints: made.assumed.length === 0 ? undefined : made.assumed,
+    diagnostics: [
+      ...diagnostics,
+      ...tooLarge,
+      ...made.diagnostics,
+      ...findConflicts(cluster),
+      ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
+      ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
+    ],
+  };
+}
+
+/** Whether the input holds what Pods could be assumed of. */
+function hasWorkloads({ skipped, pods }: Inputs): boolean {
+  return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
+}
+
+/** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */
+function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clusterIPs']): AssignmentRanges {
+  return clusterIPs.length === 0 ? ranges : { ...ranges, clusterIPs, fromObjects: true };
+}
+
+/** On how many addresses the node ports of a node can listen. */
+function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[] | undefined): number {
+  return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
+}
+
+/** The same inputs, as the kube-proxy of another release sees them. */
+export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
+  if (release === prepared.settings.release) return prepared;
+  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
+}
+
+/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
+export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
+  const { ignoresExternalIPs: _, ...settings } = prepared.settings;
+  return {
+    ...prepared,
+    cluster: prepared.buildCluster(behaviours),
+    settings: {
+      ...settings,
+      release,
+      ...(behaviours.has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
+    },
+  };
+}
+
+/** The same inputs under other settings, as those of a bundle, by the release that these name. */
+export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
+  const { release, ignoresExternalIPs } = settings;
+  if (release === prepared.settings.release && ignoresExternalIPs === prepared.settings.ignoresExternalIPs) {
+    return { ...prepared, settings };
+  }
+  // A bundle says of its feature gates only this one.
+  const gates = new Map([
+    ...prepared.gates,
+    ...(ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
+  ]);
+  const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
+  const { ignoresExternalIPs: _, ...others } = settings;
+  const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
+  return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
+}
+
+/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
+export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
+  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
+  const fill = (behaviours: Behaviours): Cluster => {
+    const cluster = prepared.buildCluster(behaviours);
+    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
+  };
+  const { settings, gates } = prepared;
+  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
+}
+
+/** What makes one node's bundle out of the prepared inputs. */
+export interface NodeRequest {
+  readonly nodeName: string;
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where nobody said. */
+  readonly hostAddresses: readonly Address[] | undefined;
+  readonly ipFamily: IpFamilyChoice;
+}
+
+/** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
+export class NodeMemo {
+  readonly ipvs = new IpvsMemo();
+  readonly iptables = new IptablesMemo();
+  readonly nftables = new NftablesMemo();
+}
+
+/** Compiles for one node. */
+export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
+  const { settings } = prepared;
+  const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+  const cluster = settleOnNode(prepared.cluster, node);
+  const chosen = chooseFamilies(request.ipFamily, cluster, node);
+  const state = compileState(cluster, node, settings, chosen, memo);
+  const { assigned, assumedEndpoints } = prepared;
+  return { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
+}
+
+/** What kube-proxy would program on the node, in the mode that the settings say. */
+export function compileState(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  chosen: readonly Family[],
+  memo: NodeMemo | undefined,
+): KernelState {
+  switch (settings.mode) {
+    case 'ipvs':
+      return compileIpvs(cluster, node, settings, chosen, memo?.ipvs);
+    case 'iptables':
+      return compileIptables(cluster, node, settings, chosen, memo?.iptables);
+    case 'nftables':
+      return compileNftables(cluster, node, settings, chosen, memo?.nftables);
+  }
+}
+
+/** The node's name: --node, else hostnameOverride, else that of the only Node among the inputs; '' where none tells. */
+export function chooseNodeName(flag: string | undefined, { settings, nodes }: Prepared): string {
+  const [only, ...others] = nodes.keys();
+  return flag ?? (settings.hostnameOverride || (others.length === 0 ? (only ?? '') : ''));
+}
+
+function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
+  switch (choice) {
+    case 'ipv4':
+      return ['ipv4'];
+    case 'ipv6':
+      return ['ipv6'];
+    case 'dual':
+      return families;
+    case 'auto':
+      return usedFamilies(cluster, node);
+  }
+}
+
+function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
+  const used = families.filter(
+    (family) =>
+      cluster.servicePorts.some((port) => port.family === family) ||
+      node.podCIDRs.some((network) => network.family === family) ||
+      !isLoopback(node.nodeIPs[family]),
+  );
+  return used.length > 0 ? used : ['ipv4'];
+}
