@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
@@ -64,7 +65,14 @@ function adviseOnCommand(error: string, program: Command, argv: readonly string[
   const words = otherWords[name] ?? {};
   if (Object.hasOwn(words, word)) return `Did you mean "${words[word]}"?`;
   if (!isPlain(word) || !isPath(word)) return undefined;
-  return name === 'kpc' ? `Did you mean "kpc compile -f ${word}"?` : `Did you mean "kpc-apply apply ${word}"?`;
+  if (name !== 'kpc') return `Did you mean "kpc-apply apply ${word}"?`;
+  return `Did you mean "kpc ${isMadeAlready(word) ? 'describe' : 'compile'} -f ${word}"?`;
+}
+
+/** Whether a path is rather a bundle, or what a node printed, than manifests: kpc describe takes all of them. */
+function isMadeAlready(path: string): boolean {
+  if (path === '-' || /\.(ya?ml|json)$/i.test(path) || !existsSync(path)) return false;
+  return !statSync(path).isDirectory() || existsSync(join(path, 'manifest.json'));
 }
 
 function adviseOnFlag(error: string, program: Command, argv: readonly string[]): string | undefined {
