@@ -26,7 +26,7 @@ export function describeLeftovers(leftovers: Leftovers, owners: Owners): readonl
     ...live.map(
       ({ table, chain, reachedFrom }) =>
         `Left by iptables mode, still reached from ${nameSome(reachedFrom)}: chain ${chain.name} (${table}) with ` +
-        `${count(chain.rules.length, 'rule')}${doesRefuse(chain.rules) ? ' that refuse packets' : ''}${ofRules(chain.rules, owners)}`,
+        `${count(chain.rules.length, 'rule')}${doesRefuse(chain.rules) ? (chain.rules.length === 1 ? ' that refuses packets' : ' that refuse packets') : ''}${ofRules(chain.rules, owners)}`,
     ),
     ...(ofIpvs.length > 0 ? [`Left by IPVS mode: ${ofIpvs.join(', ')}`] : []),
   ];
