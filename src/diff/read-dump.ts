@@ -136,7 +136,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
 }
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
-  const { kind, firstLine, text, command } = output;
+  const { kind, firstLine, text } = output;
   if (isRefused(kind)) {
     draft.fault({ kind: 'refused', file, line: firstLine, output: kind, reason: refusalOf(kind) ?? '' });
     return;
@@ -146,7 +146,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     return result;
   };
   const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
-  const isWhole = command?.isPart !== true;
+  const isWhole = !output.isPart;
   switch (kind) {
     case 'rules':
       readRules(draft, file, output, read);
@@ -209,7 +209,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   draft.file(file, kind);
   if (/^\*/m.test(text)) {
     const { tables, complete } = read(parseIptablesSave(text));
-    const isPart = command?.isPart === true;
+    const { isPart } = output;
     draft.addTables(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
     if (complete || isPart) return;
     draft.fault({ kind: 'cut-off', file, expected: kind });
@@ -228,7 +228,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
   }
-  draft.addTables(family, tables, isWhole && command?.isPart !== true ? names : 'none');
+  draft.addTables(family, tables, isWhole && !output.isPart ? names : 'none');
 }
 
 /** What an output is called: rules are of one of two families. */

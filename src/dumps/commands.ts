@@ -69,6 +69,11 @@ export function takePrefix(line: string): string | undefined {
   return found ? line.slice(found.length).trim() : undefined;
 }
 
+/** Whether a line stands for others that were left out. */
+export function isEllipsis(line: string): boolean {
+  return /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line);
+}
+
 /** Whether a line is of no tool that kpc reads the output of, and says nothing. */
 export function isChatter(line: string): boolean {
   return chatter.test(line);

@@ -1,5 +1,5 @@
 import type { Command } from './commands.ts';
-import { isChatter, readCommand, takePrefix } from './commands.ts';
+import { isChatter, isEllipsis, readCommand, takePrefix } from './commands.ts';
 import { beginsNft } from './nft-blocks.ts';
 import type { OutputKind } from './output-kinds.ts';
 import { isRefused, recognisers } from './output-kinds.ts';
@@ -13,6 +13,8 @@ export interface ToolOutput {
   readonly text: string;
   /** The command above it. */
   readonly command: Command | undefined;
+  /** Whether lines were left out of it, or a part was asked for. */
+  readonly isPart: boolean;
 }
 
 /** A text that somebody printed, or pasted from a terminal, cut into what each tool printed. */
@@ -32,6 +34,7 @@ interface DraftOutput {
   readonly command: Command | undefined;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
+  hasEllipsis: boolean;
 }
 
 const none: SplitText = { outputs: [], strays: [] };
@@ -63,7 +66,7 @@ export function splitOutputs(text: string): SplitText {
     }
     if (kind !== undefined) {
       if (!current || block || !goesOn(current, kind, line)) {
-        current = { kind, firstLine: lines.number, lines: [], command, table: undefined };
+        current = { kind, firstLine: lines.number, lines: [], command, table: undefined, hasEllipsis: false };
         drafts.push(current);
       }
       noteTable(current, line);
@@ -72,6 +75,11 @@ export function splitOutputs(text: string): SplitText {
         lines.skip(block.text);
         current = undefined;
       }
+      continue;
+    }
+    if (current && isEllipsis(line)) {
+      current.hasEllipsis = true;
+      current.lines.push('');
       continue;
     }
     const typed = readCommand(line);
@@ -90,7 +98,13 @@ export function splitOutputs(text: string): SplitText {
   }
   if (drafts.length === 0) return none;
   return {
-    outputs: drafts.map(({ lines: own, ...draft }) => ({ ...draft, text: `${own.join('\n')}\n` })),
+    outputs: drafts.map(({ kind, firstLine, lines: own, command: above, hasEllipsis }) => ({
+      kind,
+      firstLine,
+      text: `${own.join('\n')}\n`,
+      command: above,
+      isPart: hasEllipsis || above?.isPart === true,
+    })),
     strays,
   };
 }

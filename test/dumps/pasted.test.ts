@@ -315,3 +315,26 @@ ${eachLine(natTable, (line) => `    ${line}`)}
   const run = await runKpc(['describe', write(manifests)]);
   expect(run.stderr).toContain('ignored (kube-proxy does not read them): 1 ConfigMap');
 });
+
+test('the lines that grep finds of a chain which both tables have are put into their tables', async () => {
+  const found = `$ iptables-save | grep KUBE-SERVICES
+:KUBE-SERVICES - [0:0]
+-A OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+${rules.split('\n')[0]}
+:KUBE-SERVICES - [0:0]
+-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.96.9.9/32 -p tcp -m comment --comment "shop/none has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable
+`;
+  const run = await runKpc(['describe', write(found)]);
+  expect(run.stdout).toMatch(/^shop\/none +ClusterIP +10\.96\.9\.9 +80\/TCP +0$/m);
+  expect(run.stdout).toMatch(/^shop\/web:http +ClusterIP +10\.96\.7\.7 +80\/TCP +\?$/m);
+});
+
+test('dots in the place of lines make a list a part of one', async () => {
+  const shortened = `u@node$ ipvsadm -ln\n${ipvsTitles}...\nTCP  10.96.7.7:80 rr\n  -> 10.244.1.5:8080 Masq 1 0 0\n...\n`;
+  const run = await runKpc(['diff', write(shortened), write(`${ipvsTitles}${ipvsServers}`)]);
+  expect(run.stdout).toContain('10.96.7.7:80/TCP changed\n');
+  expect(run.stdout).toContain('    endpoint 10.244.1.6:8080 added\n');
+  expect(run.stdout).toContain('not compared: IPv4 rules, IPv6 rules, sets, virtual servers, ');
+  expect(run.stdout).not.toContain('10.96.0.10');
+});
