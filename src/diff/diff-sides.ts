@@ -7,10 +7,11 @@ import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './belonging.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
-import { listKernelChanges } from './kernel-changes.ts';
-import type { SideOwners } from './owners.ts';
-import { findOwners, renameOwners } from './owners.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from '../changes/kernel-change.ts';
+import { listKernelChanges } from '../changes/list-changes.ts';
+import type { SideOwners } from '../changes/owners.ts';
+import { findOwners, renameOwners } from '../changes/owners.ts';
+import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -87,14 +88,14 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     to: findOwners(statesOf(to, from)),
   };
   const listPair = (pair: StatePair) =>
-    listKernelChanges(diffStates(pair.from, pair.to), owners).changes.map(({ change }) => change);
-  const delta = { ...diffStates(own.from, own.to), ipvsTimeouts: diffAskedTimeouts(own) };
-  const listed = listKernelChanges(delta, owners);
-  const { left, others } = takeLeftovers(listed.changes, from, to);
+    listKernelChanges(diffStates(pair.from, pair.to), owners).map(({ change }) => change);
+  const { delta: ownDelta, comments } = alignComments(own);
+  const delta = { ...ownDelta, ipvsTimeouts: diffAskedTimeouts(own) };
+  const { left, others } = takeLeftovers(listKernelChanges(delta, owners), from, to);
   const kept = dropUnusedFamily(others, from, to);
   const read = from.services && to.services ? undefined : options.readServices?.(from, to, owners);
   const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps];
-  const doubtful = listKernelChanges(diffStates(untold.from, untold.to), owners).changes;
+  const doubtful = listKernelChanges(diffStates(untold.from, untold.to), owners);
   // Whose Service port is told of is told of with it.
   const explained = new Set(read?.changes.map(({ label }) => label));
   const isExplained = ({ owner }: OwnedChange): boolean => owner !== undefined && explained.has(owner);
@@ -110,7 +111,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     base: [...base, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign) : [],
     leftovers: left,
-    comments: listed.comments,
+    comments,
     unaccounted: doubtful.filter((each) => !isExplained(each)).map(({ change }) => change),
     isReadBack: read !== undefined,
     gaps,

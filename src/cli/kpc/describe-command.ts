@@ -166,7 +166,7 @@ async function readView(
   await reportDiagnostics(reading.diagnostics, reading.files, terminal);
   const { side } = reading;
   if (!side?.services) return undefined;
-  const { findOwners } = await import('../../diff/owners.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;

@@ -6,9 +6,9 @@ import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
 import { oneLine } from '../../diff/one-line.ts';
-import type { Owners } from '../../diff/owners.ts';
-import { findOwners } from '../../diff/owners.ts';
-import { count } from '../../diff/counts.ts';
+import type { Owners } from '../../changes/owners.ts';
+import { findOwners } from '../../changes/owners.ts';
+import { count } from '../../changes/counts.ts';
 import { classifyServers } from '../../diff/server-belonging.ts';
 import type { Coverage, Side } from '../../diff/side.ts';
 import { tellsNftables, tellsRules } from '../../diff/side.ts';
@@ -65,7 +65,7 @@ function notesOf(
   const help = names ? '' : ': add manifests with -f to name them';
   const nameless = ports.filter(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name)).length;
   return [
-    ...(mode !== undefined && !modeFacts[mode].namesServices && nameless > 0
+    ...(mode !== undefined && modeFacts[mode].namesServices === 'none' && nameless > 0
       ? [
           `${names ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names${help}`,
         ]
