@@ -60,6 +60,8 @@ describe.concurrent('two dumps of nftables mode', () => {
     expect(run.stdout).toBe(
       [
         'default/web:http changed',
+        '    endpoint 10.244.2.9:8080 added',
+        '    endpoint 10.244.2.99:8080 removed',
         '  + service-nodeports (nftables) tcp . 31080 : goto external-SUSTUHLJ-default/web/tcp/http',
         '  ~ chain endpoint-YDPZ3OAX-default/web/tcp/http__10.244.2.9/8080 (nftables): + 1 endpoint 10.244.2.9:8080, − 1 endpoint 10.244.2.99:8080',
         '',
@@ -163,6 +165,9 @@ describe.concurrent('manifests and bundles', () => {
     expect(run.stdout).toBe(
       [
         'store/shop:http changed',
+        '    endpoints 3 → 5',
+        '    endpoint 10.244.1.8:8080 added',
+        '    endpoint 10.244.2.9:8080 added',
         '  + hairpin-connections (nftables) 10.244.1.8 . 10.244.1.8 . tcp . 8080',
         '  ~ chain service-5YE2KF2R-store/shop/tcp/http (nftables): + 2 endpoints 10.244.1.8:8080, 10.244.2.9:8080',
         '',
