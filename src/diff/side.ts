@@ -43,6 +43,8 @@ export interface SideServices {
 export interface Coverage {
   /** For each family the tables of iptables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
+  /** Families of whose rules a part was printed, as somebody meant it: what there is of it can be looked at. */
+  readonly excerpts?: readonly Family[] | undefined;
   /** Families whose tables of nftables are known. */
   readonly nftables: readonly Family[];
   /** Families that sets, virtual servers and addresses were made for. */

@@ -21,6 +21,29 @@ function protocolOfNodePorts(set: string): string | undefined {
   return isKubeProxySet(set) ? /-NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set)?.[1] : undefined;
 }
 
+/** The node ports that an API server gives where nothing else is asked of it. */
+const usualNodePorts = { first: 30000, last: 32767 };
+
+/**
+ * Which virtual servers stand for a node port: on an address of the node's own, not of a Service. Where the sets are there they
+ * tell, else the addresses; without either, the usual range of node ports.
+ */
+export function findNodePortServers(
+  state: KernelState,
+): (server: Pick<VirtualServer, 'address' | 'protocol' | 'port'>) => boolean {
+  const bound = new Set(boundAddresses(state));
+  const listed = listSockets(state);
+  const nodePorts = nodePortKeys(state);
+  const own = ownAddresses(state);
+  const hasSets = state.sets.some(({ name }) => isKubeProxySet(name));
+  return (server) => {
+    if (bound.has(server.address) || listed.has(socketOf(server))) return false;
+    if (nodePorts.has(`${server.protocol} ${server.port}`)) return true;
+    if (own.size > 0) return own.has(server.address);
+    return !hasSets && server.port >= usualNodePorts.first && server.port <= usualNodePorts.last;
+  };
+}
+
 /**
  * Virtual servers carry no name, and kube-proxy takes every one of a node for its own. Which it made is told by what
  * else it leaves. A Service's address is bound to kube-ipvs0, or where it is the node's own, listed with its port in a
@@ -55,7 +78,7 @@ export function recognizeVirtualServers(
 }
 
 /** "10.96.0.1,tcp:80", as sets have it. */
-function socketOf({ address, protocol, port }: VirtualServer): string {
+function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return `${address},${protocol.toLowerCase()}:${port}`;
 }
 
