@@ -38,7 +38,7 @@ export interface SideDiff {
 }
 
 /** Chains of a mode that a node has no more. */
-export interface LeftoverChanges {
+interface LeftoverChanges {
   /** Those that nothing jumps to. */
   readonly dead: readonly KernelChange[];
   /** Those that packets still come to. */

@@ -6,7 +6,7 @@ import { boundAddresses, serviceLink } from './link.ts';
 import { isKubeProxySet } from './sets.ts';
 
 /** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
-export function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
+function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const set of state.sets) {
     const protocol = protocolOfNodePorts(set.name);

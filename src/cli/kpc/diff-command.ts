@@ -31,7 +31,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
       'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
         "servers that may or may not be kube-proxy's. What one side does not show is named and not compared, and does " +
         'not count as a difference; if nothing can be compared, the exit status is 2.\n' +
-        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with the output of ' +
+        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a file or folder with the output of ' +
         'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a, or one that kpc-apply dump ' +
         'wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to compile manifests, kpc goes by ' +
         'the bundle or dump on the other side.',
