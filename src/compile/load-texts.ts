@@ -33,8 +33,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
   readonly allowEmpty?: boolean;
   readonly kubernetesVersion?: string;
-  /** The networks of the Pods that workloads are taken to have, or the word auto; nothing is assumed without it. */
-  readonly assumeEndpoints?: string;
+  /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
+  readonly assumeEndpoints?: string | true;
 }
 
 /** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */

@@ -6,6 +6,7 @@ import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, readBundleMeaning, type StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { version } from '../base/version.ts';
 
 /** Reads the files of a bundle, by name, from wherever they are kept. */
@@ -20,11 +21,22 @@ export async function loadBundle(
   readFiles: BundleReader = () => readFolder(folder),
 ): Promise<StoredBundle> {
   const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles);
-  if (bundle && problems.length === 0) return bundle;
+  if (bundle && problems.length === 0) return refuseUnprogrammed(folder, bundle);
   throw new Failure(
     'bad-bundle',
     `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
     isFolder ? adviseOn(bundle) : 'name the folder that "kpc compile -o" wrote',
+  );
+}
+
+/** What kpc-apply would not look at is not as the bundle says because nothing else differs. */
+function refuseUnprogrammed(folder: string, bundle: StoredBundle): StoredBundle {
+  const { mode } = bundle.manifest;
+  if (!programs(mode, 'nftables')) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is a bundle of ${modeFacts[mode].title}, which kpc-apply does not program yet`,
+    'load its rules with "nft -f nftables.nft" in that folder: they take the place of what is there in one transaction',
   );
 }
 
