@@ -98,7 +98,8 @@ function makeManifest(
   };
 }
 
-function countState(state: KernelState): Readonly<Record<CountName, number>> {
+/** What a manifest counts of a state. */
+export function countState(state: KernelState): Readonly<Record<CountName, number>> {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
   const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);

@@ -67,6 +67,34 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined
   return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
 }
 
+/** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined where that fails. */
+export function readListedManifest(files: BundleFiles): Manifest | undefined {
+  const listed = readListed(files);
+  return listed.kind === 'listed' ? listed.manifest : undefined;
+}
+
+/** A bundle that is known to be one that kpc wrote, of which each part is read when it is asked for. */
+export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle {
+  let state: KernelState | undefined;
+  let cluster: Cluster | undefined;
+  return {
+    manifest,
+    files,
+    get state() {
+      return (state ??= readState(manifest, files).state);
+    },
+    get cluster() {
+      return (cluster ??= requireCluster(manifest, files));
+    },
+  };
+}
+
+function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
+  const cluster = readCluster(manifest, files);
+  if ('kind' in cluster) throw new TypeError(describeBundleProblem(cluster));
+  return cluster;
+}
+
 /** The manifest, where the other files are those that it lists. */
 function readListed(
   files: BundleFiles,
