@@ -22,10 +22,13 @@ export function writeTypes(root, entry, out) {
     rmSync(out, { recursive: true, force: true });
     for (const path of reached) {
       // A declaration cannot be imported as .ts by every compiler.
-      const text = readFileSync(path, 'utf8').replaceAll(/(from |import\()'(\.[^']+)\.ts'/g, (_, word, to) => {
-        reached.add(join(dirname(path), `${to}.d.ts`));
-        return `${word}'${to}.js'`;
-      });
+      const text = readFileSync(path, 'utf8').replaceAll(
+        /(from |import\()(['"])(\.[^'"]+)\.ts\2/g,
+        (_, word, quote, to) => {
+          reached.add(join(dirname(path), `${to}.d.ts`));
+          return `${word}${quote}${to}.js${quote}`;
+        },
+      );
       const target = join(out, relative(all, path));
       mkdirSync(dirname(target), { recursive: true });
       writeFileSync(target, text);

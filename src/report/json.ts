@@ -49,6 +49,8 @@ export function diffToJson(from: Side, to: Side, diff: SideDiff): DifferenceJson
     base: diff.base,
     foreign: diff.foreign,
     unaccounted: diff.unaccounted,
+    ...(diff.leftovers.dead.length + diff.leftovers.live.length > 0 ? { leftovers: diff.leftovers } : {}),
+    ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
 }
 
@@ -60,7 +62,7 @@ function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
     change: port.change,
     ...(place ? { place } : {}),
     reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
-    kernel: port.kernel,
+    kernel: [...port.kernel, ...port.follows],
   };
 }
 

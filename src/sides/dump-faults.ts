@@ -4,10 +4,10 @@ import type { DumpFault } from '../diff/read-dump.ts';
 /** Why a file of a dump, or a line of it, takes no part. */
 export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
   switch (fault.kind) {
-    case 'unread-line':
-      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
-    case 'more-unread':
-      return warnOfFile(file, 'unread-line', `${countLines(fault.count, 'more line')} left out: ${fault.reason}`);
+    case 'unread-line': {
+      const more = fault.more === 0 ? '' : ` (and ${countLines(fault.more, 'more line')})`;
+      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}${more}`, fault.line.line);
+    }
     case 'no-output':
       return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
     case 'cut-off':
@@ -17,6 +17,10 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
     case 'no-table': {
       const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
       return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
+    }
+    case 'legacy-tables': {
+      const text = 'iptables-legacy has rules besides, which are not here: add what iptables-legacy-save prints';
+      return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };
     }
     case 'strays': {
       const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;

@@ -10,7 +10,7 @@ export interface Terminal {
   readonly err: (text: string) => Promise<void>;
   /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For a user who watches. */
   readonly status: (text: string) => Promise<void>;
-  /** All of standard input: bytes, or a text that was bytes before. */
+  /** All of standard input: bytes, or a text that was bytes before. The same each time: it is read once. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether a user watches stderr: progress is for them only. */
@@ -37,13 +37,14 @@ function leaveHungUp(): void {
 /** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
+  let stdin: Promise<Uint8Array> | undefined;
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
-    readStdin: () => readToEnd(process.stdin),
+    readStdin: () => (stdin ??= readToEnd(process.stdin)),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
     interactive: process.stderr.isTTY === true,
   };
