@@ -11,6 +11,7 @@ import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
+import { writeNode } from './bundle-node.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
@@ -96,13 +97,7 @@ function makeManifest(
     kubeProxyVersion,
     mode: settings.mode,
     dumped: content.dumped,
-    node: {
-      name: node.name,
-      zone: node.zone,
-      podCIDRs: node.podCIDRs.map(({ text }) => text),
-      nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
-      hostAddresses: node.hostAddresses.map(({ text }) => text),
-    },
+    node: writeNode(node),
     families: content.families,
     settings: written,
     ipvsTimeouts: state.ipvsTimeouts ?? null,

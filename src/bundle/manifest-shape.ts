@@ -70,6 +70,14 @@ const settings = objectOf<Omit<ProxySettings, 'release'>>({
   }),
 });
 
+/** The addresses and ports that kpc chose for one Service. */
+export const assignedShape = objectOf<Manifest['assigned'][number]>({
+  service: text,
+  clusterIPs: listOf(address),
+  nodePorts: mapOf(port),
+  healthCheckNodePort: optional(port),
+});
+
 /** What manifest.json must be like: nothing that reads a Manifest looks at its fields again. */
 export const manifestShape = objectOf<Manifest>({
   formatVersion: wholeNumber(1),
@@ -97,14 +105,7 @@ export const manifestShape = objectOf<Manifest>({
       }),
     }),
   ),
-  assigned: listOf(
-    objectOf<Manifest['assigned'][number]>({
-      service: text,
-      clusterIPs: listOf(address),
-      nodePorts: mapOf(port),
-      healthCheckNodePort: optional(port),
-    }),
-  ),
+  assigned: listOf(assignedShape),
   tools: mapOf(text),
   counts: mapOf(wholeNumber(0)),
   files: mapOf(checksum),

@@ -1,12 +1,14 @@
 import { printable } from '../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { replaceFolder } from '../bundle/folder.ts';
+import { holdsGolden, replaceFolder, writeQuickly } from '../bundle/folder.ts';
+import { makeGolden } from '../bundle/golden.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
+import { nameSome } from '../cluster/name-some.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { checkBundle } from './check-bundle.ts';
 import type { Expected } from './check-folder.ts';
@@ -23,6 +25,7 @@ import type { FleetOptions } from './fleet-nodes.ts';
 import { checkNodeName, chooseFleet, isFleet, isHostFolder, pruneWhat, readHostFolder } from './fleet-nodes.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from './folder-problem.ts';
+import { goldenContext } from './golden-context.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { addInputOptions, append, loadInputs } from './input-options.ts';
 import { parseOutFolder } from './near-misses.ts';
@@ -35,6 +38,7 @@ import { tuneForShortRun } from './tune-compiler.ts';
 
 interface CompileOptions extends InputOptions, Omit<FleetOptions, 'hostAddresses'> {
   readonly out?: string;
+  readonly golden?: string;
   readonly print?: PrintName;
   readonly check?: string;
   readonly output: OutputFormat;
@@ -58,6 +62,11 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
       new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
         .argParser(parseOutFolder(true))
         .conflicts(['print', 'check']),
+    )
+    .addOption(
+      new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
+        .argParser(parseOutFolder(true))
+        .conflicts(['out', 'print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
@@ -94,9 +103,10 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
 
 async function compileFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   const { prepared } = loaded;
-  const { out, check: checked } = options;
+  const { golden, check: checked } = options;
+  const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err('kpc: error: several nodes need a folder: name one with -o or --check\n');
+    await terminal.err('kpc: error: several nodes need a folder: name one with -o, --golden or --check\n');
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, prepared);
@@ -116,7 +126,9 @@ async function compileFleet(loaded: LoadedInputs, options: CompileOptions, termi
     return exitStatus.badInput;
   }
   const run = { prepared, preparedFor, fleet, diagnostics, options, terminal };
-  return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
+  return out === undefined
+    ? checkFleet(checked ?? '', run)
+    : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
 }
 
 /** What is wrong with what is compiled, for these nodes. */
@@ -199,8 +211,10 @@ async function output(
 ): Promise<ExitStatus> {
   if (options.print !== undefined) return print(options.print, content, terminal);
   const bundle = makeBundle(content);
-  const { out: folder, output: format } = options;
-  const status = folder === undefined ? exitStatus.ok : await write(folder, bundle, terminal);
+  const { golden, output: format } = options;
+  const folder = options.out ?? golden;
+  const form = golden === undefined ? 'bundle' : 'golden';
+  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, terminal);
   if (format === 'json') {
     // What is in a folder need not be told again.
     const files = folder === undefined ? { files: Object.fromEntries(bundle.files) } : { folder };
@@ -227,8 +241,17 @@ function mainFile({ mode, families }: Manifest): PrintName {
   }
 }
 
-async function write(folder: string, { manifest, files }: Bundle, terminal: Terminal): Promise<ExitStatus> {
-  const problem = await replaceFolder(folder, files);
+async function write(
+  folder: string,
+  form: 'bundle' | 'golden',
+  content: BundleContent,
+  { manifest, files }: Bundle,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const problem =
+    form === 'golden'
+      ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
+      : await replaceFolder(folder, files);
   if (problem) {
     await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
     return exitStatus.badInput;
@@ -244,7 +267,8 @@ async function check(
   { output: format }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const result = await checkBundle(folder, makeBundle(content).files);
+  const isGolden = await holdsGolden(folder);
+  const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
     await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
     return exitStatus.badInput;
@@ -271,7 +295,7 @@ async function check(
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
   await terminal.err(
-    `${folder} differs in ${result.files.map(printable).join(', ')}: ${first}write it again with -o ${folder}\n`,
+    `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
   );
   return exitStatus.differs;
 }

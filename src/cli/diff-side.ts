@@ -3,10 +3,13 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import { readFolder } from '../bundle/folder.ts';
+import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { readGolden } from '../bundle/read-golden.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node } from '../cluster/objects.ts';
@@ -24,11 +27,13 @@ import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from './check-node.ts';
 import { chooseNodeName, compileNode, compileState, prepareWithSettings } from './compile-inputs.ts';
 import { findNode } from './check-folder.ts';
+import { goldenContext } from './golden-context.ts';
 import type { DumpReading } from './diff-dump.ts';
 import { readDumpFiles } from './diff-dump.ts';
 import type { InputOptions, LoadedInputs } from './input-options.ts';
 import { loadInputs } from './input-options.ts';
 import { settleVersion } from './kubernetes-version.ts';
+import { version } from './version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -66,7 +71,8 @@ export type StoredSide =
 export async function readStoredSide(path: string): Promise<StoredSide> {
   if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (holdsManifest(path)) return await readBundleSide(path);
+    if (holdsFile(path, 'manifest.json')) return await readBundleSide(path);
+    if (holdsFile(path, goldenHead)) return await readGoldenSide(path);
     const found = readDumpFiles(path);
     if (found) {
       const { dump } = found;
@@ -81,10 +87,10 @@ export async function readStoredSide(path: string): Promise<StoredSide> {
   }
 }
 
-/** Not so where manifest.json is a folder: a node of a fleet may be called that. */
-function holdsManifest(path: string): boolean {
-  const manifest = join(path, 'manifest.json');
-  return existsSync(manifest) && !statSync(manifest).isDirectory();
+/** Not so where it is a folder: a node of a fleet may be called manifest.json. */
+function holdsFile(path: string, name: string): boolean {
+  const file = join(path, name);
+  return existsSync(file) && !statSync(file).isDirectory();
 }
 
 function unreadable(code: string, text: string): StoredSide {
@@ -109,8 +115,21 @@ async function readBundleSide(path: string): Promise<StoredSide> {
       reading: { side: undefined, diagnostics, files: noFiles, notes: [] },
     };
   }
-  const { manifest, state, cluster } = result.bundle;
+  const { manifest, state } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
+  return sideOfBundle(path, 'a bundle', result.bundle);
+}
+
+async function readGoldenSide(path: string): Promise<StoredSide> {
+  const result = readGolden(await readFolder(path, isGoldenFile), goldenContext, version);
+  if (result.kind === 'golden') return sideOfBundle(path, 'a golden', result.bundle);
+  const diagnostics = result.problems.map((problem): Diagnostic => {
+    return { severity: 'error', code: 'bad-bundle', text: `${path}: ${problem}` };
+  });
+  return { kind: 'bundle', manifest: undefined, reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+function sideOfBundle(path: string, what: string, { manifest, state, cluster }: StoredBundle): StoredSide {
   const node = nodeOfBundle(manifest);
   const { families } = manifest;
   const settings = settingsOf(manifest);
@@ -127,7 +146,7 @@ async function readBundleSide(path: string): Promise<StoredSide> {
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
   const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
+  const note = `${path}: ${what} for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
   return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
 }
 

@@ -1,10 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BundleMemo } from '../bundle/bundle-texts.ts';
-import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
+import { holdsGolden } from '../bundle/folder.ts';
+import { makeGolden } from '../bundle/golden.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { NodeDifference } from '../fleet/fleet-folder.ts';
+import type { NodeDifference, NodeFiles } from '../fleet/fleet-folder.ts';
 import { FleetFolder } from '../fleet/fleet-folder.ts';
 import { isInShard } from '../fleet/shard.ts';
 import type { NodeChange } from './check-fleet-report.ts';
@@ -18,6 +20,7 @@ import type { Fleet, FleetOptions } from './fleet-nodes.ts';
 import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from './folder-problem.ts';
 import { formatCount } from './format-count.ts';
+import { goldenContext } from './golden-context.ts';
 import { formatJson } from './format-json.ts';
 import { diagnosticsToJson } from './render-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
@@ -34,16 +37,19 @@ export interface FleetRun {
   readonly terminal: Terminal;
 }
 
-/** Writes a bundle for each node into a folder of its own name, and speaks of folders whose node is gone. */
-export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+/** What a node's folder holds. */
+type FolderForm = 'bundle' | 'golden';
+
+/** Writes a bundle or golden for each node into a folder of its own name, and speaks of folders whose node is gone. */
+export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   // A shard without a node has a folder too, for whoever collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
-  for (const [node, bundle] of compileFleet(run)) {
-    const result = await folder.write(node, bundle);
+  for (const [node, content, bundleMemo] of compileFleet(run)) {
+    const result = await folder.write(node, makeFolder(form, content, bundleMemo));
     if (result.kind === 'failed') {
       await progress.end();
       const done = counts.written + counts.unchanged;
@@ -73,9 +79,12 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
+  let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const [node, bundle, content] of compileFleet(run)) {
-    const difference = await folder.compare(node, bundle);
+  for (const [node, content, bundleMemo] of compileFleet(run)) {
+    const form = await formOf(join(path, node));
+    isGolden ||= form === 'golden';
+    const difference = await folder.compare(node, makeFolder(form, content, bundleMemo));
     if (difference.kind === 'unreadable') {
       await progress.end();
       await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
@@ -95,7 +104,9 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   await run.terminal.out(formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
   const prune = stale.length > 0 ? ' and --prune' : '';
-  await run.terminal.err(`${path} does not match the input: write it again with --out ${path}${prune}\n`);
+  await run.terminal.err(
+    `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
+  );
   return exitStatus.differs;
 }
 
@@ -103,14 +114,25 @@ function* compileFleet({
   preparedFor,
   fleet,
   options,
-}: FleetRun): Generator<readonly [node: string, bundle: Bundle, content: BundleContent]> {
+}: FleetRun): Generator<readonly [node: string, content: BundleContent, memo: BundleMemo]> {
   const nodeMemo = new NodeMemo();
   const bundleMemo = new BundleMemo();
   for (const nodeName of fleet.nodes) {
     const request = { nodeName, hostAddresses: fleet.hostAddresses.get(nodeName), ipFamily: options.ipFamily };
     const content = compileNode(preparedFor(nodeName), request, nodeMemo);
-    yield [nodeName, makeBundle(content, bundleMemo), content];
+    yield [nodeName, content, bundleMemo];
   }
+}
+
+function makeFolder(form: FolderForm, content: BundleContent, memo: BundleMemo): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  const { files, manifest } = makeBundle(content, memo);
+  return { files, digests: manifest.files };
+}
+
+/** A folder that is not there has no form yet: it differs from either. */
+async function formOf(folder: string): Promise<FolderForm> {
+  return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 
 /** How a node's folder differs; undefined where it does not. */

@@ -26,7 +26,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   bundle: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: [],
-    node: ['crypto', 'fs/promises', 'path'],
+    node: ['crypto', 'fs', 'fs/promises', 'path'],
   },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle'], packages: [], node: [] },
