@@ -19,11 +19,11 @@ function describeFolder(folder: string, expected: Expected): string | undefined 
   let names: readonly string[];
   try {
     if (!statSync(folder).isDirectory())
-      return `--check ${folder}: it is not a folder: name one that kpc compile wrote with --golden or -o`;
+      return `--check ${folder}: it is not a folder: name one that kpc compile -o or --golden wrote`;
     names = readdirSync(folder).toSorted();
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
-      return `--check ${folder}: there is no such folder: write it first with --golden ${folder}`;
+      return `--check ${folder}: there is no such folder: write it first with -o ${folder}, or with --golden for git`;
     return `--check ${folder}: it cannot be read: ${describeError(error)}`;
   }
   switch (expected.kind) {
@@ -45,12 +45,13 @@ function isGoldenOfOne(folder: string, names: readonly string[]): boolean {
 }
 
 function describeBundle(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with --golden ${folder}`;
+  if (names.length === 0)
+    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
   if (isGoldenOfOne(folder, names)) return undefined;
   if (hasManifest(folder, names)) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
-    return `--check ${folder}: it is neither a golden nor a bundle: name another folder, or write one with --golden`;
+    return `--check ${folder}: it is not a bundle, because it has no manifest.json, and no golden: name another folder, or write one with -o or --golden`;
   return `--check ${folder}: it holds the bundles of many nodes: use --all-nodes, or name one of them, such as ${join(folder, node)}`;
 }
 
@@ -65,12 +66,13 @@ function describeManifest(folder: string, names: readonly string[]): string | un
 }
 
 function describeFleet(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with --golden ${folder}`;
+  if (names.length === 0)
+    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
   if (hasManifest(folder, names) || isGoldenOfOne(folder, names)) {
     return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;
-  return `--check ${folder}: it holds nothing of a node: name another folder, or write one with --golden`;
+  return `--check ${folder}: it holds no bundle of a node, and no golden: name another folder, or write one with -o or --golden`;
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */

@@ -25,6 +25,7 @@ import type { Terminal } from './terminal.ts';
 /** The options of all commands that compile manifests. */
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly file?: readonly string[];
+  readonly exclude?: readonly string[];
   readonly config?: string;
   readonly hostAddresses?: string;
   readonly ipFamily: IpFamilyChoice;
@@ -37,6 +38,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
 export function addInputOptions(command: Command): Command {
   return command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
+    .option('--exclude <pattern>', 'leave out files of folders, by a pattern as in .gitignore (repeat for more)', append)
     .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
     .option('--service-cluster-ip-range <cidrs>', 'choose cluster IPs from here for Services that have none yet')
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
@@ -105,6 +107,13 @@ const noServices: Diagnostic = {
   text: 'the input holds no Services: the compiled rules remove all Services from a node',
 };
 
+/** As noServices, but what is missing stands elsewhere. */
+const notBuilt: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"',
+};
+
 function describeEmptiness(
   { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
   { allowEmpty }: InputOptions,
@@ -113,6 +122,7 @@ function describeEmptiness(
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
   const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  if (skipped.has('Kustomization')) return [notBuilt];
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 
@@ -141,7 +151,7 @@ export interface LoadedInputs {
 export async function loadInputs(options: InputOptions, terminal: Terminal): Promise<LoadedInputs> {
   const sources = options.file ?? [];
   const stdin = [...sources, options.config].includes('-') ? await terminal.readStdin() : undefined;
-  const inputs = readInputs(sources, { stdin });
+  const inputs = readInputs(sources, { stdin, exclude: options.exclude });
   const config = options.config === undefined ? undefined : readConfigFile(options.config, stdin);
   const configured = options.config !== undefined || inputs.configs.length > 0;
   const given = options.config === undefined ? inputs.configs[0] : config?.config;

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import { foldDiagnostics } from '../input/fold-diagnostics.ts';
 import { renderDiagnostics } from './render-diagnostics.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -15,8 +16,9 @@ export async function reportDiagnostics(
 ): Promise<void> {
   if (diagnostics.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  const shown = chooseShown(diagnostics);
-  const more = describeOthers(diagnostics, shown);
+  const folded = foldDiagnostics(diagnostics);
+  const shown = chooseShown(folded);
+  const more = describeOthers(folded, shown);
   await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
 }
 

@@ -130,7 +130,7 @@ export class FleetFolder {
     if (this.#found) return this.#found;
     const entries = await this.#entries();
     // A node may be called manifest.json, too: then it is a folder.
-    const isBundle = entries.some((entry) => heads.includes(entry.name) && !entry.isDirectory());
+    const isBundle = entries.some((entry) => heads.has(entry.name) && !entry.isDirectory());
     this.#found = { isBundle, hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')) };
     return this.#found;
   }
@@ -162,7 +162,7 @@ export class FleetFolder {
 }
 
 /** Each is in every folder of its form. */
-const heads: readonly string[] = ['manifest.json', goldenHead];
+const heads: ReadonlySet<string> = new Set(['manifest.json', goldenHead]);
 
 /** What was in the folder when it was first looked at. */
 interface Found {

@@ -1,20 +1,79 @@
+import { dirname, relative } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import type { CollectedObjects } from './read-objects.ts';
+import { isPlain } from './templates.ts';
+import type { FolderOrigin } from './text-file.ts';
 
-/** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({ services, slices, endpoints, nodes }: CollectedObjects): Diagnostic[] {
-  return [
+/** An object that the input defines again. */
+interface Duplicate {
+  readonly kind: string;
+  readonly label: string;
+  readonly first: Location;
+  readonly place: Place;
+}
+
+/**
+ * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
+ * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
+ * found.
+ */
+export function findDuplicates(
+  { services, slices, endpoints, nodes }: CollectedObjects,
+  origins: ReadonlyMap<string, FolderOrigin>,
+): Diagnostic[] {
+  const all = [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
   ];
+  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins));
 }
 
-function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[]): Diagnostic[] {
+/** The two places that hold the same objects: two folders, or two files of one. */
+function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
+  const folders = [dirname(first.file), dirname(place.file)] as const;
+  return folders[0] === folders[1] ? [first.file, place.file] : folders;
+}
+
+function describeGroup(group: readonly Duplicate[], origins: ReadonlyMap<string, FolderOrigin>): Diagnostic[] {
+  const [example] = group;
+  if (!example) return [];
+  const [first, second] = pairOf(example);
+  const origin = origins.get(example.place.file);
+  // What a folder brought can be left out; what was named itself need not be named.
+  const advice = origin && first !== second ? adviseOn(origin, second) : '';
+  if (group.length === 1 || first === second || !origin) {
+    return group.map((duplicate) => toDiagnostic(duplicate, `${describeOne(duplicate)}${advice}`));
+  }
+  const text = `${describeOne(example)}, and ${group.length - 1} more of ${second} that ${first} holds too${advice}`;
+  return [toDiagnostic(example, text)];
+}
+
+function describeOne({ kind, label, first }: Duplicate): string {
+  return `duplicate ${kind} ${label}, first defined at ${first.file}:${first.line}`;
+}
+
+function adviseOn({ folder }: FolderOrigin, path: string): string {
+  const below = relative(folder, path);
+  const example = below !== '' && !below.startsWith('..') && isPlain(below) ? ` ${below}` : '';
+  return `: leave one of them out, as with --exclude${example}`;
+}
+
+function toDiagnostic({ place }: Duplicate, text: string): Diagnostic {
+  return { severity: 'error', code: 'duplicate-object', text, place };
+}
+
+function duplicatesOf(
+  kind: string,
+  objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[],
+): readonly Duplicate[] {
   const seen = new Map<string, (typeof objects)[number]>();
-  const diagnostics: Diagnostic[] = [];
+  const duplicates: Duplicate[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
     const label = kind === 'Node' ? name : `${namespace}/${name}`;
@@ -23,10 +82,8 @@ function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadat
       seen.set(label, sourced);
       continue;
     }
-    const { file, line } = first.source.place(['metadata', 'name']).locate();
-    const text = `duplicate ${kind} ${label}, first defined at ${file}:${line}`;
-    const place = sourced.source.place(['metadata', 'name']);
-    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place });
+    const at = ['metadata', 'name'];
+    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
   }
-  return diagnostics;
+  return duplicates;
 }

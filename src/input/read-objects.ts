@@ -4,6 +4,7 @@ import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findConfigKeys } from './read-config.ts';
+import { adviseOnFile } from './no-objects.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
@@ -83,7 +84,8 @@ function collectObject(
   const { apiVersion, kind } = value;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}`);
+    const advice = adviseOnFile(report.source.place([]).file);
+    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}${advice}`);
     return;
   }
   const { source } = report;

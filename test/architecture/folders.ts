@@ -20,7 +20,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
-    packages: ['ajv', 'jsonc-parser'],
+    packages: ['ajv', 'ignore', 'jsonc-parser'],
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {

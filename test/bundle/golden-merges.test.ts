@@ -42,7 +42,10 @@ class Repository {
     const objects = [
       { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec },
       {
-        ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: slice, addressType: 'IPv4' },
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: slice,
+        addressType: 'IPv4',
         ports: [{ port: 8080 }],
         endpoints: pods.map((address) => ({ addresses: [address] })),
       },
@@ -60,7 +63,8 @@ class Repository {
   }
 
   async commit(): Promise<void> {
-    expect(await this.kpc('--golden', 'golden')).toMatchObject({ status: 0 });
+    const { status, stderr } = await this.kpc('--golden', 'golden');
+    if (status !== 0) throw new Error(stderr);
     this.git('add', '--all');
     this.git('commit', '--quiet', '--message', 'A change');
   }
