@@ -34,7 +34,7 @@ try {
   await build({
     stdin: {
       contents: `
-        import { main } from './src/cli/kpc-apply.ts';
+        import { main } from './src/cli/kpc-apply/main.ts';
         main(process.argv.slice(2)).then((status) => { process.exitCode = status; });
       `,
       resolveDir: root,

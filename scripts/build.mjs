@@ -57,7 +57,7 @@ writeOutput('package.json', '{ "type": "commonjs" }\n');
 for (const program of ['kpc', 'kpc-apply']) {
   const { outputFiles } = await build({
     stdin: {
-      contents: entry(`src/cli/${program}.ts`),
+      contents: entry(`src/cli/${program}/main.ts`),
       resolveDir: root,
       sourcefile: `${program}.entry.ts`,
       loader: 'ts',

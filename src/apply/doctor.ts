@@ -3,6 +3,7 @@ import { settingsOf } from '../bundle/manifest.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
@@ -17,7 +18,7 @@ export const generalNeeds: Needs = {
   modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
   sysctls: ['net.ipv4.ip_forward', 'net.ipv4.vs.conntrack'].map((name) => ({ name, value: undefined })),
   schedulers: ['rr'],
-  leastVersions: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
+  leastVersions: modeFacts.ipvs.tools,
   manifest: undefined,
 };
 
@@ -31,7 +32,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineModules(host, modules, needs),
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
-    examineVariants(host),
+    programs(needs.mode, 'iptables') ? examineVariants(host) : [],
     examineKubeProxy(host),
     examineBridges(host),
     examineAddresses(host, needs),
@@ -51,7 +52,7 @@ export async function examineBeforeApply(
   const modules = await readModuleIndex(host, needs.modules);
   const groups = await Promise.all([
     examineRights(host),
-    examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'nobody' && used.has(name)),
+    examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
     examineModules(host, modules, needs),
     examineKubeProxy(host),
   ]);
@@ -128,7 +129,6 @@ function schedulerModule(scheduler: string): string {
 }
 
 function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
-  if (needs.mode !== 'ipvs') return [];
   return needs.schedulers.map((scheduler) => describeScheduler(index, scheduler));
 }
 

@@ -7,6 +7,8 @@ import { jumpChain, restrictState } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, proxyModes } from '../kube-proxy/modes.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { sysctlPath } from './node-decisions.ts';
@@ -16,15 +18,6 @@ import { takeShare } from './ownership.ts';
 import { readBootId } from './process-identity.ts';
 import { readRecord } from './record.ts';
 
-/** Sysctls that kube-proxy sets in IPVS mode (NewProxier in ipvs/proxier.go), and in iptables mode. */
-const ipvsSysctls = [
-  'net.ipv4.vs.conntrack',
-  'net.ipv4.vs.expire_nodest_conn',
-  'net.ipv4.vs.expire_quiescent_template',
-  'net.ipv4.ip_forward',
-];
-const iptablesSysctls = ['net.ipv4.conf.all.route_localnet'];
-
 /**
  * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
  * configuration is of a kind that asks nothing of a node beyond the state itself.
@@ -32,7 +25,7 @@ const iptablesSysctls = ['net.ipv4.conf.all.route_localnet'];
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder } = session;
   const record = await readRecord(host, folder, await readBootId(host));
-  const names = [...ipvsSysctls, ...iptablesSysctls];
+  const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const reading = await readNode(host, { families: [], timeouts: true, settings: names.map(sysctlPath) });
   const present = parseReading(reading);
   const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
@@ -46,7 +39,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const { loaded } = await readModuleIndex(host, []);
   const state: KernelState = {
     ...ours,
-    sysctls: pickSysctls(reading, mode === 'ipvs' ? ipvsSysctls : iptablesSysctls),
+    sysctls: pickSysctls(reading, modeFacts[mode].sysctls),
     modules: [...loaded].filter(isModuleOfRules).sort(),
   };
   return {
@@ -88,7 +81,7 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
   return { name, zone: '', podCIDRs: [], nodeIPs: { ipv4, ipv6 }, hostAddresses };
 }
 
-function settingsOfDump(mode: 'ipvs' | 'iptables'): BundleContent['settings'] {
+function settingsOfDump(mode: ProxyMode): BundleContent['settings'] {
   return {
     release: newestRelease,
     mode,

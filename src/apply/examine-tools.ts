@@ -1,8 +1,9 @@
+import { programs } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
 import { formatCommand, type Command, type Host } from './host.ts';
 import { findModule, isInKernel, type ModuleIndex } from './modules.ts';
 import { adviseRights } from './rights.ts';
-import { inspectTools, tools, type Tool, type ToolState } from './tools.ts';
+import { inspectTools, isOfMode, tools, type Tool, type ToolState } from './tools.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 export async function examineTools(
@@ -11,7 +12,7 @@ export async function examineTools(
   needs: Needs,
   isUsed: (tool: Tool) => boolean = () => true,
 ): Promise<readonly Finding[]> {
-  const asked = tools.filter((tool) => isUsed(tool) && (tool.neededBy !== 'ipvs' || needs.mode === 'ipvs'));
+  const asked = tools.filter((tool) => isUsed(tool) && isOfMode(tool, needs.mode));
   const states = await inspectTools(host, asked, needs.leastVersions);
   const rights = await adviseRights(host);
   return states.flatMap((state) => describeTool(state, modules, rights) ?? []);
@@ -20,7 +21,7 @@ export async function examineTools(
 function describeTool(state: ToolState, modules: ModuleIndex, rights: string): Finding | undefined {
   const subject = 'tools';
   const { tool } = state;
-  const severity = tool.neededBy === 'nobody' ? 'warning' : 'error';
+  const severity = tool.neededBy === 'no mode' ? 'warning' : 'error';
   switch (state.kind) {
     case 'missing':
       return {
@@ -53,7 +54,7 @@ function describeTool(state: ToolState, modules: ModuleIndex, rights: string): F
 /** What to do about a tool that is there and fails, by what it says. */
 function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights: string): string {
   // ipvsadm asks the kernel for IPVS before it does anything, be it to tell its version.
-  if (tool.neededBy === 'ipvs' && /ip_vs|ipvs/i.test(reason)) {
+  if (tool.family === 'ipvsadm' && /ip_vs|ipvs/i.test(reason)) {
     switch (findModule(modules, 'ip_vs')) {
       case 'missing':
         return `nothing is wrong with ${tool.name}: this kernel has no IPVS; boot one that has it, or use iptables mode`;
@@ -83,11 +84,12 @@ function explainPurpose(tool: Tool): string {
 /** Whether the tools get at the kernel: they tell their version on a kernel that has nothing for them, too. */
 export async function examineReading(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
   const families = needs.manifest?.families ?? ['ipv4'];
+  const hasRules = programs(needs.mode, 'iptables');
   const commands: readonly Command[] = [
-    ...(families.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
-    ...(families.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
+    ...(hasRules && families.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
+    ...(hasRules && families.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
     // Where there are no sets yet, to ask for them would load their module.
-    ...(needs.mode === 'ipvs' && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
+    ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
   ];
   const findings = await Promise.all(commands.map((command) => examineCommand(host, command)));
   return findings.flat();

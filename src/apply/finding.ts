@@ -1,4 +1,5 @@
 import type { Manifest } from '../bundle/manifest.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 
 /** One thing that doctor looked at. An error is something that an apply would fail for. */
 export interface Finding {
@@ -12,7 +13,7 @@ export interface Finding {
 
 /** What a node is to be fit for. Without a bundle: for any, in IPVS mode. */
 export interface Needs {
-  readonly mode: 'ipvs' | 'iptables';
+  readonly mode: ProxyMode;
   readonly modules: readonly string[];
   /** The value is undefined where any will do. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];

@@ -1,4 +1,5 @@
 import type { settingsOf } from '../bundle/manifest.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import type { Host } from './host.ts';
@@ -57,10 +58,11 @@ export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonl
 }
 
 function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
-  if (settings.mode !== 'ipvs') return [];
+  const name = 'net.ipv4.vs.conn_reuse_mode';
+  if (!modeFacts[settings.mode].conditionalSysctls.includes(name)) return [];
   if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
   if (compareVersions(facts.kernel, connReuseModeFixed) >= 0) return [];
-  return [decideSysctl('net.ipv4.vs.conn_reuse_mode', 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
+  return [decideSysctl(name, 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
 }
 
 function decideConntrack(

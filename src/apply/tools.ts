@@ -1,3 +1,5 @@
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Host } from './host.ts';
 import { compareVersions, parseVersion } from './version.ts';
 
@@ -10,30 +12,43 @@ export interface Tool {
   readonly family: string;
   /** Debian's package, which most distributions name alike. */
   readonly package: string;
-  readonly neededBy: 'both' | 'ipvs' | 'nobody';
+  /** Of some modes: of those whose facts name its family. */
+  readonly neededBy: 'every mode' | 'some modes' | 'no mode';
   /** What is lost without it, where it is not needed. */
   readonly purpose?: string | undefined;
 }
 
+/** Whether a mode goes with a tool; it may well run without, where it is not needed. */
+export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
+  return neededBy !== 'some modes' || family in modeFacts[mode].tools;
+}
+
 export const tools: readonly Tool[] = [
-  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'both' },
-  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'both' },
+  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'every mode' },
+  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
   {
     name: 'iptables-restore',
     versionArgs: ['--version'],
     family: 'iptables',
     package: 'iptables',
-    neededBy: 'both',
+    neededBy: 'some modes',
   },
-  { name: 'ip6tables-restore', versionArgs: ['--version'], family: 'iptables', package: 'iptables', neededBy: 'both' },
-  { name: 'ipset', versionArgs: ['--version'], family: 'ipset', package: 'ipset', neededBy: 'ipvs' },
-  { name: 'ipvsadm', versionArgs: ['--version'], family: 'ipvsadm', package: 'ipvsadm', neededBy: 'ipvs' },
+  {
+    name: 'ip6tables-restore',
+    versionArgs: ['--version'],
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'some modes',
+  },
+  { name: 'ipset', versionArgs: ['--version'], family: 'ipset', package: 'ipset', neededBy: 'some modes' },
+  { name: 'ipvsadm', versionArgs: ['--version'], family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
+  { name: 'nft', versionArgs: ['--version'], family: 'nftables', package: 'nftables', neededBy: 'some modes' },
   {
     name: 'conntrack',
     versionArgs: ['--version'],
     family: 'conntrack',
     package: 'conntrack',
-    neededBy: 'nobody',
+    neededBy: 'no mode',
     purpose: 'UDP clients keep sending to a removed endpoint until they pause',
   },
   {
@@ -41,7 +56,7 @@ export const tools: readonly Tool[] = [
     versionArgs: ['--version'],
     family: 'kmod',
     package: 'kmod',
-    neededBy: 'nobody',
+    neededBy: 'no mode',
     purpose: 'kernel modules cannot be loaded',
   },
 ];

@@ -11,11 +11,13 @@ import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
+import type { CountName } from '../kube-proxy/modes.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { writeNode } from './bundle-node.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import { bundleFileKinds, bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -59,22 +61,23 @@ export function formatFile(
   { state, cluster, settings }: BundleContent,
   texts: BundleTexts = freshTexts,
 ): string | undefined {
-  const ipvs = settings.mode === 'ipvs';
+  const kind = bundleFileKinds[name];
+  if (kind !== 'services' && !programs(settings.mode, kind)) return undefined;
   switch (name) {
     case 'modules.conf':
       return formatModules(state.modules);
     case 'sysctl.conf':
       return formatSysctls(state.sysctls);
     case 'ipset.restore':
-      return ipvs ? formatSets(state.sets) : undefined;
+      return formatSets(state.sets);
     case 'iptables.restore':
       return formatFamily(state.iptables.ipv4, texts);
     case 'ip6tables.restore':
       return formatFamily(state.iptables.ipv6, texts);
     case 'ipvsadm.restore':
-      return ipvs ? formatVirtualServers(state.virtualServers, texts.formatVirtualServer) : undefined;
+      return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
     case 'ip.batch':
-      return ipvs ? formatLinks(state.links) : undefined;
+      return formatLinks(state.links);
     case 'services.json':
       return texts.writeServices(cluster);
   }
@@ -103,19 +106,13 @@ function makeManifest(
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
-    tools: leastVersions(settings.mode),
+    tools: modeFacts[settings.mode].tools,
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
 }
 
-/** The oldest tools whose formats the files keep to. */
-function leastVersions(mode: ProxySettings['mode']): Readonly<Record<string, string>> {
-  // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
-  return mode === 'ipvs' ? { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' } : { iptables: '1.6.2' };
-}
-
-function countState(state: KernelState): Readonly<Record<string, number>> {
+function countState(state: KernelState): Readonly<Record<CountName, number>> {
   const chains = Object.values(state.iptables)
     .flatMap((tables) => Object.values(tables))
     .flatMap((table) => [...table.values()]);

@@ -1,6 +1,7 @@
 import type { DetectLocal, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { compiledModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
 import type { HealthCheck, Manifest } from './manifest.ts';
 import { readKubeProxyVersion } from './manifest.ts';
@@ -27,7 +28,7 @@ const kubeProxyVersion = shape(
   `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
   (value) => typeof value === 'string' && readKubeProxyVersion(value) !== undefined,
 );
-const mode = oneOf('ipvs', 'iptables');
+const mode = oneOf(...compiledModes);
 
 const detectLocal = variantOf('mode', {
   ClusterCIDR: objectOf<object>({}),

@@ -1,4 +1,4 @@
-import type { Endpoint, NodeContext, ServicePort } from './model.ts';
+import type { Endpoint, NodeContext, NodeIdentity, ServicePort } from './model.ts';
 
 /** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
@@ -13,8 +13,6 @@ export interface EndpointChoice {
 }
 
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
-
-type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
 
 /**
  * Chooses the endpoints as kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go) does: ready ones near this node by

@@ -1,14 +1,16 @@
+import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { RuleArg } from '../kernel/iptables.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** How a rule tells traffic of the node's pods from other traffic: one argument of a rule. */
-export interface LocalTraffic {
-  readonly ifLocal: RuleArg;
-  readonly ifNotLocal: RuleArg;
-}
+/** How traffic of the node's pods is told from other traffic. */
+export type LocalTraffic =
+  | { readonly kind: 'from-network'; readonly network: Network }
+  /** It comes in by the interface of this name, a bridge. */
+  | { readonly kind: 'from-interface'; readonly name: string }
+  /** It comes in by an interface whose name starts so. */
+  | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
 /**
  * What detectLocalMode makes of the settings and the node for one family; undefined where nothing tells (no CIDR of
@@ -22,28 +24,20 @@ export function detectLocalTraffic(
   const { detectLocal } = settings;
   switch (detectLocal.mode) {
     case 'ClusterCIDR':
-      return bySource(
+      return fromNetwork(
         settings.clusterCIDRs.map((cidr) => parseNetwork(cidr.trim())),
         family,
       );
     case 'NodeCIDR':
-      return bySource(node.podCIDRs, family);
+      return fromNetwork(node.podCIDRs, family);
     case 'BridgeInterface':
-      return byInterface(detectLocal.bridgeInterface);
+      return { kind: 'from-interface', name: detectLocal.bridgeInterface };
     case 'InterfaceNamePrefix':
-      return byInterface(`${detectLocal.interfaceNamePrefix}+`);
+      return { kind: 'from-interfaces', prefix: detectLocal.interfaceNamePrefix };
   }
 }
 
-function bySource(networks: readonly (NodeContext['podCIDRs'][number] | undefined)[], family: Family) {
+function fromNetwork(networks: readonly (Network | undefined)[], family: Family): LocalTraffic | undefined {
   const network = networks.find((candidate) => candidate?.family === family);
-  if (!network) return undefined;
-  return {
-    ifLocal: { kind: 'source', cidr: network.text },
-    ifNotLocal: { kind: 'source', cidr: network.text, negated: true },
-  } satisfies LocalTraffic;
-}
-
-function byInterface(name: string): LocalTraffic {
-  return { ifLocal: { kind: 'in-interface', name }, ifNotLocal: { kind: 'in-interface', name, negated: true } };
+  return network && { kind: 'from-network', network };
 }

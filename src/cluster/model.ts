@@ -137,6 +137,9 @@ export interface NodeContext {
   readonly hostAddresses: readonly Address[];
 }
 
+/** What of a node decides which endpoints of a Service port it uses: no plan of a Service port looks at more. */
+export type NodeIdentity = Pick<NodeContext, 'name' | 'zone'>;
+
 /** "namespace/service:port" → kube-proxy's ServicePortName.String(). */
 export function servicePortLabel(namespace: string, service: string, portName: string): string {
   return portName === '' ? `${namespace}/${service}` : `${namespace}/${service}:${portName}`;

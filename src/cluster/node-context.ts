@@ -1,6 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { compareAddresses, contains, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { NodeContext } from './model.ts';
 import { nodePortNetworks } from './node-port-addresses.ts';
 import type { Node, ProxySettings } from './objects.ts';
@@ -15,7 +16,7 @@ const loopback: { readonly [F in Family]: Address } = {
 
 /**
  * What kube-proxy would know of the node. Without host addresses (what `ip -j addr` says, kube-ipvs0 left out), the
- * Node object's own addresses stand in for them, and 127.0.0.1 where iptables mode is to serve node ports on it.
+ * Node object's own addresses stand in for them, and 127.0.0.1 where node ports are to be served on it.
  */
 export function describeNode(
   name: string,
@@ -45,7 +46,7 @@ function askedLoopback(
   settings: Pick<ProxySettings, 'mode' | 'nodePortAddresses'>,
   nodeIPs: NodeContext['nodeIPs'],
 ): readonly Address[] {
-  if (settings.mode !== 'iptables') return [];
+  if (!modeFacts[settings.mode].loopbackNodePorts.includes('ipv4')) return [];
   const { matchesAll, networks } = nodePortNetworks(settings, { nodeIPs }, 'ipv4');
   return !matchesAll && networks.some((network) => contains(network, loopback.ipv4)) ? [loopback.ipv4] : [];
 }

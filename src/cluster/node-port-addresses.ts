@@ -42,6 +42,27 @@ export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 
   return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
 }
 
+/** Where a node listens for node ports. */
+export interface NodePortPlan {
+  /** Undefined for every local address, whichever the node has at the time; else these, sorted, loopback included. */
+  readonly addresses: readonly Address[] | undefined;
+  /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
+  readonly picksIPv4Loopback: boolean;
+}
+
+/** Decides for one family of a node. */
+export function planNodePorts(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  node: Pick<NodeContext, 'nodeIPs' | 'hostAddresses'>,
+  family: Family,
+): NodePortPlan {
+  const networks = nodePortNetworks(settings, node, family);
+  return {
+    addresses: networks.matchesAll ? undefined : addressesIn(networks, node),
+    picksIPv4Loopback: networks.containsIPv4Loopback,
+  };
+}
+
 /**
  * The addresses of one family that are the node's own for good: no loopback, and no link-local one of IPv6. kube-proxy
  * does not bind such an address to kube-ipvs0 even where a Service claims it (isValidForSet).

@@ -1,5 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
@@ -130,7 +131,7 @@ export interface Node {
 export interface ProxySettings {
   /** The release of Kubernetes whose kube-proxy is meant. */
   readonly release: Release;
-  readonly mode: 'ipvs' | 'iptables';
+  readonly mode: ProxyMode;
   /** '' where it is not set. */
   readonly hostnameOverride: string;
   /** '' where it is not set; unspecified addresses (0.0.0.0, ::) count as not set. */

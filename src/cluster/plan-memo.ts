@@ -1,34 +1,33 @@
-import type { NodeContext, ServicePort } from './model.ts';
+import type { NodeIdentity, ServicePort } from './model.ts';
+import type { TrafficPlan } from './plan-traffic.ts';
+import { planTraffic } from './plan-traffic.ts';
 
 /**
  * Keeps what was planned for Service ports on one node, for the nodes after it that are no different to them. Most
  * Service ports of a large cluster are the same on nearly every node, and a run for thousands of nodes plans them once.
- * It changes no result.
+ * It changes no result: a plan looks at nothing of a node but its identity.
  */
-export class PlanMemo<Plan> {
-  readonly #plans = new Map<ServicePort, Map<string, Plan>>();
+export class PlanMemo {
+  readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();
 
-  /**
-   * The plan that `make` makes of the port on the node, or the one that it made for another node. `make` may look at the
-   * port and at the node's name and zone, and at nothing else that differs between nodes.
-   */
-  recall(port: ServicePort, node: Pick<NodeContext, 'name' | 'zone'>, make: () => Plan): Plan {
-    if (namesNode(port, node)) return make();
+  /** planTraffic of the port on the node, or the one plan of another node that is like it. */
+  recall(port: ServicePort, node: NodeIdentity): TrafficPlan {
+    if (namesNode(port, node)) return planTraffic(port, node);
     const zone = namesZone(port, node) ? node.zone : '';
     let byZone = this.#plans.get(port);
     if (!byZone) this.#plans.set(port, (byZone = new Map()));
     let plan = byZone.get(zone);
-    if (plan === undefined) byZone.set(zone, (plan = make()));
+    if (plan === undefined) byZone.set(zone, (plan = planTraffic(port, node)));
     return plan;
   }
 }
 
 /** Whether an endpoint runs on the node, or a hint names it: to the port it is then like no other node. */
-function namesNode(port: ServicePort, { name }: Pick<NodeContext, 'name'>): boolean {
+function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
   return port.endpoints.some(({ nodeName, nodeHints }) => nodeName === name || nodeHints.includes(name));
 }
 
 /** Whether a hint names the node's zone: to the port all nodes of that zone are alike. */
-function namesZone(port: ServicePort, { zone }: Pick<NodeContext, 'zone'>): boolean {
+function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
   return port.endpoints.some(({ zoneHints }) => zoneHints.includes(zone));
 }

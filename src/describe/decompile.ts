@@ -6,6 +6,7 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
@@ -47,7 +48,7 @@ export interface DecompiledEndpoint {
 
 /** What a state tells of the Services that it came from. */
 export interface Decompiled {
-  readonly mode: 'ipvs' | 'iptables' | undefined;
+  readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
 }

@@ -9,6 +9,8 @@ import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { DnsRecord } from './dns.ts';
 import { dnsRecords } from './dns.ts';
 import type { EnvironmentVariable } from './environment.ts';
@@ -129,16 +131,15 @@ function describePort(port: ServicePort, service: ServiceInfo, { services: { nod
   };
 }
 
-/** Only iptables mode drops traffic of policy Local on a node without endpoints of its own. */
 function fallbackOf(
   port: ServicePort,
   service: ServiceInfo,
   choice: ReturnType<typeof chooseEndpoints>,
-  mode: 'ipvs' | 'iptables',
+  mode: ProxyMode,
 ): PortInFamily['fallback'] {
   if (!choice.hasAny) return service.endpointsGiven === false ? 'no-endpoints-given' : 'no-endpoints';
   if (!usesLocalEndpoints(port) || choice.local.length > 0) return undefined;
-  return mode === 'ipvs' && choice.cluster.length > 0 ? 'local-to-all' : 'local-drops';
+  return choice.cluster.length > 0 ? modeFacts[mode].localWithoutEndpoints : 'local-drops';
 }
 
 function describeEndpoint({ endpoint, cluster, local }: EndpointUse): EndpointDescription {

@@ -1,4 +1,5 @@
 import type { Location } from '../kernel/origin.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../diff/words.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import type { Because, Finding, SharedSubject } from './find-subject.ts';
@@ -231,10 +232,10 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode }: Finding & { readonly kind: 'nothing' },
+  { suggestions, lackingMode }: Finding & { readonly kind: 'nothing' },
 ): string {
-  const hint = otherMode
-    ? '; IPVS mode has no chain of that kind, so this may be one that --proxy-mode iptables makes'
+  const hint = lackingMode
+    ? `; ${modeFacts[lackingMode].title} has no chain of that kind, so this may be one that --proxy-mode iptables makes`
     : suggestions.length === 0
       ? ''
       : `; did you mean ${suggestions.join(' or ')}?`;

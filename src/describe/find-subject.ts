@@ -8,6 +8,8 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
@@ -21,7 +23,8 @@ export type Finding =
       readonly kind: 'nothing';
       readonly suggestions: readonly string[];
       /** Whether the name is of a chain that only the other mode makes. */
-      readonly otherMode: boolean;
+      /** The mode of the view, where only another one has what the text names. */
+      readonly lackingMode: ProxyMode | undefined;
     };
 
 /** A Service that the question is about. */
@@ -72,9 +75,10 @@ export function findSubject(text: string, view: View): Finding {
   // kubectl's way of naming a Service, where no namespace is called so.
   const named = /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
   if (named !== undefined)
-    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: false };
-  const otherMode = isServiceChain(what) && view.services.settings.mode === 'ipvs';
-  return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
+    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), lackingMode: undefined };
+  const { mode } = view.services.settings;
+  const lackingMode = isServiceChain(what) && !modeFacts[mode].hasServiceChains ? mode : undefined;
+  return { kind: 'nothing', suggestions: lackingMode ? [] : suggest(what, view), lackingMode };
 }
 
 const setEntry = /^(?:add \S+ )?([^,\s]+),(tcp|udp|sctp):(\d{1,5})(?:,\S+)?$/i;

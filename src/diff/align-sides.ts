@@ -4,6 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
 import { setFamily, type StatePair } from './belonging.ts';
 import type { Gap } from './gaps.ts';
 import type { KernelChange, OwnedChange } from './kernel-change.ts';
@@ -37,14 +38,7 @@ function withSettings(side: Side, sysctls: KernelState['sysctls'], ipvsTimeouts:
 
 /** The sysctls that kube-proxy sets: the others of two nodes have nothing to do with it. */
 const kubeProxySysctls: ReadonlySet<string> = new Set([
-  'net.ipv4.ip_forward',
-  'net.ipv4.conf.all.arp_announce',
-  'net.ipv4.conf.all.arp_ignore',
-  'net.ipv4.conf.all.route_localnet',
-  'net.ipv4.vs.conn_reuse_mode',
-  'net.ipv4.vs.conntrack',
-  'net.ipv4.vs.expire_nodest_conn',
-  'net.ipv4.vs.expire_quiescent_template',
+  ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
   'net.netfilter.nf_conntrack_max',
   'net.netfilter.nf_conntrack_tcp_be_liberal',
   'net.netfilter.nf_conntrack_tcp_timeout_close_wait',
@@ -133,7 +127,7 @@ export function diffSettings(from: Side, to: Side): readonly KernelChange[] {
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
-    ...(mode === 'ipvs' ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
+    ...(programs(mode, 'virtualServers') ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
   ]);
 }
 

@@ -193,11 +193,15 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   const named = labelInComment(rule);
   if (named !== undefined) return named;
   for (const arg of rule.args) {
-    if (arg.kind === 'ipvs') {
-      return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
-    }
-    if (arg.kind === 'jump' && arg.target.kind === 'chain' && isServiceChain(arg.target.chain)) {
-      return index.chains().get(arg.target.chain);
+    switch (arg.kind) {
+      case 'ipvs':
+        return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
+      case 'jump':
+        if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))
+          return index.chains().get(arg.target.chain);
+        break;
+      default:
+        break;
     }
   }
   return undefined;

@@ -14,6 +14,7 @@ import { emptyState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Coverage, Doubt } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
@@ -200,7 +201,7 @@ function addNew<T>(known: Map<string, T>, items: readonly T[], keyOf: (item: T) 
  * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. Any part of the state may be
  * missing, so each is asked for what only one of the modes leaves there.
  */
-export function recognizeMode(state: KernelState): 'ipvs' | 'iptables' | undefined {
+export function recognizeMode(state: KernelState): ProxyMode | undefined {
   if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
   const chains = new Set(
     families.flatMap((family) => {

@@ -1,6 +1,7 @@
 import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseDuration } from './durations.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import type { FeatureGates } from '../kube-proxy/releases.ts';
 import { isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
@@ -45,7 +46,7 @@ function checkSyncPeriods(config: KubeProxyConfig, mode: ProxySettings['mode']):
     return seconds || fallback;
   };
   const period = read('syncPeriod', 30);
-  const least = read('minSyncPeriod', mode === 'ipvs' ? 0 : 1);
+  const least = read('minSyncPeriod', modeFacts[mode].minSyncPeriod);
   if (faults.length > 0 || least <= period) return faults;
   const path = [mode, periods.syncPeriod ? 'syncPeriod' : 'minSyncPeriod'];
   const shown = periods.syncPeriod ? quote(periods.syncPeriod) : `${period}s, its default`;

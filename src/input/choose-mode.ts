@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
+import { compiledModes } from '../kube-proxy/modes.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
 
@@ -29,11 +30,10 @@ function readMode(value: string, name: string, place: Diagnostic['place']): Mode
   const refuse = (text: string): ModeChoice => {
     return { mode: 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
   };
-  const instead = 'compile for another mode with --proxy-mode ipvs or --proxy-mode iptables';
+  const known = compiledModes.find((mode) => mode === value);
+  if (known) return { mode: known };
+  const instead = `compile for another mode with ${compiledModes.map((mode) => `--proxy-mode ${mode}`).join(' or ')}`;
   switch (value) {
-    case 'ipvs':
-    case 'iptables':
-      return { mode: value };
     case 'nftables':
       return refuse(`${name} is nftables, which kpc does not compile yet: ${instead}`);
     case 'userspace':
@@ -41,6 +41,6 @@ function readMode(value: string, name: string, place: Diagnostic['place']): Mode
     case 'kernelspace':
       return refuse(`${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`);
     default:
-      return refuse(`${name} is ${quote(value)}: write ipvs or iptables`);
+      return refuse(`${name} is ${quote(value)}: write ${compiledModes.join(' or ')}`);
   }
 }

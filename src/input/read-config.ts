@@ -3,7 +3,6 @@ import type { Sourced } from '../cluster/objects.ts';
 import { placeAt, type InputDocument, subSource } from './document.ts';
 import { type EmbeddedText, outerPlace, outerSource } from './embedded-text.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { loadFile, type Stdin } from './load-files.ts';
 import { readDocuments } from './read-documents.ts';
 import { Report } from './report.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
@@ -19,9 +18,8 @@ export interface ConfigFile {
   readonly file: TextFile | undefined;
 }
 
-/** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key. */
-export function readConfigFile(path: string, stdin?: Stdin): ConfigFile {
-  const file = loadFile(path, stdin);
+/** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key; a diagnostic is why there is no text. */
+export function readConfigText(file: TextFile | Diagnostic): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, diagnostics: [file], file: undefined };
   const { config, diagnostics } = readConfig(file);
   return { config, diagnostics: sortDiagnostics(diagnostics), file };

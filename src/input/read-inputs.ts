@@ -4,7 +4,7 @@ import { nameSome } from '../cluster/name-some.ts';
 import { type InputDocument, placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { loadFiles, type Stdin } from './load-files.ts';
+import { type LoadedFiles, loadFiles, type Stdin } from './load-files.ts';
 import { isForeign, isForeignText } from './no-objects.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
@@ -41,7 +41,11 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  const { files, diagnostics } = loadFiles(sources, options.stdin, options.exclude);
+  return collectInputs(loadFiles(sources, options.stdin, options.exclude));
+}
+
+/** As readInputs, of files that have been read. */
+export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
   const collected = collectFiles(files);
   return {
     ...collected,

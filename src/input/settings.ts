@@ -15,6 +15,7 @@ import {
   newestRelease,
   type Release,
 } from '../kube-proxy/releases.ts';
+import { type ProxyMode, programs } from '../kube-proxy/modes.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -228,9 +229,9 @@ class SettingsResolver {
     this.diagnostics.push({ severity: 'error', code, text, place });
   }
 
-  /** What kube-proxy does not look at but in IPVS mode is an error there alone. */
-  #ipvsFault({ path }: { readonly path: FieldPath | undefined }, code: string, text: string): void {
-    if (this.#mode === 'ipvs') {
+  /** What kube-proxy does not look at but in one mode is an error there alone. */
+  #faultOf(mode: ProxyMode, { path }: { readonly path: FieldPath | undefined }, code: string, text: string): void {
+    if (this.#mode === mode) {
       this.#error({ path }, code, text);
       return;
     }
@@ -306,7 +307,7 @@ class SettingsResolver {
     return (given?.value ?? []).filter((text, i) => {
       if (!given || parseNetwork(text)) return true;
       const path = given.path && [...given.path, i];
-      this.#ipvsFault({ path }, 'bad-cidr', `${given.name} ${quote(text)} is not a network: ${networkHint}`);
+      this.#faultOf('ipvs', { path }, 'bad-cidr', `${given.name} ${quote(text)} is not a network: ${networkHint}`);
       return false;
     });
   }
@@ -385,7 +386,7 @@ class SettingsResolver {
     if (!given || given.value === '') return 'rr';
     if (schedulers.includes(given.value)) return given.value;
     const text = `${given.name} is ${quote(given.value)}: write one of ${schedulers.join(', ')}`;
-    this.#ipvsFault(given, 'bad-scheduler', text);
+    this.#faultOf('ipvs', given, 'bad-scheduler', text);
     return 'rr';
   }
 
@@ -418,11 +419,11 @@ class SettingsResolver {
   #ipvsSeconds(given: Given<string> | undefined): number {
     if (!given) return 0;
     const seconds = parseDuration(given.value);
-    if (seconds === undefined || (seconds < 0 && this.#mode === 'ipvs')) return this.#seconds(given, 0);
+    if (seconds === undefined || (seconds < 0 && programs(this.#mode, 'ipvsTimeouts'))) return this.#seconds(given, 0);
     const whole = Math.floor(seconds);
     if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
     const hint = whole < 0 ? 'write a duration from 0 up' : 'ipvsadm takes no more than 31 days (744h)';
-    this.#ipvsFault(given, 'bad-duration', `${given.name} is ${quote(given.value)}: ${hint}`);
+    this.#faultOf('ipvs', given, 'bad-duration', `${given.name} is ${quote(given.value)}: ${hint}`);
     return 0;
   }
 

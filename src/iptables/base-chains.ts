@@ -1,13 +1,11 @@
-import { masqueradeRules } from '../cluster/masquerade-rules.ts';
-import type { NodeContext } from '../cluster/model.ts';
-import type { NodePortNetworks } from '../cluster/node-port-addresses.ts';
-import { addressesIn } from '../cluster/node-port-addresses.ts';
+import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
 import { localnetRule } from '../kube-proxy/chains.ts';
 import { baseChains } from './chain-names.ts';
+import type { MasqueradeRules } from './masquerade-rules.ts';
 import { comment, drop, jumpTo, toNode } from './rule-args.ts';
 
 /** A jump from one of the kernel's chains to one of kube-proxy's. */
@@ -68,11 +66,13 @@ function jumpRule(jump: Jump): Rule {
 }
 
 /** filter KUBE-FORWARD. */
-export function forwardRules(settings: Pick<ProxySettings, 'masqueradeBit' | 'conntrack'>): readonly Rule[] {
-  const { forward } = masqueradeRules(settings.masqueradeBit);
+export function forwardRules(
+  { forward }: Pick<MasqueradeRules, 'forward'>,
+  conntrack: Pick<ProxySettings['conntrack'], 'tcpBeLiberal'>,
+): readonly Rule[] {
   // A late packet that conntrack finds out of window would reach the peer without NAT, and the peer would reset the
   // connection. With nf_conntrack_tcp_be_liberal conntrack finds none.
-  if (settings.conntrack.tcpBeLiberal) return forward;
+  if (conntrack.tcpBeLiberal) return forward;
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
@@ -89,18 +89,17 @@ export function kubeletFirewallRules(localhostNodePorts: boolean): readonly Rule
  * they work: in IPv4, with route_localnet.
  */
 export function nodePortJumps(
-  networks: NodePortNetworks,
-  node: Pick<NodeContext, 'hostAddresses'>,
+  { addresses }: NodePortPlan,
   family: Family,
   localhostNodePorts: boolean,
 ): readonly Rule[] {
   const about = comment('kubernetes service nodeports; NOTE: this must be the last rule in this chain');
   const jump = jumpTo(baseChains.nodePorts);
-  if (networks.matchesAll) {
+  if (!addresses) {
     const args = [about, toNode, ...(localhostNodePorts ? [] : [exceptLoopback[family]]), jump];
     return [{ args }];
   }
-  return addressesIn(networks, node)
+  return addresses
     .filter((address) => localhostNodePorts || !isLoopback(address))
     .map((address) => ({ args: [about, { kind: 'destination', cidr: address.text }, jump] }));
 }

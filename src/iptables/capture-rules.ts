@@ -1,132 +1,101 @@
-import type { ServicePort, ServicePortPlaces } from '../cluster/model.ts';
-import type { Address } from '../kernel/address.ts';
+import type { ServiceAddress, TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { Rule, RuleArg } from '../kernel/iptables.ts';
-import type { Origin, Place } from '../kernel/origin.ts';
 import type { ServicePortPlan } from './plan-service-port.ts';
+import { policyChainName, refusalWords } from './plan-service-port.ts';
 import { accept, comment, destinationPort, drop, jumpTo, protocolArgs, toNode } from './rule-args.ts';
-
-/** An address of a Service port from outside, with what is written about it. */
-interface ExternalAddress {
-  readonly address: Address;
-  readonly origin: Origin;
-}
 
 /** nat KUBE-SERVICES: packets to the port's addresses go to its chains. */
 export function captureRules(plan: ServicePortPlan): readonly Rule[] {
-  const { port, chains } = plan;
+  const { traffic, chains, firewall } = plan;
+  const { label } = traffic.port;
   const rules: Rule[] = [];
-  if (!plan.internal.refusal) {
-    const args = [...matchClusterIP(port), jumpTo(plan.internal.policyChain)];
-    rules.push({ args, origin: originOf(port, (places) => places.clusterIP) });
+  if (!traffic.internal.refusal) {
+    const args = [...matchClusterIP(traffic), jumpTo(policyChainName(plan, traffic.internal.policy))];
+    rules.push({ args, origin: traffic.clusterIP.origin });
   }
-  if (!plan.hasEndpoints) return rules;
-  for (const { address, origin } of externalIPs(port)) {
-    rules.push({
-      args: [...matchAddress(port, `${port.label} external IP`, address), jumpTo(chains.external)],
-      origin,
-    });
+  if (!traffic.hasEndpoints) return rules;
+  for (const at of traffic.externalIPs) {
+    const match = matchAddress(`${label} external IP`, at);
+    rules.push({ args: [...match, jumpTo(chains.external)], origin: at.origin });
   }
-  const loadBalancerChain = plan.usesFirewallChain ? chains.firewall : chains.external;
-  for (const { address, origin } of loadBalancerIPs(port)) {
-    const match = matchAddress(port, `${port.label} loadbalancer IP`, address);
-    rules.push({ args: [...match, jumpTo(loadBalancerChain)], origin });
+  const loadBalancerChain = firewall ? chains.firewall : chains.external;
+  for (const at of traffic.loadBalancerIPs) {
+    const match = matchAddress(`${label} loadbalancer IP`, at);
+    rules.push({ args: [...match, jumpTo(loadBalancerChain)], origin: at.origin });
   }
   return rules;
 }
 
 /** nat KUBE-NODEPORTS: packets to the node port, which source ranges do not bind. */
-export function captureNodePortRules({ port, chains, hasEndpoints }: ServicePortPlan): readonly Rule[] {
-  if (port.nodePort === 0 || !hasEndpoints) return [];
+export function captureNodePortRules({ traffic, chains }: ServicePortPlan): readonly Rule[] {
+  const { port, nodePort, hasEndpoints } = traffic;
+  if (!nodePort || !hasEndpoints) return [];
   const args = [
     comment(port.label),
-    ...protocolArgs[port.protocol],
-    destinationPort(port.nodePort),
+    ...protocolArgs[nodePort.protocol],
+    destinationPort(nodePort.port),
     jumpTo(chains.external),
   ];
-  return [{ args, origin: originOf(port, (places) => places.nodePort) }];
+  return [{ args, origin: nodePort.origin }];
 }
 
 /** filter KUBE-SERVICES: packets to the cluster IP that no endpoint takes. */
-export function refuseClusterIPRules({ port, internal: { refusal } }: ServicePortPlan): readonly Rule[] {
+export function refuseClusterIPRules({ traffic }: ServicePortPlan): readonly Rule[] {
+  const refusal = refusalWords(traffic, traffic.internal);
   if (!refusal) return [];
-  const args = [...matchAddress(port, refusal.comment, port.clusterIP), refusal.verdict];
-  return [{ args, origin: originOf(port, (places) => places.clusterIP) }];
+  const args = [...matchAddress(refusal.comment, traffic.clusterIP), refusal.verdict];
+  return [{ args, origin: traffic.clusterIP.origin }];
 }
 
 /**
  * filter KUBE-EXTERNAL-SERVICES: packets to external addresses and the node port that no endpoint takes. Those that
  * the external chain has sent on already no longer have such a destination when they get here.
  */
-export function refuseExternalRules({ port, external: { refusal } }: ServicePortPlan): readonly Rule[] {
+export function refuseExternalRules({ traffic }: ServicePortPlan): readonly Rule[] {
+  const { nodePort } = traffic;
+  const refusal = refusalWords(traffic, traffic.external);
   if (!refusal) return [];
-  const rules: Rule[] = [...externalIPs(port), ...loadBalancerIPs(port)].map(({ address, origin }) => ({
-    args: [...matchAddress(port, refusal.comment, address), refusal.verdict],
-    origin,
+  const rules: Rule[] = [...traffic.externalIPs, ...traffic.loadBalancerIPs].map((at) => ({
+    args: [...matchAddress(refusal.comment, at), refusal.verdict],
+    origin: at.origin,
   }));
-  if (port.nodePort !== 0) {
+  if (nodePort) {
     const args = [
       comment(refusal.comment),
       toNode,
-      ...protocolArgs[port.protocol],
-      destinationPort(port.nodePort),
+      ...protocolArgs[nodePort.protocol],
+      destinationPort(nodePort.port),
       refusal.verdict,
     ];
-    rules.push({ args, origin: originOf(port, (places) => places.nodePort) });
+    rules.push({ args, origin: nodePort.origin });
   }
   return rules;
 }
 
 /** filter KUBE-PROXY-FIREWALL: packets to load balancer addresses that the firewall chain did not let through. */
-export function firewallDropRules({ port, chains, usesFirewallChain }: ServicePortPlan): readonly Rule[] {
-  if (!usesFirewallChain) return [];
-  const text = `${port.label} traffic not accepted by ${chains.firewall}`;
-  return loadBalancerIPs(port).map(({ address, origin }) => ({
-    args: [...matchAddress(port, text, address), drop],
-    origin,
-  }));
+export function firewallDropRules({ traffic, chains, firewall }: ServicePortPlan): readonly Rule[] {
+  if (!firewall) return [];
+  const text = `${traffic.port.label} traffic not accepted by ${chains.firewall}`;
+  return firewall.guarded.map((at) => ({ args: [...matchAddress(text, at), drop], origin: at.origin }));
 }
 
 /** filter KUBE-NODEPORTS: the health check node port is open whether or not the node has endpoints. */
-export function healthCheckRules({ port }: ServicePortPlan): readonly Rule[] {
-  if (port.healthCheckNodePort === 0) return [];
+export function healthCheckRules({ traffic: { port, healthCheck } }: ServicePortPlan): readonly Rule[] {
+  if (!healthCheck) return [];
   const args = [
     comment(`${port.label} health check node port`),
     ...protocolArgs.TCP,
-    destinationPort(port.healthCheckNodePort),
+    destinationPort(healthCheck.port),
     accept,
   ];
-  return [{ args, origin: originOf(port, (places) => places.port) }];
+  return [{ args, origin: healthCheck.origin }];
 }
 
 /** Packets to the cluster IP and port. */
-export function matchClusterIP(port: ServicePort): readonly RuleArg[] {
-  return matchAddress(port, `${port.label} cluster IP`, port.clusterIP);
+export function matchClusterIP({ port, clusterIP }: TrafficPlan): readonly RuleArg[] {
+  return matchAddress(`${port.label} cluster IP`, clusterIP);
 }
 
-/** Why a rule or chain of a Service port is there. */
-export function originOf(port: ServicePort, place: (places: ServicePortPlaces) => Place): Origin {
-  return { servicePort: port.label, place: port.places && place(port.places) };
-}
-
-function matchAddress(port: ServicePort, text: string, address: Address): readonly RuleArg[] {
-  return [
-    comment(text),
-    ...protocolArgs[port.protocol],
-    { kind: 'destination', cidr: address.text },
-    destinationPort(port.port),
-  ];
-}
-
-function externalIPs(port: ServicePort): readonly ExternalAddress[] {
-  return port.externalIPs.map((address, index) => ({
-    address,
-    origin: originOf(port, (places) => places.externalIP(index)),
-  }));
-}
-
-function loadBalancerIPs(port: ServicePort): readonly ExternalAddress[] {
-  return port.loadBalancerIPs.map((address, index) => ({
-    address,
-    origin: originOf(port, (places) => places.ingress(index)),
-  }));
+function matchAddress(text: string, { address, protocol, port }: ServiceAddress): readonly RuleArg[] {
+  return [comment(text), ...protocolArgs[protocol], { kind: 'destination', cidr: address.text }, destinationPort(port)];
 }

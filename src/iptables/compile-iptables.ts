@@ -1,8 +1,10 @@
-import { detectLocalTraffic } from '../cluster/local-traffic.ts';
-import { masqueradeRules } from '../cluster/masquerade-rules.ts';
 import type { Cluster, NodeContext, ServicePort } from '../cluster/model.ts';
-import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
+import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import { planMasquerade } from '../cluster/plan-masquerade.ts';
+import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
+import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../kernel/iptables.ts';
 import { matchModules } from '../kernel/match-modules.ts';
@@ -19,9 +21,10 @@ import {
 } from './capture-rules.ts';
 import { baseChains } from './chain-names.ts';
 import type { IptablesMemo } from './iptables-memo.ts';
+import type { MasqueradeRules } from './masquerade-rules.ts';
+import { masqueradeRules } from './masquerade-rules.ts';
 import type { ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
-import type { ChainContext } from './service-chains.ts';
 import { makeChances, serviceChains } from './service-chains.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */
@@ -59,28 +62,34 @@ function compileFamily(
   memo: IptablesMemo | undefined,
 ) {
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => {
-    const plan = () => planServicePort(port, node);
-    return memo ? memo.plans.recall(port, node, plan) : plan();
-  });
-  const networks = nodePortNetworks(settings, node, family);
-  const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && networks.containsIPv4Loopback;
-  const context: ChainContext = {
-    masqueradeAll: settings.masqueradeAll,
-    localTraffic: detectLocalTraffic(settings, node, family),
-    nodeIP: node.nodeIPs[family],
-    endpointComments: countEndpoints(ports) <= largeClusterEndpoints,
-    chances: makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0)),
-  };
-  const chains = plans.flatMap((plan) => {
-    const make = () => serviceChains(plan, context);
-    return memo ? memo.recallChains(plan, context, make) : make();
-  });
+  const plans = ports.map((port) => memo?.recallPlan(port, node) ?? planServicePort(planTraffic(port, node)));
+  const nodePorts = planNodePorts(settings, node, family);
+  const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
+  const masquerade = planMasquerade(settings, node, family);
+  const rules = masqueradeRules(masquerade);
+  const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], countEndpoints(ports), memo);
   const tables: Tables = {
-    filter: filterTable(plans, settings, localhostNodePorts),
-    nat: natTable(plans, chains, settings, nodePortJumps(networks, node, family, localhostNodePorts)),
+    filter: filterTable(plans, rules, settings, localhostNodePorts),
+    nat: natTable(plans, chains, rules, nodePortJumps(nodePorts, family, localhostNodePorts)),
   };
   return { family, tables, localhostNodePorts };
+}
+
+/** The chains of all Service ports. */
+function makeServiceChains(
+  plans: readonly ServicePortPlan[],
+  masquerade: MasqueradePlan,
+  nodeIP: Address,
+  endpointCount: number,
+  memo: IptablesMemo | undefined,
+): readonly Chain[] {
+  const usual = { masquerade, endpointComments: endpointCount <= largeClusterEndpoints, nodeIsAdmitted: false };
+  const admitting = { ...usual, nodeIsAdmitted: true };
+  const chances = makeChances(plans.reduce((most, { targets }) => Math.max(most, targets.length), 0));
+  return plans.flatMap((plan) => {
+    const context = plan.firewall && admitsNode(plan.firewall, nodeIP) ? admitting : usual;
+    return memo ? memo.recallChains(plan, context, chances) : serviceChains(plan, context, chances);
+  });
 }
 
 /** All endpoints count, also those that are not ready, and once for each port. */
@@ -88,12 +97,17 @@ function countEndpoints(ports: readonly ServicePort[]): number {
   return ports.reduce((count, port) => count + port.endpoints.length, 0);
 }
 
-function filterTable(plans: readonly ServicePortPlan[], settings: ProxySettings, localhostNodePorts: boolean) {
+function filterTable(
+  plans: readonly ServicePortPlan[],
+  masquerade: MasqueradeRules,
+  { conntrack }: ProxySettings,
+  localhostNodePorts: boolean,
+) {
   return byName([
     ...builtInChains.filter,
     { name: baseChains.services, rules: plans.flatMap(refuseClusterIPRules) },
     { name: baseChains.externalServices, rules: plans.flatMap(refuseExternalRules) },
-    { name: baseChains.forward, rules: forwardRules(settings) },
+    { name: baseChains.forward, rules: forwardRules(masquerade, conntrack) },
     { name: baseChains.nodePorts, rules: plans.flatMap(healthCheckRules) },
     { name: baseChains.proxyFirewall, rules: plans.flatMap(firewallDropRules) },
     { name: baseChains.kubeletFirewall, rules: kubeletFirewallRules(localhostNodePorts) },
@@ -103,10 +117,9 @@ function filterTable(plans: readonly ServicePortPlan[], settings: ProxySettings,
 function natTable(
   plans: readonly ServicePortPlan[],
   portChains: readonly Chain[],
-  settings: ProxySettings,
+  { mark, postrouting }: MasqueradeRules,
   toNodePorts: readonly Rule[],
 ) {
-  const { mark, postrouting } = masqueradeRules(settings.masqueradeBit);
   return byName([
     ...builtInChains.nat,
     // Packets to a Service's own address go first: a node port's number could be a Service's port.

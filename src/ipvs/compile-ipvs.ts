@@ -1,10 +1,8 @@
-import type { Cluster, NodeContext, ServicePort } from '../cluster/model.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
-import { detectLocalTraffic } from '../cluster/local-traffic.ts';
-import { masqueradeRules } from '../cluster/masquerade-rules.ts';
-import { addressesIn, nodePortNetworks, ownAddresses } from '../cluster/node-port-addresses.ts';
-import type { PlanMemo } from '../cluster/plan-memo.ts';
+import { ownAddresses, planNodePorts } from '../cluster/node-port-addresses.ts';
+import { planMasquerade } from '../cluster/plan-masquerade.ts';
+import { planTraffic } from '../cluster/plan-traffic.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Tables } from '../kernel/iptables.ts';
@@ -12,6 +10,7 @@ import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { LinkAddress } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
+import type { IpvsMemo } from './ipvs-memo.ts';
 import { neededModules } from './modules.ts';
 import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
@@ -34,7 +33,7 @@ export function compileIpvs(
   node: NodeContext,
   settings: ProxySettings,
   families: readonly Family[],
-  memo?: PlanMemo<ServicePortPlan>,
+  memo?: IpvsMemo,
 ): KernelState {
   const states = families.map((family) => ({ family, ...compileFamily(cluster, node, settings, family, memo) }));
   const virtualServers = states.flatMap((state) => state.virtualServers);
@@ -67,19 +66,17 @@ function compileFamily(
   node: NodeContext,
   settings: ProxySettings,
   family: Family,
-  memo: PlanMemo<ServicePortPlan> | undefined,
+  memo: IpvsMemo | undefined,
 ): FamilyState {
   const on = describeFamilyNode(node, settings, family);
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  const plans = ports.map((port) => planOnNode(port, on, memo));
+  const plans = ports.map((port) => memo?.recallPlan(port, node, on) ?? planServicePort(planTraffic(port, node), on));
   const members = collectMembers(plans);
   return {
     tables: makeTables({
       family,
       filled: new Set(setIds.filter((id) => members[id].length > 0)),
-      masquerade: masqueradeRules(settings.masqueradeBit),
-      masqueradeAll: settings.masqueradeAll,
-      localTraffic: detectLocalTraffic(settings, node, family),
+      masquerade: planMasquerade(settings, node, family),
       closedToNode: plans.flatMap((plan) => plan.closedToNode).sort(compareMembers),
     }),
     sets: makeSets(members, family),
@@ -88,22 +85,14 @@ function compileFamily(
   };
 }
 
-/** What is reached by its cluster IP alone has no use for the node's addresses. */
-function planOnNode(port: ServicePort, on: FamilyNode, memo: PlanMemo<ServicePortPlan> | undefined): ServicePortPlan {
-  const plan = () => planServicePort(port, on);
-  return memo && !isExternallyAccessible(port) ? memo.recall(port, on.node, plan) : plan();
-}
-
 function describeFamilyNode(node: NodeContext, settings: ProxySettings, family: Family): FamilyNode {
   const own = ownAddresses(node, family);
-  const networks = nodePortNetworks(settings, node, family);
+  const { addresses } = planNodePorts(settings, node, family);
   return {
-    node,
     scheduler: settings.ipvs.scheduler || defaultScheduler,
+    nodeIP: node.nodeIPs[family],
     // IPVS serves no loopback address, whatever --nodeport-addresses says.
-    nodePortAddresses: networks.matchesAll
-      ? own
-      : addressesIn(networks, node).filter((address) => address.family === family && !isLoopback(address)),
+    nodePortAddresses: addresses?.filter((address) => !isLoopback(address)) ?? own,
     own: new Set(own.map((address) => address.text)),
   };
 }

@@ -1,18 +1,18 @@
-import type { EndpointChoice } from '../cluster/endpoint-choice.ts';
-import { chooseEndpoints, isLocal } from '../cluster/endpoint-choice.ts';
-import type { NodeContext, ServicePort } from '../cluster/model.ts';
+import type { Endpoint, ServicePort } from '../cluster/model.ts';
+import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
+import { admitsNode, originOf } from '../cluster/plan-traffic.ts';
 import type { Address } from '../kernel/address.ts';
-import { contains } from '../kernel/address.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
-import type { Origin, Place } from '../kernel/origin.ts';
 import type { SetId } from '../kube-proxy/sets.ts';
 import type { AddressPort, Member } from './sets.ts';
 import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
 
-/** What a node is to the Service ports of one family. */
+/** What a node is to the Service ports of one family, besides its identity. */
 export interface FamilyNode {
-  readonly node: NodeContext;
+  /** The node's scheduler. */
   readonly scheduler: string;
+  /** The node's own address. */
+  readonly nodeIP: Address;
   /** The addresses that node ports listen on. */
   readonly nodePortAddresses: readonly Address[];
   /** Addresses of the node's own links, as text: never bound to kube-ipvs0. */
@@ -30,80 +30,79 @@ export interface ServicePortPlan {
 
 type SetMember = readonly [SetId, Member];
 
-/** One Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
-export function planServicePort(port: ServicePort, on: FamilyNode): ServicePortPlan {
-  const endpoints = selectRealServers(port, chooseEndpoints(port, on.node));
-  const virtualServers: VirtualServer[] = [];
-  const members = hairpinMembers(port, on);
+/**
+ * A Service port that is reached by its cluster IP alone. Of all nodes with the same traffic plan, only the scheduler
+ * can differ to it.
+ */
+export function planInternal(traffic: TrafficPlan, scheduler: string): ServicePortPlan {
+  const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
+  return {
+    virtualServers: [virtualServer(traffic.port, scheduler, traffic.clusterIP, realServers)],
+    members: [...clusterIPMembers(traffic), ...healthCheckMembers(traffic)],
+    closedToNode: [],
+  };
+}
+
+/** Any Service port on one node, as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go) goes through it. */
+export function planServicePort(traffic: TrafficPlan, on: FamilyNode): ServicePortPlan {
+  const { port, nodePort } = traffic;
+  const { internal, external } = realServersOf(traffic);
+  const serve = (at: AddressPort) => virtualServer(port, on.scheduler, at, external);
+  const virtualServers = [virtualServer(port, on.scheduler, traffic.clusterIP, internal)];
+  const members = clusterIPMembers(traffic);
   const closedToNode: AddressPort[] = [];
-  for (const portal of portalsOf(port, on)) {
-    virtualServers.push(virtualServer(port, on, portal.at, endpoints[portal.reach]));
-    for (const member of portal.members) members.push(member);
-    if (needsBinding(portal, on)) members.push(bindingOf(portal.at));
+  for (const portal of [...planExternalIPs(traffic), ...planLoadBalancerIPs(traffic, on)]) {
+    virtualServers.push(serve(portal.at));
+    members.push(...portal.members);
+    if (!on.own.has(portal.at.address.text)) members.push(bindingOf(portal.at));
     if (portal.closedToNode) closedToNode.push(portal.at);
   }
-  if (port.nodePort !== 0) {
-    const listeners = nodePortListeners(port, on);
-    for (const at of listeners) virtualServers.push(virtualServer(port, on, at, endpoints.external));
-    members.push(...nodePortMembers(port, listeners));
+  if (nodePort) {
+    const listeners = on.nodePortAddresses.map((address) => ({ ...nodePort, address }));
+    virtualServers.push(...listeners.map(serve));
+    members.push(...nodePortMembers(traffic, listeners));
     // kube-proxy leaves a Service port whose node port has no address to listen on at that point.
     if (listeners.length === 0) return { virtualServers, members, closedToNode };
   }
-  members.push(...healthCheckMembers(port));
+  members.push(...healthCheckMembers(traffic));
   return { virtualServers, members, closedToNode };
 }
 
-/** Where a Service port is served apart from the node's own addresses. */
+/** With those of the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
+function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
+  const { clusterIP } = traffic;
+  return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
+}
+
+/** An address by which a Service port is served from outside, apart from the node's own. */
 interface Portal {
-  /** Whose traffic policy binds clients of this address. */
-  readonly reach: 'internal' | 'external';
-  readonly at: AddressPort;
+  readonly at: ServiceAddress;
   readonly members: readonly SetMember[];
   readonly closedToNode: boolean;
 }
 
-function portalsOf(port: ServicePort, on: FamilyNode): readonly Portal[] {
-  const clusterIP = planClusterIP(port);
-  if (port.externalIPs.length === 0 && port.loadBalancerIPs.length === 0) return [clusterIP];
-  return [clusterIP, ...planExternalIPs(port), ...planLoadBalancerIPs(port, on)];
+function planExternalIPs({ externalIPs, external }: TrafficPlan): readonly Portal[] {
+  const set = external.policy === 'Local' ? 'externalIPLocal' : 'externalIP';
+  return externalIPs.map((at) => ({ at, members: [[set, at]], closedToNode: false }));
 }
 
-function planClusterIP(port: ServicePort): Portal {
-  const at = addressPort(port, port.clusterIP, port.places?.clusterIP);
-  return { reach: 'internal', at, members: [['clusterIP', at]], closedToNode: false };
-}
-
-function planExternalIPs(port: ServicePort): readonly Portal[] {
-  return port.externalIPs.map((address, index) => {
-    const at = addressPort(port, address, port.places?.externalIP(index));
-    const set = port.externalPolicyLocal ? 'externalIPLocal' : 'externalIP';
-    return { reach: 'external', at, members: [[set, at]], closedToNode: false };
-  });
-}
-
-function planLoadBalancerIPs(port: ServicePort, on: FamilyNode): readonly Portal[] {
-  const restricted = port.sourceRanges.length > 0;
-  const openToNode = port.sourceRanges.some((range) => contains(range, on.node.nodeIPs[port.family]));
-  return port.loadBalancerIPs.map((address, index) => {
-    const at = addressPort(port, address, port.places?.ingress(index));
+function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Portal[] {
+  const { loadBalancerIPs, external, firewall } = traffic;
+  const nodeIsAdmitted = firewall !== undefined && admitsNode(firewall, on.nodeIP);
+  return loadBalancerIPs.map((at) => {
     const members: readonly SetMember[] = [
       ['loadBalancer', at],
-      ...setIf(port.externalPolicyLocal, 'loadBalancerLocal', at),
-      ...setIf(restricted, 'loadBalancerFirewall', at),
-      ...port.sourceRanges.map((range, rangeIndex): SetMember => {
-        const origin = originOf(port, port.places?.sourceRange(rangeIndex));
-        return ['sourceCIDR', { ...at, source: range, origin }];
-      }),
+      ...setIf(external.policy === 'Local', 'loadBalancerLocal', at),
+      ...setIf(firewall !== undefined, 'loadBalancerFirewall', at),
+      ...(firewall?.sourceRanges ?? []).map(({ network, origin }): SetMember => [
+        'sourceCIDR',
+        { ...at, source: network, origin },
+      ]),
       // What the node itself sends to the address, which is bound there, comes from that same address.
-      ...setIf(restricted && openToNode, 'sourceIP', { ...at, source: address }),
+      ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
-    return { reach: 'external', at, members, closedToNode: restricted && !openToNode };
+    return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };
   });
-}
-
-/** Cluster IPs are always bound to kube-ipvs0, other addresses where they are not the node's own. */
-function needsBinding({ reach, at }: Portal, on: FamilyNode): boolean {
-  return reach === 'internal' || !on.own.has(at.address.text);
 }
 
 function bindingOf({ address, origin }: AddressPort): SetMember {
@@ -111,13 +110,11 @@ function bindingOf({ address, origin }: AddressPort): SetMember {
 }
 
 /** The port's local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
-function hairpinMembers(port: ServicePort, on: FamilyNode): SetMember[] {
-  return port.endpoints
-    .filter((endpoint) => isLocal(endpoint, on.node))
-    .map(({ address, port: number, place }) => {
-      const origin = originOf(port, place);
-      return ['loopBack', { address, protocol: port.protocol, port: number, source: address, origin }];
-    });
+function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
+  return onNode.map(({ address, port: number, place }) => {
+    const origin = originOf(port, place);
+    return ['loopBack', { address, protocol: port.protocol, port: number, source: address, origin }];
+  });
 }
 
 const nodePortSets = {
@@ -126,50 +123,41 @@ const nodePortSets = {
   SCTP: { all: 'nodePortSCTP', local: 'nodePortLocalSCTP' },
 } as const satisfies Record<ServicePort['protocol'], { all: SetId; local: SetId }>;
 
-function nodePortMembers(port: ServicePort, listeners: readonly AddressPort[]): readonly SetMember[] {
+function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
   // A bitmap:port knows the number alone, once however many addresses listen.
   const members: readonly Member[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
-  return members.flatMap((member) => [[sets.all, member], ...setIf(port.externalPolicyLocal, sets.local, member)]);
+  const isLocal = external.policy === 'Local';
+  return members.flatMap((member) => [[sets.all, member], ...setIf(isLocal, sets.local, member)]);
 }
 
-function nodePortListeners(port: ServicePort, on: FamilyNode): readonly AddressPort[] {
-  const origin = originOf(port, port.places?.nodePort);
-  return on.nodePortAddresses.map((address) => ({ address, protocol: port.protocol, port: port.nodePort, origin }));
+function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] {
+  return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-function healthCheckMembers(port: ServicePort): readonly SetMember[] {
-  if (port.healthCheckNodePort === 0) return [];
-  return [['healthCheckNodePort', { port: port.healthCheckNodePort, origin: originOf(port, port.places?.port) }]];
+/** The real servers of both paths: one list where they are the same. */
+function realServersOf(traffic: TrafficPlan): {
+  readonly [Path in 'internal' | 'external']: readonly RealServer[];
+} {
+  const { port, internal, external } = traffic;
+  const ofInternal = makeRealServers(servedBy(traffic, internal), port);
+  if (external.policy === internal.policy) return { internal: ofInternal, external: ofInternal };
+  return { internal: ofInternal, external: makeRealServers(servedBy(traffic, external), port) };
 }
 
-function selectRealServers(
-  port: ServicePort,
-  choice: EndpointChoice,
-): { readonly [Reach in Portal['reach']]: readonly RealServer[] } {
-  // Policy Local falls back to the cluster's endpoints where the node has none: only iptables mode drops there.
-  const localFirst = choice.local.length > 0 ? choice.local : choice.cluster;
-  const internal = makeRealServers(port.internalPolicyLocal ? localFirst : choice.cluster, port);
-  if (port.externalPolicyLocal === port.internalPolicyLocal) return { internal, external: internal };
-  return { internal, external: makeRealServers(port.externalPolicyLocal ? localFirst : choice.cluster, port) };
+/** Policy Local falls back to the cluster's endpoints where the node has none: the other modes drop there. */
+function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
+  return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
 
 function virtualServer(
   port: ServicePort,
-  on: FamilyNode,
+  scheduler: string,
   { address, port: number, origin }: AddressPort,
   realServers: readonly RealServer[],
 ): VirtualServer {
-  return makeVirtualServer(port, { address, port: number, scheduler: on.scheduler, realServers, origin });
-}
-
-function addressPort(port: ServicePort, address: Address, place: Place | undefined): AddressPort {
-  return { address, protocol: port.protocol, port: port.port, origin: originOf(port, place) };
-}
-
-function originOf(port: ServicePort, place: Place | undefined): Origin {
-  return { servicePort: port.label, place };
+  return makeVirtualServer(port, { address, port: number, scheduler, realServers, origin });
 }
 
 function setIf(condition: boolean, id: SetId, member: Member): readonly SetMember[] {

@@ -1,7 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
-import type { LocalTraffic } from '../cluster/local-traffic.ts';
-import type { MasqueradeRules } from '../cluster/masquerade-rules.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { setName, type SetId } from '../kube-proxy/sets.ts';
 import type { AddressPort } from './sets.ts';
 import { setDefinitions } from './sets.ts';
@@ -11,9 +11,7 @@ export interface RuleInput {
   readonly family: Family;
   /** Sets that are empty get no rule in most places. */
   readonly filled: ReadonlySet<SetId>;
-  readonly masquerade: MasqueradeRules;
-  readonly masqueradeAll: boolean;
-  readonly localTraffic: LocalTraffic | undefined;
+  readonly masquerade: MasqueradePlan;
   /** Load balancer addresses and ports that the node itself may not use, in order. */
   readonly closedToNode: readonly AddressPort[];
 }
@@ -81,7 +79,8 @@ function jumpRule({ comment: text, to: chain }: (typeof jumps)[number]): Rule {
 }
 
 function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rule[] } {
-  const { family, filled, masquerade } = input;
+  const { family, filled } = input;
+  const masquerade = masqueradeRules(input.masquerade);
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
     'KUBE-SERVICES': [
@@ -123,12 +122,17 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
 }
 
 /** Traffic to cluster IPs that does not come from the node's pods leaves with the node's address. */
-function masqueradeClusterIP({ family, masqueradeAll, localTraffic }: RuleInput): Rule {
+function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput): Rule {
   const match = matchSet('clusterIP', family);
-  if (masqueradeAll) return rule(...match, jump('KUBE-MARK-MASQ'));
-  if (localTraffic) return rule(...match, localTraffic.ifNotLocal, jump('KUBE-MARK-MASQ'));
-  // Nothing tells pods from others: at least traffic from a cluster IP to one (the node to itself) is masqueraded.
-  return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump('KUBE-MARK-MASQ'));
+  switch (toClusterIPs.kind) {
+    case 'all':
+      return rule(...match, jump('KUBE-MARK-MASQ'));
+    case 'all-but-pods':
+      return rule(...match, ifNotLocal(toClusterIPs.pods), jump('KUBE-MARK-MASQ'));
+    case 'none-known':
+      // At least traffic from a cluster IP to one (the node to itself) is masqueraded.
+      return rule(comment('clusterIP'), setArg('clusterIP', family, ['src', 'dst']), jump('KUBE-MARK-MASQ'));
+  }
 }
 
 /** Traffic to external IPs from outside the node, and where the address is the node's own, is for IPVS to take. */
@@ -148,7 +152,7 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
   const { family, filled, masquerade, closedToNode } = input;
   const ifFilled = (id: SetId, ...rules: readonly Rule[]) => (filled.has(id) ? rules : []);
   return {
-    'KUBE-FORWARD': masquerade.forward,
+    'KUBE-FORWARD': masqueradeRules(masquerade).forward,
     'KUBE-NODE-PORT': [rule(...matchSet('healthCheckNodePort', family), to('accept'))],
     'KUBE-PROXY-FIREWALL': ifFilled(
       'loadBalancerFirewall',

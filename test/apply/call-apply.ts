@@ -1,5 +1,5 @@
 import type { Host } from '../../src/apply/host.ts';
-import { main } from '../../src/cli/kpc-apply.ts';
+import { main } from '../../src/cli/kpc-apply/main.ts';
 
 export interface ApplyRun {
   readonly status: number;

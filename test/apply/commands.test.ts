@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
-import { main } from '../../src/cli/kpc-apply.ts';
+import { main } from '../../src/cli/kpc-apply/main.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
 

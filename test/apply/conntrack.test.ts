@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { cleanStaleFlows } from '../../src/apply/conntrack.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
-import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, expect, test } from 'vitest';
 import { createHealthServers } from '../../src/apply/health-checks.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
-import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
 
 const { manifest } = await loadBundle('fixtures/dual-stack/expected-ipvs');
 const port = 20_000 + (process.pid % 20_000);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/bundle/manifest.ts';
-import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { decideOnNode, readNodeFacts, type NodeFacts } from '../../src/apply/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 

@@ -16,8 +16,9 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
-  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster'], ...pure },
   iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  // IPVS mode writes some of iptables mode's rules, too.
+  ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: ['ajv', 'ignore', 'jsonc-parser'],
@@ -36,7 +37,50 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: [],
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
+  compile: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'input', 'bundle', 'fleet'],
+    packages: [],
+    node: ['fs', 'path'],
+  },
+  sides: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'diff', 'apply', 'compile'],
+    packages: [],
+    node: ['fs', 'path'],
+  },
+  report: {
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'fleet', 'diff', 'describe', 'apply', 'sides'],
+    packages: ['chalk', 'diff'],
+    node: [],
+  },
+  'cli/shared': {
+    folders: ['base', 'kube-proxy', 'bundle', 'report'],
+    packages: ['commander'],
+    node: ['fs', 'tty'],
+  },
+  'cli/kpc': {
+    folders: [
+      'base',
+      'kube-proxy',
+      'cluster',
+      'input',
+      'bundle',
+      'fleet',
+      'diff',
+      'describe',
+      'compile',
+      'sides',
+      'report',
+      'cli/shared',
+    ],
+    packages: ['commander'],
+    node: ['fs/promises', 'path', 'v8'],
+  },
+  'cli/kpc-apply': {
+    folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
+    packages: ['commander'],
+    node: ['fs/promises', 'os', 'path'],
+  },
 };
 
-/** The command line, which puts all the others together. */
+/** The folder of the command line, whose folders put all the others together. Nothing else imports them. */
 export const topFolder = 'cli';

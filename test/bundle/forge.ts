@@ -5,7 +5,7 @@ import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { sha256 } from '../../src/bundle/sha256.ts';
-import { compileState } from '../../src/cli/compile-inputs.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 
 export type Files = Map<string, string>;

@@ -12,8 +12,8 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const source = `
   import { isatty } from 'node:tty';
   import { writeFileSync } from 'node:fs';
-  import { processTerminal } from './src/cli/terminal.ts';
-  import { onInterrupt } from './src/cli/interrupt.ts';
+  import { processTerminal } from './src/cli/shared/terminal.ts';
+  import { onInterrupt } from './src/cli/kpc-apply/interrupt.ts';
   const { release } = onInterrupt();
   const terminal = processTerminal();
   terminal.err('here I am\\n');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { separate } from '../../src/diff/belonging.ts';
 import { coverAll, type Side } from '../../src/diff/side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';

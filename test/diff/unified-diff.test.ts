@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatUnifiedDiff } from '../../src/cli/unified-diff.ts';
+import { formatUnifiedDiff } from '../../src/report/unified.ts';
 
 const many = Array.from({ length: 6000 }, (_, i) => `line ${i}\n`).join('');
 const others = Array.from({ length: 6000 }, (_, i) => `other ${i}\n`).join('');

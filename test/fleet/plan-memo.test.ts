@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo } from '../../src/bundle/bundle-texts.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import type { NodeRequest } from '../../src/cli/compile-inputs.ts';
-import { compileNode, NodeMemo, prepare } from '../../src/cli/compile-inputs.ts';
+import type { NodeRequest } from '../../src/compile/compile-node.ts';
+import { compileNode, NodeMemo, prepare } from '../../src/compile/compile-node.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../src/input/assignment-ranges.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';

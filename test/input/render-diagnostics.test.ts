@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { diagnosticsToJson, renderDiagnostics } from '../../src/cli/render-diagnostics.ts';
+import { diagnosticsToJson } from '../../src/report/json.ts';
+import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
 import type { Diagnostic } from '../../src/cluster/diagnostic.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { main } from '../../src/cli/kpc-apply.ts';
+import { main } from '../../src/cli/kpc-apply/main.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
 

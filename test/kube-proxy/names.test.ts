@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadBundle } from '../../src/cli/load-bundle.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { families } from '../../src/kernel/family.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';

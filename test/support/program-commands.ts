@@ -1,10 +1,10 @@
 import type { Option } from 'commander';
 import { Command } from 'commander';
 import { realHost } from '../../src/apply/real-host.ts';
-import { kpcApplyProgram } from '../../src/cli/apply-program.ts';
-import { kpcProgram } from '../../src/cli/program.ts';
-import type { Program } from '../../src/cli/run-commands.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import { kpcApplyProgram } from '../../src/cli/kpc-apply/program.ts';
+import { kpcProgram } from '../../src/cli/kpc/program.ts';
+import type { Program } from '../../src/cli/shared/run-commands.ts';
+import type { Terminal } from '../../src/cli/shared/terminal.ts';
 
 /** Nothing is run, so nothing is said. */
 const silent: Terminal = {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { realHost } from '../../src/apply/real-host.ts';
-import type { main as KpcApplyMain } from '../../src/cli/kpc-apply.ts';
-import type { main as KpcMain } from '../../src/cli/kpc.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import type { main as KpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
+import type { main as KpcMain } from '../../src/cli/kpc/main.ts';
+import type { Terminal } from '../../src/cli/shared/terminal.ts';
 
 /** The project's folder. */
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));

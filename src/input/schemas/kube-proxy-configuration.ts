@@ -118,6 +118,12 @@ export interface KubeProxyConfig {
         readonly localhostNodePorts?: boolean | null;
       })
     | null;
+  readonly nftables?:
+    | (RawSyncPeriods & {
+        readonly masqueradeBit?: number | null;
+        readonly masqueradeAll?: boolean | null;
+      })
+    | null;
   readonly ipvs?:
     | (RawSyncPeriods & {
         readonly scheduler?: string | null;

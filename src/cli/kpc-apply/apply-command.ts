@@ -1,0 +1,130 @@
+import { Option, type Command } from 'commander';
+import { printableLines } from '../../base/printable.ts';
+import { applyBundle, requestBundle } from '../../apply/apply-bundle.ts';
+import { describeHeld } from '../../apply/describe-plan.ts';
+import { observe, type ChangeOutcome } from '../../apply/change-node.ts';
+import { withLock } from '../../apply/lock.ts';
+import { isEmptyPlan, type Plan } from '../../apply/plan.ts';
+import { formatCommand } from '../../apply/host.ts';
+import { describeStep, listSteps, stepCommand, type Step } from '../../apply/steps.ts';
+import { openSession, reportFailure, reportStuck, type ApplyEnvironment } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './options.ts';
+import { summarizePlan } from '../../report/plan-text.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { loadBundleToApply } from '../../sides/load-bundle.ts';
+import { onInterrupt } from './interrupt.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+interface ApplyOptions extends ClaimOptions {
+  readonly stateDir: string;
+  readonly dryRun: boolean;
+  readonly force: boolean;
+  readonly drainTimeout?: number;
+  readonly confirmTimeout?: number;
+}
+
+export function addApplyCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('apply')
+    .description('Program a bundle into this node; put everything back if that fails.')
+    .argument('<folder>', 'the bundle')
+    .option('--dry-run', 'print what each tool would be given, and change nothing', false)
+    .addOption(
+      new Option(
+        '--confirm-timeout <duration>',
+        'put everything back unless "kpc-apply confirm" is run within this time',
+      ).argParser(parseDuration),
+    )
+    .addOption(drainOption())
+    .option('--force', 'continue even if doctor finds an error', false);
+  addStateOption(addClaimOptions(command)).addHelpText('after', aboutConfirming);
+  command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
+}
+
+const aboutConfirming = `
+With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process
+in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same
+name. If this process is killed, they put everything back when the time is over, or at once if it had not asked yet.
+"kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with
+the container.
+`;
+
+async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { terminal, host } = environment;
+  const bundle = await loadBundleToApply(folder);
+  const choices = {
+    adopt: options.adopt,
+    excludeCIDRs: options.ipvsExcludeCidrs,
+    drainTimeout: options.drainTimeout,
+    confirmTimeout: options.confirmTimeout,
+    force: options.force,
+  };
+  if (options.dryRun) {
+    const session = openSession(environment, options);
+    const { plan } = await observe(session, requestBundle(host, bundle, choices));
+    await terminal.out(printableLines(formatDryRun(plan)));
+    return exitStatus.ok;
+  }
+  const { signal, release } = onInterrupt();
+  try {
+    const session = openSession(environment, options, signal);
+    const outcome = await withLock(host, options.stateDir, `apply ${folder}`, () =>
+      applyBundle(session, bundle, choices),
+    );
+    return await reportOutcome(outcome, terminal);
+  } finally {
+    release();
+  }
+}
+
+/** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
+function formatDryRun(plan: Plan): string {
+  if (isEmptyPlan(plan)) return 'nothing to do\n';
+  return listSteps(plan).map(formatStep).join('\n');
+}
+
+function formatStep(step: Step): string {
+  const command = stepCommand(step);
+  if (!command) return `# ${describeStep(step)}\n`;
+  return `# ${formatCommand(command)}\n${command.stdin ?? ''}`;
+}
+
+/** Says how a change of the node ended. */
+export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal): Promise<ExitStatus> {
+  switch (outcome.kind) {
+    case 'unchanged':
+      await terminal.err(`nothing to do: the node matches the bundle${describeDraining(outcome.plan)}\n`);
+      return exitStatus.ok;
+    case 'changed':
+      await terminal.err(
+        `done: ${summarizePlan(outcome.plan)}${describeDraining(outcome.plan)}${describeCut(outcome.plan)}\n`,
+      );
+      return exitStatus.ok;
+    case 'put-back': {
+      const status = await reportFailure(outcome.failure, terminal);
+      await terminal.err('The node is as it was before.\n');
+      return status;
+    }
+    case 'stuck':
+      return reportStuck(outcome.failure, outcome.left, terminal);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function describeDraining({ draining, kept, held }: Plan): string {
+  const servers = draining.length === 1 ? '1 real server waits' : `${draining.length} real servers wait`;
+  const open = kept === 0 ? 'connections' : kept === 1 ? '1 connection' : `${kept} connections`;
+  return [
+    ...(draining.length > 0 ? [`; ${servers} for ${open} to end`] : []),
+    ...(held.length > 0 ? [`; ${describeHeld(held)}`] : []),
+  ].join('');
+}
+
+function describeCut({ cut }: Plan): string {
+  return cut === 0 ? '' : `; ${cut === 1 ? '1 connection was' : `${cut} connections were`} cut`;
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { confirmApply } from '../../apply/confirmation.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { addStateOption } from './options.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+
+export function addConfirmCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('confirm')
+    .description('Keep the changes of an apply with --confirm-timeout; without it they are put back.');
+  addStateOption(command).action(async (options: NodeOptions) => {
+    await confirmApply(openSession(environment, options));
+    await environment.terminal.err('confirmed\n');
+    done(exitStatus.ok);
+  });
+}

@@ -1,0 +1,56 @@
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { dumpNode } from '../../apply/dump.ts';
+import { replaceFolder, type FolderProblem } from '../../bundle/folder.ts';
+import { makeBundle } from '../../bundle/make-bundle.ts';
+import { Failure } from '../../apply/failure.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { addStateOption } from './options.ts';
+import { parseOutFolder } from '../shared/near-misses.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { version } from '../../base/version.ts';
+
+interface DumpOptions extends NodeOptions {
+  readonly out: string;
+  readonly node: string;
+}
+
+export function addDumpCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('dump')
+    .description(
+      "Write this node's state, made by kpc-apply or kube-proxy, to a folder that kpc diff and kpc describe read.",
+    )
+    .requiredOption('-o, --out <folder>', 'the folder to write', parseOutFolder(false))
+    .option('--node <name>', 'the name to give the node', hostname());
+  addStateOption(command).action(async (options: DumpOptions) => done(await runDump(options, environment)));
+}
+
+async function runDump(options: DumpOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const content = await dumpNode(openSession(environment, options), options.node);
+  const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
+  const problem = await replaceFolder(options.out, files);
+  if (problem) {
+    throw new Failure('bad-usage', `cannot write ${options.out}: ${reasonOf(problem)}`, 'name another folder');
+  }
+  const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
+  await environment.terminal.err(
+    `${virtualServers} virtual servers, ${sets} sets, ${chains} chains and ${addresses} addresses, written to ${options.out}\n`,
+  );
+  return exitStatus.ok;
+}
+
+function reasonOf(problem: FolderProblem): string {
+  switch (problem.kind) {
+    case 'io':
+      return problem.reason;
+    case 'is-a-golden':
+      return 'it holds a golden of kpc compile';
+    case 'not-a-bundle':
+      return `it holds ${problem.strangers.join(', ')}`;
+  }
+}

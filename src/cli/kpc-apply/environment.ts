@@ -1,0 +1,102 @@
+import { printable, printableLines } from '../../base/printable.ts';
+import type { ChangeEvent } from '../../apply/change-event.ts';
+import type { Session } from '../../apply/change-node.ts';
+import { describePlan } from '../../apply/describe-plan.ts';
+import type { Failure } from '../../apply/failure.ts';
+import type { Host } from '../../apply/host.ts';
+import type { Plan } from '../../apply/plan.ts';
+import { stateFolder } from '../../apply/record.ts';
+import { describeStep } from '../../apply/steps.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** What kpc-apply works with: handed in, so that tests hand in their own. */
+export interface ApplyEnvironment {
+  readonly terminal: Terminal;
+  readonly host: Host;
+  /** Told of whatever is done to the node, besides those who watch. */
+  readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
+}
+
+/** Options that all commands share which look at a node. */
+export interface NodeOptions {
+  readonly stateDir: string;
+}
+
+export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
+  const show = showProgress(environment.terminal);
+  return {
+    host: environment.host,
+    folder: stateFolder(options.stateDir),
+    onEvent: (event) => {
+      environment.onEvent?.(event);
+      show(event);
+    },
+    signal,
+  };
+}
+
+/** One line that changes as the work goes on, on a terminal only. */
+function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
+  const said = terminal.interactive ? saidToPeople : saidToLogs;
+  return (event) => {
+    if (said.has(event.kind)) void terminal.err(`${printable(describeEvent(event))}\n`);
+    else if (terminal.interactive) void terminal.status(printable(describeEvent(event)));
+  };
+}
+
+/** What somebody may be waiting for in a log, or must know of. */
+const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning']);
+
+/** What is to be seen when the work has gone on, too. */
+const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
+
+function describeEvent(event: ChangeEvent): string {
+  switch (event.kind) {
+    case 'reading':
+      return 'reading the node';
+    case 'recovering':
+      return 'an earlier apply did not finish: continuing from there';
+    case 'step':
+      return `${event.number}/${event.of} ${describeStep(event.step)}`;
+    case 'checking':
+      return 'reading everything back';
+    case 'awaiting-confirmation':
+      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
+    case 'putting-back':
+      return `putting everything back: ${event.because.message}`;
+    case 'warning':
+      return `kpc-apply: warning: ${event.text}`;
+    default:
+      return event satisfies never;
+  }
+}
+
+/** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
+export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
+  const text = `kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}`;
+  await terminal.err(`${printableLines(text)}\n`);
+  return failure.code === 'bad-bundle' || failure.code === 'bad-usage' ? exitStatus.badInput : exitStatus.notApplied;
+}
+
+/** Says what is not as it should be and does not stop the work. */
+export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
+  return terminal.err(`kpc-apply: warning: ${printable(problem)}\n`);
+}
+
+/** Says what could not be put back. */
+export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
+  await reportFailure(failure, terminal);
+  const changes = left === undefined ? [] : describePlan(left, []);
+  const lines = changes
+    .slice(0, 50)
+    .map(({ action, object, text }) => `  ${printable(`${action} ${object} ${text}`)}\n`);
+  if (changes.length > lines.length) lines.push(`  and ${changes.length - lines.length} more\n`);
+  await terminal.err(
+    left === undefined
+      ? 'NOT everything could be put back, and the node cannot be read.\n'
+      : `NOT everything could be put back. Left to do:\n${lines.join('')}`,
+  );
+  await terminal.err('Fix the cause, then run "kpc-apply rollback" to put back the rest.\n');
+  return exitStatus.notRestored;
+}

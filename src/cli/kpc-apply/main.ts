@@ -1,0 +1,22 @@
+import { realHost } from '../../apply/real-host.ts';
+import type { ApplyEnvironment } from './environment.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import { ownProgram } from './own-program.ts';
+import { processTerminal } from '../shared/terminal.ts';
+import { version } from '../../base/version.ts';
+
+/** The program kpc-apply: runs one command and gives its exit status. */
+export async function main(
+  argv: readonly string[],
+  environment: ApplyEnvironment = {
+    terminal: processTerminal(),
+    host: { ...realHost, program: ownProgram() },
+  },
+): Promise<number> {
+  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
+    await environment.terminal.out(`${version}\n`);
+    return exitStatus.ok;
+  }
+  const { runApplyProgram } = await import('./program.ts');
+  return runApplyProgram(argv, environment);
+}

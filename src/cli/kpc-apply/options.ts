@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { defaultStateFolder } from '../../apply/record.ts';
+
+/** What a command may choose about whose things it changes. */
+export interface ClaimOptions {
+  readonly adopt: boolean;
+  readonly ipvsExcludeCidrs: readonly string[];
+}
+
+export function addStateOption(command: Command): Command {
+  return command.addOption(
+    new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
+      .argParser((folder) => resolve(folder))
+      .default(defaultStateFolder),
+  );
+}
+
+export function addClaimOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'))
+    .addOption(
+      new Option(
+        '--ipvs-exclude-cidrs <cidrs>',
+        'never remove virtual servers in these CIDRs (in addition to the CIDRs of the bundle)',
+      )
+        .argParser((value) => value.split(',').filter(Boolean))
+        .default([], 'none'),
+    );
+}
+
+/** For commands that take things away. */
+export function addForceOption(command: Command): Command {
+  return command.option('--force', 'continue even if kube-proxy is running', false);
+}
+
+/** An option with a duration, whose default help shows as people write it. */
+export function periodOption(flags: string, description: string, usual: string): Option {
+  return new Option(flags, description).argParser(parseDuration).default(parseDuration(usual), usual);
+}
+
+export function drainOption(): Option {
+  return new Option(
+    '--drain-timeout <duration>',
+    'how long removed TCP real servers, and all of IPVS when iptables rules replace it, wait for open connections (default: until they end)',
+  ).argParser(parseDuration);
+}
+
+export function outputOption(): Option {
+  return new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text');
+}
+
+const units: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
+export function parseDuration(text: string): number {
+  if (/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) {
+    let total = 0;
+    for (const [, number = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+      total += Number(number) * (units[unit] ?? 0);
+    }
+    return total;
+  }
+  if (text === '0') return 0;
+  throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
+}

@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { requestBundle } from '../../apply/apply-bundle.ts';
+import { observe } from '../../apply/change-node.ts';
+import { isEmptyPlan, type Plan } from '../../apply/plan.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { openSession, type ApplyEnvironment } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './options.ts';
+import { formatPlanJson } from '../../report/plan-json.ts';
+import { formatPlanText } from '../../report/plan-text.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
+
+export interface PlanOptions extends ClaimOptions {
+  readonly stateDir: string;
+  readonly output: 'text' | 'json';
+  readonly drainTimeout?: number;
+}
+
+export function addPlanCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('plan')
+    .description('Show what apply would change on this node: exit status 1 if it would change anything.')
+    .argument('<folder>', 'the bundle')
+    .addOption(drainOption())
+    .addOption(outputOption());
+  addStateOption(addClaimOptions(command)).action(async (folder: string, options: PlanOptions) =>
+    done(await runPlan(folder, options, environment)),
+  );
+}
+
+async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const bundle = await loadBundle(folder);
+  const plan = await planBundle(bundle, options, environment);
+  await environment.terminal.out(
+    options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, bundle, 'nothing would change'),
+  );
+  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+}
+
+/** Compares the node with a bundle. */
+export async function planBundle(
+  bundle: StoredBundle,
+  options: Omit<PlanOptions, 'output'>,
+  environment: ApplyEnvironment,
+): Promise<Plan> {
+  const session = openSession(environment, options);
+  const request = requestBundle(environment.host, bundle, {
+    adopt: options.adopt,
+    excludeCIDRs: options.ipvsExcludeCidrs,
+    drainTimeout: options.drainTimeout,
+    force: true,
+  });
+  return (await observe(session, request)).plan;
+}

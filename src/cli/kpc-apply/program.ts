@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import type { ChangeEvent } from '../../apply/change-event.ts';
+import { explainError, Failure } from '../../apply/failure.ts';
+import type { Host } from '../../apply/host.ts';
+import { assertTrustedBundle, assertTrustedState } from '../../apply/trust.ts';
+import { addApplyCommand } from './apply-command.ts';
+import { addCleanupCommand } from './cleanup-command.ts';
+import { addConfirmCommand } from './confirm-command.ts';
+import { addDoctorCommand } from './doctor-command.ts';
+import { addDumpCommand } from './dump-command.ts';
+import { reportFailure, type ApplyEnvironment } from './environment.ts';
+import { addPlanCommand } from './plan-command.ts';
+import { addRollbackCommand } from './rollback-command.ts';
+import { addVerifyCommand } from './verify-command.ts';
+import { addWatchCommand } from './watch-command.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { runCommands, type Program } from '../shared/run-commands.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { addVersionCommand } from '../shared/version-command.ts';
+
+/** Runs the command of kpc-apply that the command line names. */
+export async function runApplyProgram(
+  argv: readonly string[],
+  { terminal, host }: ApplyEnvironment,
+): Promise<ExitStatus> {
+  let hasBegun = false;
+  const environment: ApplyEnvironment = {
+    host,
+    terminal: makePatient(terminal),
+    onEvent: (event) => {
+      hasBegun ||= mayChangeNode(event);
+    },
+  };
+  try {
+    return await runCommands(kpcApplyProgram(environment), argv, environment.terminal);
+  } catch (error) {
+    return reportError(error, hasBegun, environment.terminal);
+  }
+}
+
+/** The commands of kpc-apply, with their flags. */
+export function kpcApplyProgram(environment: ApplyEnvironment): Program {
+  return {
+    name: 'kpc-apply',
+    description: 'Programs a bundle that kpc compiled into the kernel of this node, and keeps it there.',
+    addCommands: (command, done) => {
+      command.hook('preAction', (_, called) => assertTrust(called, environment.host));
+      addDoctorCommand(command, environment, done);
+      addPlanCommand(command, environment, done);
+      addApplyCommand(command, environment, done);
+      addConfirmCommand(command, environment, done);
+      addRollbackCommand(command, environment, done);
+      addVerifyCommand(command, environment, done);
+      addDumpCommand(command, environment, done);
+      addCleanupCommand(command, environment, done);
+      addWatchCommand(command, environment, done);
+      addVersionCommand(command, environment.terminal, done);
+    },
+  };
+}
+
+/** Root goes by what is in the state folder and in the bundle: nobody else may change either. */
+async function assertTrust(called: Command, host: Host): Promise<void> {
+  const { stateDir } = called.opts<{ readonly stateDir?: string }>();
+  if (stateDir !== undefined) await assertTrustedState(host, stateDir);
+  const [folder] = called.args;
+  if (folder !== undefined) await assertTrustedBundle(host, folder);
+}
+
+/**
+ * The terminal as long work needs it: what is said takes the place of the line that shows how far the work is, and a
+ * terminal that has hung up hears no more of it, but does not keep it from its end.
+ */
+function makePatient(terminal: Terminal): Terminal {
+  let isShowing = false;
+  const status = (text: string): Promise<void> => {
+    isShowing = text !== '';
+    return terminal.status(text).catch(() => undefined);
+  };
+  const clear = (): void => {
+    if (isShowing) void status('');
+  };
+  return {
+    ...terminal,
+    status,
+    out: (text) => {
+      clear();
+      return terminal.out(text);
+    },
+    err: (text) => {
+      clear();
+      return terminal.err(text).catch(() => undefined);
+    },
+  };
+}
+
+/** Whether it comes before a change of the node; a change that did not come to its end counts as one. */
+function mayChangeNode({ kind }: ChangeEvent): boolean {
+  return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
+}
+
+/** Whatever a command throws after the first change, nobody has looked at the node since. */
+async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
+  const status = await reportFailure(explainError(error), terminal);
+  if (error instanceof Failure || !hasBegun) return status;
+  await terminal.err(
+    'The state of the node is NOT known: check it with "kpc-apply verify", or go back with "kpc-apply rollback".\n',
+  );
+  return exitStatus.notRestored;
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { isEmptyPlan } from '../../apply/plan.ts';
+import { type ApplyEnvironment } from './environment.ts';
+import { addStateOption, outputOption } from './options.ts';
+import { formatPlanJson } from '../../report/plan-json.ts';
+import { formatPlanText } from '../../report/plan-text.ts';
+import { planBundle, type PlanOptions } from './plan-command.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
+
+export function addVerifyCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('verify')
+    .description('Check that this node matches a bundle: exit status 1 and the drift if it does not.')
+    .argument('<folder>', 'the bundle')
+    .addOption(outputOption());
+  addStateOption(command).action(async (folder: string, options: Pick<PlanOptions, 'stateDir' | 'output'>) =>
+    done(await runVerify(folder, options, environment)),
+  );
+}
+
+async function runVerify(
+  folder: string,
+  options: Pick<PlanOptions, 'stateDir' | 'output'>,
+  environment: ApplyEnvironment,
+): Promise<ExitStatus> {
+  const bundle = await loadBundle(folder);
+  const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
+  await environment.terminal.out(
+    options.output === 'json'
+      ? formatPlanJson(plan, bundle)
+      : formatPlanText(plan, bundle, 'the node matches the bundle'),
+  );
+  return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
+}

@@ -1,0 +1,142 @@
+import type { Command } from 'commander';
+import { applyBundle } from '../../apply/apply-bundle.ts';
+import { explainError, Failure } from '../../apply/failure.ts';
+import { createHealthServers, type HealthServers, type ListenAddresses } from '../../apply/health-checks.ts';
+import { withLock } from '../../apply/lock.ts';
+import { stateFolder } from '../../apply/record.ts';
+import { createWatch, type SyncResult } from '../../apply/watch.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
+import { parseAddress, type Address } from '../../kernel/address.ts';
+import type { Family } from '../../kernel/family.ts';
+import { parseIpAddrJson } from '../../kernel/link.ts';
+import type { Host } from '../../apply/host.ts';
+import { reportOutcome } from './apply-command.ts';
+import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './options.ts';
+import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+
+interface WatchOptions extends NodeOptions, ClaimOptions {
+  readonly syncPeriod: number;
+  readonly minSyncPeriod: number;
+  readonly drainTimeout?: number;
+  readonly force: boolean;
+}
+
+export function addWatchCommand(
+  program: Command,
+  environment: ApplyEnvironment,
+  done: (status: ExitStatus) => void,
+): void {
+  const command = program
+    .command('watch')
+    .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')
+    .argument('<folder>', 'the bundle')
+    .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
+    .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
+    .addOption(drainOption())
+    .option('--force', 'continue even if doctor finds an error', false);
+  addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
+  command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
+}
+
+const aboutDamage = `
+A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The
+state folder holds that bundle in last-good-bundle.json, so a watch that starts with a damaged bundle uses it too, if it
+came from the same folder. If there is none, watch leaves the node as it is.
+`;
+
+/** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
+async function runWatch(folder: string, options: WatchOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
+  const { host } = environment;
+  const bundle = watchBundle(folder, { ...environment, folder: stateFolder(options.stateDir) });
+  const watch = createWatch({
+    host,
+    syncPeriod: options.syncPeriod,
+    minSyncPeriod: options.minSyncPeriod,
+    readVersion: () => readBundleVersion(folder),
+    sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers),
+    warn: (problem) => reportWarning(problem, environment.terminal),
+  });
+  const servers = createHealthServers(watch.isHealthy);
+  const stop = () => watch.stop();
+  const wake = () => watch.wake();
+  process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', wake);
+  try {
+    await watch.run();
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGHUP', wake);
+    await servers.close();
+  }
+  return exitStatus.ok;
+}
+
+async function syncOnce(
+  watched: WatchedBundle,
+  command: string,
+  options: WatchOptions,
+  environment: ApplyEnvironment,
+  servers: HealthServers,
+): Promise<SyncResult> {
+  const { host, terminal } = environment;
+  try {
+    const bundle = await watched.read();
+    if (!bundle) return 'failed';
+    const session = openSession(environment, options);
+    const outcome = await withLock(host, options.stateDir, command, () =>
+      applyBundle(session, bundle, {
+        adopt: options.adopt,
+        excludeCIDRs: options.ipvsExcludeCidrs,
+        drainTimeout: options.drainTimeout,
+        force: options.force,
+      }),
+    );
+    if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
+    const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));
+    for (const problem of problems) await reportWarning(problem, terminal);
+    if (outcome.kind !== 'unchanged' && outcome.kind !== 'changed') return 'failed';
+    await watched.keep();
+    return 'done';
+  } catch (error) {
+    // Whatever it was, it may have passed by the next time.
+    await reportFailure(explainError(error), terminal);
+    return 'failed';
+  }
+}
+
+/** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */
+async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Promise<ListenAddresses> {
+  const nodeIPs = { ipv4: readNodeIP(manifest, 'ipv4'), ipv6: readNodeIP(manifest, 'ipv6') };
+  const everywhere = { ipv4: ['0.0.0.0'], ipv6: ['::'] };
+  const networks = {
+    ipv4: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv4'),
+    ipv6: nodePortNetworks(manifest.settings, { nodeIPs }, 'ipv6'),
+  };
+  if (networks.ipv4.matchesAll && networks.ipv6.matchesAll) return everywhere;
+  const node = { hostAddresses: await readHostAddresses(host) };
+  const choose = (family: Family) =>
+    networks[family].matchesAll
+      ? everywhere[family]
+      : addressesIn(networks[family], node).map((address) => address.text);
+  return { ipv4: choose('ipv4'), ipv6: choose('ipv6') };
+}
+
+async function readHostAddresses(host: Host): Promise<readonly Address[]> {
+  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
+  if (result.kind === 'missing') return [];
+  return parseIpAddrJson(result.stdout)
+    .links.flatMap((link) => link.addresses)
+    .flatMap(({ address }) => parseAddress(address) ?? []);
+}
+
+function readNodeIP(manifest: Manifest, family: Family): Address {
+  const address = parseAddress(manifest.node.nodeIPs[family]);
+  if (address) return address;
+  throw new Failure(
+    'bad-bundle',
+    `manifest.json: "${manifest.node.nodeIPs[family]}" is not an address`,
+    'compile the bundle again',
+  );
+}

@@ -1,0 +1,114 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { explainError, type Failure } from '../../apply/failure.ts';
+import type { Host } from '../../apply/host.ts';
+import { readJson, writeJson, type StateFolder } from '../../apply/record.ts';
+import { describeError, hasCode } from '../../bundle/errors.ts';
+import { isBundleFile, readFolder } from '../../bundle/folder.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { mapOf, objectOf, text } from '../../bundle/shape.ts';
+import { reportFailure, reportWarning } from './environment.ts';
+import { loadBundleToApply } from '../../sides/load-bundle.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** A bundle that may be replaced or damaged at any time. */
+export interface WatchedBundle {
+  /** The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. */
+  read(): Promise<StoredBundle | undefined>;
+  /** Keeps what was read last for a watch to come: it has been applied. */
+  keep(): Promise<void>;
+}
+
+/** The last good bundle as the state folder has it: its files, which are checked like any other bundle's. */
+interface KeptBundle {
+  /** Where it was read from: the last good bundle of another folder is none of this one's. */
+  readonly folder: string;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const keptShape = objectOf<KeptBundle>({ folder: text, files: mapOf(text) });
+
+/** A good bundle and the files that it was read from. */
+interface Good {
+  readonly bundle: StoredBundle;
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** Goes by the bundle in a folder, and says once what is wrong with it and once that it is good again. */
+export function watchBundle(
+  path: string,
+  { host, folder, terminal }: { readonly host: Host; readonly folder: StateFolder; readonly terminal: Terminal },
+): WatchedBundle {
+  const kept = `${folder.path}/last-good-bundle.json`;
+  let good: Good | undefined;
+  let keptFiles: ReadonlyMap<string, string> | undefined;
+  let said: string | undefined;
+
+  async function recall(): Promise<Good | undefined> {
+    try {
+      const stored = await readJson<KeptBundle>(host, kept, keptShape, 'remove it');
+      if (stored?.folder !== resolve(path)) return undefined;
+      return await open(kept, async () => new Map(Object.entries(stored.files)));
+    } catch {
+      // It is of no use then, and what is wrong with the bundle itself is said anyway.
+      return undefined;
+    }
+  }
+
+  async function complain(failure: Failure): Promise<void> {
+    if (said === failure.message) return;
+    said = failure.message;
+    await reportFailure(failure, terminal);
+    await reportWarning(
+      good
+        ? 'the node stays on the last good bundle until there is a new good one'
+        : 'no good bundle is known: the node is left as it is until there is one',
+      terminal,
+    );
+  }
+
+  return {
+    async read() {
+      try {
+        good = await open(path, () => readFolder(path));
+        if (said !== undefined) await terminal.err(`${path} is a good bundle again\n`);
+        said = undefined;
+      } catch (error) {
+        good ??= await recall();
+        await complain(explainError(error));
+      }
+      return good?.bundle;
+    },
+    async keep() {
+      if (!good || good.files === keptFiles || sameFiles(good.files, keptFiles)) return;
+      keptFiles = good.files;
+      const content: KeptBundle = { folder: resolve(path), files: Object.fromEntries(good.files) };
+      await writeJson(host, kept, content).catch((error: unknown) =>
+        reportWarning(`the bundle cannot be kept for the next watch: ${describeError(error)}`, terminal),
+      );
+    },
+  };
+}
+
+async function open(name: string, readFiles: () => Promise<ReadonlyMap<string, string>>): Promise<Good> {
+  let files: ReadonlyMap<string, string> = new Map();
+  const bundle = await loadBundleToApply(name, async () => (files = await readFiles()));
+  return { bundle, files };
+}
+
+/** The manifest has the checksums of all others. */
+function sameFiles(files: ReadonlyMap<string, string>, others: ReadonlyMap<string, string> | undefined): boolean {
+  return files.get('manifest.json') === others?.get('manifest.json');
+}
+
+/** Something that changes with any file of a bundle; undefined where there is no folder. Reads none of them. */
+export async function readBundleVersion(path: string): Promise<string | undefined> {
+  try {
+    const names = (await readdir(path)).filter(isBundleFile).toSorted();
+    const found = await Promise.all(names.map((name) => stat(join(path, name), { bigint: true })));
+    return found.map(({ dev, ino, size, mtimeNs }, i) => `${names[i]} ${dev} ${ino} ${size} ${mtimeNs}`).join('\n');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}

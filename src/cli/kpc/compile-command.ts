@@ -1,0 +1,283 @@
+import { printable } from '../../base/printable.ts';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import type { Bundle, BundleContent } from '../../bundle/make-bundle.ts';
+import { formatFile, makeBundle } from '../../bundle/make-bundle.ts';
+import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import { checkBundle } from '../../sides/check-bundle.ts';
+import type { Expected } from '../../sides/check-folder.ts';
+import type { OutputFormat } from '../../report/check-format.ts';
+import { outputFormats } from '../../report/check-format.ts';
+import { nameSome } from '../../cluster/name-some.ts';
+import { compileLoaded } from '../../compile/compile.ts';
+import { goldenContext } from '../../compile/golden-context.ts';
+import { compileFleet } from '../../compile/compile-fleet.ts';
+import { chooseNodeName } from '../../compile/compile-node.ts';
+import type { PrintName } from '../../report/bundle-text.ts';
+import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { FleetOptions } from '../../compile/fleet-nodes.ts';
+import {
+  checkNodeName,
+  chooseFleet,
+  isFleet,
+  isHostFolder,
+  pruneWhat,
+  readHostFolder,
+} from '../../compile/fleet-nodes.ts';
+import { checkFleet, writeFleet } from './fleet-run.ts';
+import { describeFolderProblem } from '../../report/folder-problem.ts';
+import type { LoadedInputs } from '../../compile/load-texts.ts';
+import type { FileOptions } from '../../compile/read-texts.ts';
+import { loadInputs } from '../../compile/read-texts.ts';
+import { addInputOptions, append } from './input-options.ts';
+import { parseOutFolder } from '../shared/near-misses.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { tuneForShortRun } from './tune-compiler.ts';
+
+interface CompileOptions extends FileOptions, Omit<FleetOptions, 'hostAddresses'> {
+  readonly out?: string;
+  readonly golden?: string;
+  readonly print?: PrintName;
+  readonly check?: string;
+  readonly output: OutputFormat;
+}
+
+export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('compile')
+    .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.');
+  addInputOptions(command)
+    .option(
+      '--node <name>',
+      'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
+      append,
+    )
+    .addOption(new Option('--all-nodes', 'compile for each Node in the input, into a folder each').conflicts('node'))
+    .option('--shard <i/n>', 'compile only part I of N of the nodes; I counts from 0')
+    .option('--allow-empty', 'compile even if that programs nothing, which removes all Services from a node')
+    .option('--prune', 'remove the folders of nodes that are no longer in the input')
+    .addOption(
+      new Option('-o, --out <folder>', 'write the files to a folder, replacing everything in it')
+        .argParser(parseOutFolder(true))
+        .conflicts(['print', 'check']),
+    )
+    .addOption(
+      new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
+        .argParser(parseOutFolder(true))
+        .conflicts(['out', 'print', 'check']),
+    )
+    .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
+    .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
+    .addOption(
+      new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
+        .choices(outputFormats)
+        .default('text'),
+    )
+    .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
+}
+
+async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+  if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
+    await terminal.err(`kpc: error: --output ${options.output} is for --check: name a folder with --check\n`);
+    return exitStatus.badInput;
+  }
+  if (!isFleet(options)) tuneForShortRun();
+  const { hostAddresses: hosts, ...others } = options;
+  const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal.readStdin);
+  return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+}
+
+async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { golden, check: checked } = options;
+  const out = options.out ?? golden;
+  if (options.print !== undefined || (out === undefined && checked === undefined)) {
+    await terminal.err('kpc: error: several nodes need a folder: name one with -o, --golden or --check\n');
+    return exitStatus.badInput;
+  }
+  const fleet = chooseFleet(options, loaded.prepared);
+  const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
+  const request = { ...options, refusals, namesMode: namesMode(options) };
+  const { bundles, diagnostics } = compileFleet(loaded, fleet, request);
+  await reportDiagnostics(diagnostics, loaded.files, terminal);
+  if (!bundles) return reportFailure(options, diagnostics, terminal);
+  const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
+  return out === undefined
+    ? checkFleet(checked ?? '', run)
+    : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
+}
+
+async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
+  const node = options.node?.[0];
+  const host = readHostsOf(chooseNodeName(node, loaded.prepared), loaded, options);
+  const refusals = [...host.diagnostics, ...checkRequest(options), ...(await checkTarget(options, { kind: 'bundle' }))];
+  const { content, diagnostics } = compileLoaded(
+    { ...loaded, hostAddresses: host.addresses },
+    { ...options, node, refusals, namesMode: namesMode(options) },
+  );
+  await reportDiagnostics(diagnostics, loaded.files, terminal);
+  if (!content) return reportFailure(options, diagnostics, terminal);
+  if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
+  return output(content, diagnostics, options, terminal);
+}
+
+/** Whether to say which mode was taken, where nothing names one: --check compares with a bundle that says its own. */
+function namesMode({ check: folder }: CompileOptions): boolean {
+  return folder === undefined;
+}
+
+/** What is wrong with what is asked of one node. */
+function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
+  return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [pruneWhat] : [])];
+}
+
+/** What is wrong with the folder that --check names. */
+async function checkTarget({ check: folder }: CompileOptions, expected: Expected): Promise<readonly Diagnostic[]> {
+  if (folder === undefined) return [];
+  const { checkFolder } = await import('../../sides/check-folder.ts');
+  const problem = checkFolder(folder, expected);
+  return problem ? [problem] : [];
+}
+
+/** The node's own addresses, from its own file where --host-addresses is a folder with those of many. */
+function readHostsOf(
+  nodeName: string,
+  { hostAddresses }: LoadedInputs,
+  { hostAddresses: path }: CompileOptions,
+): { readonly addresses: LoadedInputs['hostAddresses']; readonly diagnostics: readonly Diagnostic[] } {
+  if (!isHostFolder(path)) return { addresses: hostAddresses, diagnostics: [] };
+  const { addresses, diagnostics } = readHostFolder(path, [nodeName]);
+  return { addresses: addresses.get(nodeName), diagnostics };
+}
+
+async function output(
+  content: BundleContent,
+  diagnostics: readonly Diagnostic[],
+  options: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  if (options.print !== undefined) return print(options.print, content, terminal);
+  const bundle = makeBundle(content);
+  const { golden, output: format } = options;
+  const folder = options.out ?? golden;
+  const form = golden === undefined ? 'bundle' : 'golden';
+  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, terminal);
+  if (format === 'json') {
+    const { diagnosticsToJson } = await import('../../report/json.ts');
+    // What is in a folder need not be told again.
+    const files = folder === undefined ? { files: Object.fromEntries(bundle.files) } : { folder };
+    await terminal.out(
+      formatJson({ diagnostics: diagnosticsToJson(diagnostics), manifest: bundle.manifest, ...files }),
+    );
+    return status;
+  }
+  if (folder !== undefined) return status;
+  await terminal.out(formatAll(bundle.files));
+  await terminal.err(
+    `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
+  );
+  return exitStatus.ok;
+}
+
+async function write(
+  folder: string,
+  form: 'bundle' | 'golden',
+  content: BundleContent,
+  { manifest, files }: Bundle,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const problem =
+    form === 'golden'
+      ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
+      : await replaceFolder(folder, files);
+  if (problem) {
+    await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
+    return exitStatus.badInput;
+  }
+  await terminal.err(`${summarize(manifest)}\nWritten to ${folder}.\n`);
+  return exitStatus.ok;
+}
+
+async function check(
+  folder: string,
+  content: BundleContent,
+  diagnostics: readonly Diagnostic[],
+  { output: format }: CompileOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const isGolden = await holdsGolden(folder);
+  const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
+  if (result.kind === 'unreadable') {
+    await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
+    return exitStatus.badInput;
+  }
+  const same = result.kind === 'same';
+  if (same && format === 'text') return exitStatus.ok;
+  const { reportCheck } = await import('../../report/check-report.ts');
+  const report = await reportCheck(folder, same ? [] : result.files, content);
+  switch (format) {
+    case 'text': {
+      const { checkToText } = await import('../../report/text.ts');
+      const { formatFileDiffs } = await import('../../report/unified.ts');
+      await terminal.out(same ? '' : formatFileDiffs(folder, result));
+      await terminal.err(checkToText(report));
+      break;
+    }
+    case 'json': {
+      const { checkToJson } = await import('../../report/json.ts');
+      await terminal.out(checkToJson(report, diagnostics));
+      break;
+    }
+    case 'github': {
+      const { checkToGithub } = await import('../../report/github.ts');
+      await terminal.out(checkToGithub(report, diagnostics));
+      break;
+    }
+    case 'junit': {
+      const { checkToJunit } = await import('../../report/junit.ts');
+      await terminal.out(checkToJunit(report));
+      break;
+    }
+  }
+  if (same) return exitStatus.ok;
+  const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
+  await terminal.err(
+    `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
+  );
+  return exitStatus.differs;
+}
+
+/** Where input does not compile, programs and GitHub are told why in their own words too. */
+async function reportFailure(
+  { output: format }: CompileOptions,
+  diagnostics: readonly Diagnostic[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  if (format === 'json') {
+    const { diagnosticsToJson } = await import('../../report/json.ts');
+    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
+  }
+  if (format === 'github') {
+    const { checkToGithub } = await import('../../report/github.ts');
+    await terminal.out(checkToGithub(undefined, diagnostics));
+  }
+  return exitStatus.badInput;
+}
+
+async function print(name: PrintName, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {
+  const file = printNames[name];
+  const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
+  if (text === undefined) {
+    await terminal.err(
+      `kpc: error: there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}\n`,
+    );
+    return exitStatus.badInput;
+  }
+  await terminal.out(text);
+  return exitStatus.ok;
+}

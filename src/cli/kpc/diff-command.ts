@@ -1,0 +1,177 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { ReportLimits } from '../../diff/diff-report.ts';
+import type { SideDiff } from '../../diff/diff-sides.ts';
+import { oneLine } from '../../diff/one-line.ts';
+import type { Side } from '../../diff/side.ts';
+import type { SideOptions, SideReading, StoredSide } from '../../sides/read-side.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { addInputOptions } from './input-options.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+const outputs = ['text', 'json', 'markdown', 'unified'] as const;
+
+export interface DiffOptions extends SideOptions {
+  readonly toKubernetesVersion?: string;
+  readonly output: (typeof outputs)[number];
+  readonly foreign?: boolean;
+  readonly limit: number;
+}
+
+const moreManifests =
+  'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
+
+export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('diff')
+    .description(
+      'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
+        "servers that may or may not be kube-proxy's. What one side does not show is named and not compared, and does " +
+        'not count as a difference; if nothing can be compared, the exit status is 2.\n' +
+        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with the output of ' +
+        'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a, or one that kpc-apply dump ' +
+        'wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to compile manifests, kpc goes by ' +
+        'the bundle or dump on the other side.',
+    )
+    .argument('[from]', 'the old side')
+    .argument('[to]', 'the new side');
+  addInputOptions(command);
+  for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
+  command.option(
+    '--node <name>',
+    'the node to compile manifests for (default: that of the other side, if it is a bundle)',
+  );
+  const ofManifests = [...command.options];
+  /** The flags that were given and say what manifests compile to. */
+  const givenFlags = (): readonly string[] =>
+    ofManifests
+      .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+      .map(({ long }) => long ?? '');
+  command
+    .option(
+      '--to-kubernetes-version <version>',
+      'show what an upgrade of Kubernetes changes on a node: the manifests of -f (or of one argument) by the kube-proxy ' +
+        'of --kubernetes-version and by that of this release',
+    )
+    .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
+    .addOption(addLimit())
+    .option('--foreign', "compare what is not kube-proxy's too")
+    .action(async (from: string | undefined, to: string | undefined, options: DiffOptions) => {
+      if (options.toKubernetesVersion !== undefined) {
+        const { runReleaseDiff } = await import('./diff-releases.ts');
+        done(
+          await runReleaseDiff([from, to], { ...options, toKubernetesVersion: options.toKubernetesVersion }, terminal),
+        );
+      } else if (from === undefined || to === undefined) {
+        command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
+      } else done(await runDiff(from, to, options, givenFlags(), terminal));
+    });
+}
+
+/** --limit: how much of a list is shown. */
+export function addLimit(): Option {
+  return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
+    .argParser((text) => {
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a number');
+      return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
+    })
+    .default(20);
+}
+
+async function runDiff(
+  from: string,
+  to: string,
+  options: DiffOptions,
+  flags: readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
+  if (from === '-' && to === '-') {
+    await terminal.err('kpc: error: only one side can be read from stdin\n');
+    return exitStatus.badInput;
+  }
+  const stored = { from: await readStoredSide(from), to: await readStoredSide(to) };
+  if (flags.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
+    const names = flags.join(', ');
+    await terminal.err(`kpc: error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
+    return exitStatus.badInput;
+  }
+  const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
+    side.kind === 'manifests' ? compileSide(side.name, other, options, terminal.readStdin) : side.reading;
+  const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
+  await reportDiagnostics(
+    readings.flatMap(({ diagnostics }) => diagnostics),
+    new Map(readings.flatMap(({ files }) => [...files])),
+    terminal,
+  );
+  const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
+  if (!fromSide || !toSide) return exitStatus.badInput;
+  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  return printDiff(fromSide, toSide, options, terminal);
+}
+
+/** Whether a side is what it is, whatever flags say of how manifests are compiled. */
+function isReadAlready({ kind }: StoredSide): boolean {
+  return kind === 'bundle' || kind === 'dump';
+}
+
+async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+  const { diffSides } = await import('../../diff/diff-sides.ts');
+  return printFound(from, to, diffSides(from, to, { foreign: options.foreign === true }), options, terminal);
+}
+
+/** Prints how two sides differ. */
+export async function printFound(
+  from: Side,
+  to: Side,
+  diff: SideDiff,
+  options: DiffOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { isSame } = await import('../../diff/diff-sides.ts');
+  const { describeGaps } = await import('../../diff/words.ts');
+  const missed = describeGaps(diff.gaps).join(', ');
+  if (missed !== '') await terminal.err(`kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (isSame(diff) && diff.extent === 'nothing') {
+    await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    return exitStatus.badInput;
+  }
+  await terminal.out(await formatDiff(from, to, diff, options, terminal));
+  return isSame(diff) ? exitStatus.ok : exitStatus.differs;
+}
+
+async function formatDiff(
+  from: Side,
+  to: Side,
+  diff: SideDiff,
+  options: DiffOptions,
+  terminal: Terminal,
+): Promise<string> {
+  const { reportDiff } = await import('../../diff/diff-report.ts');
+  const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
+  switch (options.output) {
+    case 'text': {
+      const { formatText } = await import('../../report/text.ts');
+      const { reportPainter } = await import('../../report/colours.ts');
+      return formatText(reportDiff(diff, limits), reportPainter(terminal.colour.out));
+    }
+    case 'markdown': {
+      const { formatMarkdown } = await import('../../report/markdown.ts');
+      return formatMarkdown(reportDiff(diff, limits));
+    }
+    case 'json': {
+      const { diffToJson } = await import('../../report/json.ts');
+      return formatJson(diffToJson(from, to, diff));
+    }
+    case 'unified': {
+      const { filePairs } = await import('../../diff/unified.ts');
+      const { formatUnifiedDiff } = await import('../../report/unified.ts');
+      return filePairs(from, to)
+        .map((pair) => formatUnifiedDiff(pair.name, pair.from, pair.to))
+        .join('');
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { holdsGolden } from '../../bundle/folder.ts';
+import { makeGolden } from '../../bundle/golden.ts';
+import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import { goldenContext } from '../../compile/golden-context.ts';
+import type { NodeDifference, NodeFiles } from '../../fleet/fleet-folder.ts';
+import { FleetFolder } from '../../fleet/fleet-folder.ts';
+import { isInShard } from '../../fleet/shard.ts';
+import type { NodeChange } from '../../report/fleet-report.ts';
+import type { OutputFormat } from '../../report/check-format.ts';
+import type { CheckReport } from '../../report/check-report.ts';
+import type { FleetBundle } from '../../compile/compile-fleet.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
+import { showProgress } from './fleet-progress.ts';
+import { describeFolderProblem } from '../../report/folder-problem.ts';
+import { formatCount } from '../../base/format-count.ts';
+import { formatJson } from '../../report/format-json.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** What a run for many nodes works on. */
+export interface FleetRun {
+  readonly fleet: Fleet;
+  readonly bundles: Iterable<FleetBundle>;
+  /** The names of all Node objects in the input. */
+  readonly known: Pick<ReadonlySet<string>, 'has'>;
+  /** What was said of the input. */
+  readonly diagnostics: readonly Diagnostic[];
+  readonly options: FleetOptions & { readonly output: OutputFormat };
+  readonly terminal: Terminal;
+}
+
+/** What a node's folder holds. */
+type FolderForm = 'bundle' | 'golden';
+
+/** Writes a bundle or golden for each node into a folder of its own name, and speaks of folders whose node is gone. */
+export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
+  const folder = new FleetFolder(path);
+  const { nodes } = run.fleet;
+  // A shard without a node has a folder too, for whoever collects them.
+  await mkdir(path, { recursive: true });
+  const counts = { written: 0, unchanged: 0 };
+  const progress = showProgress(nodes.length, run.terminal);
+  for (const each of run.bundles) {
+    const { node } = each;
+    const result = await folder.write(node, filesOf(each, form));
+    if (result.kind === 'failed') {
+      await progress.end();
+      const done = counts.written + counts.unchanged;
+      const before = done === 0 ? '' : `\nThe folders of ${formatCount(done)} nodes before this one are done.`;
+      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}${before}\n`);
+      return exitStatus.badInput;
+    }
+    counts[result.kind]++;
+    await progress.step();
+  }
+  await progress.end();
+  const stale = await handleStale(folder, run);
+  if (run.options.output === 'json') {
+    const { diagnosticsToJson } = await import('../../report/json.ts');
+    const diagnostics = diagnosticsToJson(run.diagnostics);
+    await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
+  }
+  await run.terminal.err(
+    `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} unchanged, in ${path}\n${stale}`,
+  );
+  return exitStatus.ok;
+}
+
+/** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
+export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+  const { reportCheck } = await import('../../report/check-report.ts');
+  const { formatFleetCheck } = await import('../../report/format-fleet-check.ts');
+  const folder = new FleetFolder(path);
+  const changed: NodeChange[] = [];
+  let example: CheckReport | undefined;
+  let isGolden = false;
+  const progress = showProgress(run.fleet.nodes.length, run.terminal);
+  for (const each of run.bundles) {
+    const { node, content } = each;
+    const form = await formOf(join(path, node));
+    isGolden ||= form === 'golden';
+    const difference = await folder.compare(node, filesOf(each, form));
+    if (difference.kind === 'unreadable') {
+      await progress.end();
+      await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
+      return exitStatus.badInput;
+    }
+    const what = describeDifference(difference);
+    if (what !== undefined) changed.push({ node, what });
+    // The Services are the same on every node: one that differs tells what becomes of them.
+    if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
+      example = await reportCheck(join(path, node), difference.files, content);
+    }
+    await progress.step();
+  }
+  await progress.end();
+  const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
+  const report = { folder: path, nodes: run.fleet.nodes, changed, stale, example };
+  await run.terminal.out(formatFleetCheck(report, run.options.output));
+  if (changed.length + stale.length === 0) return exitStatus.ok;
+  const prune = stale.length > 0 ? ' and --prune' : '';
+  await run.terminal.err(
+    `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
+  );
+  return exitStatus.differs;
+}
+
+function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  return { files: bundle.files, digests: bundle.manifest.files };
+}
+
+/** A folder that is not there has no form yet: it differs from either. */
+async function formOf(folder: string): Promise<FolderForm> {
+  return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
+}
+
+/** How a node's folder differs; undefined where it does not. */
+function describeDifference(difference: NodeDifference): string | undefined {
+  switch (difference.kind) {
+    case 'same':
+      return undefined;
+    case 'missing':
+      return 'new';
+    case 'differs':
+      return difference.files.join(', ');
+    case 'unreadable':
+      return difference.reason;
+  }
+}
+
+/** Folders of nodes that the input no longer has. Each shard speaks of its own. */
+async function findStale(
+  folder: FleetFolder,
+  { options, known, fleet: { shard } }: FleetRun,
+): Promise<readonly string[]> {
+  if (!options.allNodes) return [];
+  const names = await folder.list();
+  return names.filter((name) => !known.has(name) && (!shard || isInShard(name, shard)));
+}
+
+async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
+  const stale = await findStale(folder, run);
+  if (stale.length === 0) return '';
+  const names = stale.slice(0, 5).join(', ') + (stale.length > 5 ? ` and ${stale.length - 5} more` : '');
+  if (!run.options.prune) return `No Node object for the folders ${names}: --prune removes them\n`;
+  for (const node of stale) await folder.remove(node);
+  return `Removed the folders ${names}, for which there is no Node object\n`;
+}
+
+function describeNodes({ nodes, total, shard }: Fleet): string {
+  const count = formatCount(nodes.length);
+  if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
+  return `${count} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`;
+}

@@ -1,0 +1,33 @@
+import { describeError, isSystemError } from '../../bundle/errors.ts';
+import { type ExitStatus, exitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { processTerminal } from '../shared/terminal.ts';
+import { version } from '../../base/version.ts';
+
+/**
+ * The program kpc: runs one command and gives its exit status. Commands load when they are called, so that asking for
+ * the version costs nothing of what compiling needs.
+ */
+export async function main(argv: readonly string[], terminal: Terminal = processTerminal()): Promise<number> {
+  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
+    await terminal.out(`${version}\n`);
+    return exitStatus.ok;
+  }
+  try {
+    const { runProgram } = await import('./program.ts');
+    return await runProgram(argv, terminal);
+  } catch (error) {
+    return reportUnexpected(error, terminal);
+  }
+}
+
+/** What nobody foresaw has a status of its own too: 1 would mean that something differs. */
+async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
+  const fault = isSystemError(error) ? '' : ' (a bug in kpc: please report it with the command and its input)';
+  try {
+    await terminal.err(`kpc: error: ${describeError(error)}${fault}\n`);
+  } catch {
+    // Where stderr is what does not work, the status has to tell.
+  }
+  return exitStatus.badInput;
+}

@@ -1,0 +1,53 @@
+import { Command, CommanderError } from 'commander';
+import type { ExitStatus } from './exit-status.ts';
+import { exitStatus } from './exit-status.ts';
+import { addExamples } from './help-examples.ts';
+import { adviseOnMistake } from './near-misses.ts';
+import type { Terminal } from './terminal.ts';
+import { version } from '../../base/version.ts';
+
+/** A program with commands, each of which says how it ended by calling `done`. */
+export interface Program {
+  readonly name: string;
+  readonly description: string;
+  readonly addCommands: (program: Command, done: (status: ExitStatus) => void) => void;
+}
+
+/** Parses the command line and runs the command that it names. Throws what that throws. */
+export async function runCommands(
+  { name, description, addCommands }: Program,
+  argv: readonly string[],
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const written: Promise<void>[] = [];
+  let status: ExitStatus = exitStatus.ok;
+  const program: Command = new Command(name)
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => written.push(terminal.out(text)),
+      writeErr: (text) => written.push(terminal.err(text)),
+      outputError: (text, writeLine) => writeLine(`${name}: ${text}${adviseOnMistake(text, program, argv)}`),
+    });
+  addCommands(program, (result) => {
+    status = result;
+  });
+  addExamples(program);
+  if (argv.length === 0) {
+    program.outputHelp({ error: true });
+    await Promise.all(written);
+    return exitStatus.badInput;
+  }
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and version end by an "error" of status 0.
+    status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
+  }
+  await Promise.all(written);
+  return status;
+}

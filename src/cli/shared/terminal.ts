@@ -1,0 +1,98 @@
+import { largestFile, UnreadableFile } from '../../base/read-file.ts';
+import { disarm, unprintable } from '../../base/printable.ts';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import { hasCode } from '../../bundle/errors.ts';
+
+/** What a command knows of the world around it: handed in, so that tests hand in their own. */
+export interface Terminal {
+  readonly out: (text: string) => Promise<void>;
+  readonly err: (text: string) => Promise<void>;
+  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For somebody who watches. */
+  readonly status: (text: string) => Promise<void>;
+  /** All of standard input: bytes, or a text that was bytes before. */
+  readonly readStdin: () => Promise<Uint8Array | string>;
+  readonly colour: { readonly out: boolean; readonly err: boolean };
+  /** Whether somebody watches stderr: progress is for them only. */
+  readonly interactive: boolean;
+}
+
+/**
+ * Node sets each terminal back at its exit to what it was, and aborts where that fails: after the terminal has hung up.
+ * What has hung up is neither a terminal any more nor a file, and Node leaves alone what has become another file.
+ */
+function leaveHungUp(): void {
+  for (const fd of [0, 1, 2]) {
+    try {
+      if (!fstatSync(fd).isCharacterDevice() || isatty(fd)) continue;
+      closeSync(fd);
+      // The lowest number that is free, which is this one.
+      openSync('/dev/null', 'r+');
+    } catch {
+      // It was closed already, and Node knows that.
+    }
+  }
+}
+
+/** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
+export function processTerminal(): Terminal {
+  process.on('exit', leaveHungUp);
+  const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
+  return {
+    out: (chunk) => writeText(process.stdout, chunk),
+    // Nothing on it is for programs, and a CI shows it, and acts on it, too.
+    err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
+    status: (text) => write(process.stderr, `\r${text}\u001b[K`),
+    readStdin: () => readToEnd(process.stdin),
+    colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
+    interactive: process.stderr.isTTY === true,
+  };
+}
+
+/** As much as is read of a file, and no more. */
+async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
+  const pieces: Buffer[] = [];
+  let total = 0;
+  for await (const piece of stream) {
+    total += piece.length;
+    if (total > largestFile) throw new UnreadableFile('-', 'standard input is too large: split it into several files');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, total);
+}
+
+/** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */
+function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return write(stream, stream.isTTY ? makeHarmless(text) : text);
+}
+
+/** What chalk writes for the colours and weights that kpc uses, and for their ends. */
+const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
+
+/** The text with a dot for each character that a terminal would act on, but for line ends, tabs and colours. */
+function makeHarmless(text: string): string {
+  return text.replace(unprintable, (found, at: number) =>
+    found === '\n' || found === '\t' || startsColour(text, at) ? found : '·',
+  );
+}
+
+function startsColour(text: string, at: number): boolean {
+  return colours.has(text.slice(at, at + 4)) || colours.has(text.slice(at, at + 5));
+}
+
+/**
+ * Waits until the text is gone: a pipe takes it in pieces. A reader that left early (head) is no error. Rejects with any
+ * other error of the stream.
+ */
+function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
+  // The stream tells of an error twice: here, and by an event later on, which would end the process if nobody listened.
+  if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
+  return new Promise((resolve, reject) => {
+    stream.write(chunk, (error) => {
+      if (!error || hasCode(error, 'EPIPE')) resolve();
+      else reject(error);
+    });
+  });
+}
+
+function ignore(): void {}

@@ -1,0 +1,212 @@
+import type { Address, Network } from '../kernel/address.ts';
+import { contains } from '../kernel/address.ts';
+import type { Protocol } from '../kernel/family.ts';
+import type { Origin, Place } from '../kernel/origin.ts';
+import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice } from './endpoint-choice.ts';
+import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
+
+/**
+ * What becomes of the packets to one Service port on one node: what kube-proxy's proxiers all decide at the head of
+ * their loops over Service ports (syncProxyRules). The modes spell it, and say where they differ.
+ *
+ * It depends on the port and the node's identity alone, so that nodes can share it (PlanMemo). What else a node has a
+ * say in comes as an argument of the functions below, or from planMasquerade and planNodePorts.
+ */
+export interface TrafficPlan {
+  readonly port: ServicePort;
+  /** Whether any node could serve the port. Without, all packets to it are refused. */
+  readonly hasEndpoints: boolean;
+
+  /** Where packets are taken for the port's. */
+  readonly clusterIP: ServiceAddress;
+  readonly externalIPs: readonly ServiceAddress[];
+  readonly loadBalancerIPs: readonly ServiceAddress[];
+  readonly nodePort: NodePort | undefined;
+  /** The port of the Service's health check; open whether or not there are endpoints. */
+  readonly healthCheck: HealthCheckPort | undefined;
+
+  /** Packets to the cluster IP. */
+  readonly internal: TrafficPath;
+  /** Packets to external IPs, load balancer IPs and the node port. */
+  readonly external: ExternalPath;
+  /** Who may use the load balancer IPs; undefined where all may. */
+  readonly firewall: Firewall | undefined;
+
+  /** The endpoints that share the packets of policy Cluster; empty where the port has none. */
+  readonly clusterEndpoints: readonly Endpoint[];
+  /** The endpoints that share the packets of policy Local; empty where the port has none. */
+  readonly localEndpoints: readonly Endpoint[];
+  /** Both together, each endpoint once: all that packets may be sent to from this node. */
+  readonly reachable: readonly Endpoint[];
+  /** Those of the port's endpoints that run on the node, in use or not. */
+  readonly onNode: readonly Endpoint[];
+  /** The reachable ones on the node. One that reaches itself must be masqueraded, or it gets an answer from its own address. */
+  readonly hairpin: readonly Endpoint[];
+  /** How many seconds a client stays with its endpoint after its last connection; undefined without session affinity. */
+  readonly affinitySeconds: number | undefined;
+}
+
+/** An address and port of a Service, with what is written about it. */
+export interface ServiceAddress {
+  readonly address: Address;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly origin: Origin;
+}
+
+/** A port of the node's own addresses that leads to the Service. Source ranges do not bind it. */
+interface NodePort {
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly origin: Origin;
+}
+
+/** A TCP port on which kube-proxy answers a load balancer whether the node has endpoints. */
+interface HealthCheckPort {
+  readonly port: number;
+  readonly origin: Origin;
+}
+
+/** Where the packets of one side go. */
+export interface TrafficPath {
+  /** Which of the two lists of endpoints shares them. */
+  readonly policy: TrafficPolicy;
+  /** Undefined where there are endpoints for them. */
+  readonly refusal: Refusal | undefined;
+}
+
+export type TrafficPolicy = 'Cluster' | 'Local';
+
+/**
+ * How packets from outside are handled. Under policy Cluster they are masqueraded, since an endpoint on another node
+ * would answer past this one. Under policy Local the client's address is kept, and what comes from the node and its
+ * pods takes the short cut to the endpoints of policy Cluster, as it would by way of a load balancer outside.
+ */
+interface ExternalPath extends TrafficPath {
+  /**
+   * Whether the path exists. It does also where it refuses packets for want of local endpoints: the node and its pods
+   * still get through by their short cut.
+   */
+  readonly isUsed: boolean;
+}
+
+/** Why packets get no endpoint, and what their sender is told. */
+type Refusal =
+  | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
+  /** Another node may have endpoints, so the client is left to try again rather than told that nothing is there. */
+  | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
+
+/** The source ranges of a load balancer's addresses. There also where the port has no endpoints. */
+export interface Firewall {
+  readonly guarded: readonly ServiceAddress[];
+  readonly sourceRanges: readonly SourceRange[];
+}
+
+/** A network whose packets are let through. */
+interface SourceRange {
+  readonly network: Network;
+  readonly origin: Origin;
+}
+
+/** Who is let through: a network, or one address. */
+export interface AdmittedSource {
+  readonly source: Network | Address;
+  readonly origin: Origin;
+}
+
+/** Decides for one Service port on one node. */
+export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan {
+  const choice = chooseEndpoints(port, node);
+  const loadBalancerIPs = port.loadBalancerIPs.map((address, index) =>
+    serviceAddress(port, address, port.places?.ingress(index)),
+  );
+  const onNode = port.endpoints.filter((endpoint) => isLocal(endpoint, node));
+  return {
+    port,
+    hasEndpoints: choice.hasAny,
+    clusterIP: serviceAddress(port, port.clusterIP, port.places?.clusterIP),
+    externalIPs: port.externalIPs.map((address, index) =>
+      serviceAddress(port, address, port.places?.externalIP(index)),
+    ),
+    loadBalancerIPs,
+    nodePort: planNodePort(port),
+    healthCheck: planHealthCheck(port),
+    internal: planPath(choice, port.internalPolicyLocal),
+    external: {
+      ...planPath(choice, port.externalPolicyLocal),
+      isUsed: choice.hasAny && isExternallyAccessible(port),
+    },
+    firewall: planFirewall(port, loadBalancerIPs),
+    clusterEndpoints: choice.cluster,
+    localEndpoints: choice.local,
+    reachable: choice.reachable,
+    onNode,
+    hairpin: intersect(onNode, choice.reachable),
+    affinitySeconds: port.affinitySeconds,
+  };
+}
+
+/**
+ * Whether the node itself may use the guarded addresses: its own address is in a source range. `nodeIP` is the node's
+ * address of the port's family.
+ */
+export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
+  return sourceRanges.some(({ network }) => contains(network, nodeIP));
+}
+
+/**
+ * Who may use the guarded addresses: the source ranges in their order, then, where the node may, the addresses
+ * themselves. Where a load balancer's address is also a local one, the node's own packets have it as their source.
+ */
+export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean): readonly AdmittedSource[] {
+  const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
+  if (!nodeIsAdmitted) return ranges;
+  return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];
+}
+
+/** Why something of a Service port is in a state. */
+export function originOf({ label }: Pick<ServicePort, 'label'>, place: Place | undefined): Origin {
+  return { servicePort: label, place };
+}
+
+function serviceAddress(port: ServicePort, address: Address, place: Place | undefined): ServiceAddress {
+  return { address, protocol: port.protocol, port: port.port, origin: originOf(port, place) };
+}
+
+function planNodePort(port: ServicePort): NodePort | undefined {
+  if (port.nodePort === 0) return undefined;
+  return { protocol: port.protocol, port: port.nodePort, origin: originOf(port, port.places?.nodePort) };
+}
+
+function planHealthCheck(port: ServicePort): HealthCheckPort | undefined {
+  if (port.healthCheckNodePort === 0) return undefined;
+  return { port: port.healthCheckNodePort, origin: originOf(port, port.places?.port) };
+}
+
+const noEndpoints: Refusal = { reason: 'no-endpoints', answer: 'reject' };
+const noLocalEndpoints: Refusal = { reason: 'no-local-endpoints', answer: 'drop' };
+
+function planPath(choice: EndpointChoice, policyLocal: boolean): TrafficPath {
+  return { policy: policyLocal ? 'Local' : 'Cluster', refusal: planRefusal(choice, policyLocal) };
+}
+
+function planRefusal(choice: EndpointChoice, policyLocal: boolean): Refusal | undefined {
+  if (!choice.hasAny) return noEndpoints;
+  return policyLocal && choice.local.length === 0 ? noLocalEndpoints : undefined;
+}
+
+function planFirewall(port: ServicePort, guarded: readonly ServiceAddress[]): Firewall | undefined {
+  if (guarded.length === 0 || port.sourceRanges.length === 0) return undefined;
+  const sourceRanges = port.sourceRanges.map((network, index) => ({
+    network,
+    origin: originOf(port, port.places?.sourceRange(index)),
+  }));
+  return { guarded, sourceRanges };
+}
+
+/** Those of the one list that are also in the other, in the one's order. */
+function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): readonly Endpoint[] {
+  if (some.length === 0) return some;
+  const wanted = new Set(others);
+  return some.filter((endpoint) => wanted.has(endpoint));
+}

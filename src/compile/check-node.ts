@@ -1,0 +1,43 @@
+import { checkLocalDetection } from '../cluster/check-nodes.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { nameSome } from '../cluster/name-some.ts';
+import { isName } from '../cluster/object-names.ts';
+import { findNearest, quote } from '../input/wording.ts';
+import type { Prepared } from './compile-node.ts';
+
+/** So many names are looked up for a near one each; a fleet's would take long. */
+const mostHints = 3;
+
+/**
+ * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
+ * and kube-proxy has to be able to start there. `flag` are the names given by --node.
+ */
+export function checkNodes(
+  names: readonly string[],
+  flag: readonly string[] | undefined,
+  prepared: Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>,
+): readonly Diagnostic[] {
+  const unknown = findUnknown(flag, prepared);
+  if (unknown.length > 0) return unknown;
+  return checkLocalDetection(names, prepared, prepared.settings);
+}
+
+function findUnknown(
+  flag: readonly string[] | undefined,
+  { nodes, settings }: Pick<Prepared, 'nodes' | 'settings'>,
+): readonly Diagnostic[] {
+  if (nodes.size === 0) return [];
+  const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
+  // A name that no node can have is refused as such.
+  const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
+  const known = [...nodes.keys()].sort();
+  const [first] = unknown;
+  if (first === undefined) return [];
+  const named = flag ? '--node' : 'hostnameOverride';
+  const near = unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []);
+  const others = known.length === 1 ? `it holds only ${known[0]}` : `it holds ${nameSome(known)}`;
+  const hint = near.length > 0 ? `did you mean ${[...new Set(near)].join(' or ')}?` : others;
+  const names = nameSome(unknown.map((name) => quote(name)));
+  const text = `${named} ${names}: the input holds no such Node: ${hint} (without any Node object a name stands alone)`;
+  return [{ severity: 'error', code: 'unknown-node', text }];
+}

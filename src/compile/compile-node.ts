@@ -1,0 +1,196 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
+import { assignAddresses } from '../cluster/assign-addresses.ts';
+import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
+import { findConflicts } from '../cluster/conflicts.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import { describeNode } from '../cluster/node-context.ts';
+import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
+import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
+import { checkSize } from '../cluster/size-limit.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import { programs } from '../kube-proxy/modes.ts';
+import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import { compileIptables } from '../iptables/compile-iptables.ts';
+import { IptablesMemo } from '../iptables/iptables-memo.ts';
+import { compileIpvs } from '../ipvs/compile-ipvs.ts';
+import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
+import type { Address } from '../kernel/address.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { version } from '../base/version.ts';
+
+/** --ip-family: auto takes the families that the Services and the node use. */
+export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
+export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+
+/** Inputs that were read and checked, and what all nodes have in common. */
+export interface Prepared {
+  readonly cluster: Cluster;
+  readonly settings: ProxySettings;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly nodeSources: ReadonlyMap<string, Source>;
+  /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
+  readonly services: readonly Sourced<Service>[];
+  readonly assigned: BundleContent['assigned'];
+  readonly diagnostics: readonly Diagnostic[];
+  /** The feature gates that the configuration sets. */
+  readonly gates: FeatureGates;
+  /** The same inputs as a kube-proxy sees them that behaves so. */
+  readonly buildCluster: (behaviours: Behaviours) => Cluster;
+}
+
+/** Builds the cluster, once for all nodes. */
+export function prepare(
+  inputs: Inputs,
+  settings: ProxySettings,
+  gates: FeatureGates,
+  ranges: AssignmentRanges,
+  hostAddresses?: readonly Address[],
+): Prepared {
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
+  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
+  const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
+  const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
+  const cluster = build(behavioursOf(settings.release, gates));
+  return {
+    cluster,
+    settings,
+    gates,
+    buildCluster: build,
+    nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
+    nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
+    services,
+    assigned,
+    diagnostics: [
+      ...diagnostics,
+      ...tooLarge,
+      ...findConflicts(cluster),
+      ...findUnserved(services, cluster, served),
+      ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+    ],
+  };
+}
+
+/** On how many addresses the node ports of a node can listen. */
+function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[] | undefined): number {
+  return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
+}
+
+/** The same inputs, as the kube-proxy of another release sees them. */
+export function prepareForRelease(prepared: Prepared, release: Release): Prepared {
+  if (release === prepared.settings.release) return prepared;
+  return prepareForBehaviours(prepared, release, behavioursOf(release, prepared.gates));
+}
+
+/** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
+export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
+  const { ignoresExternalIPs: _, ...settings } = prepared.settings;
+  return {
+    ...prepared,
+    cluster: prepared.buildCluster(behaviours),
+    settings: {
+      ...settings,
+      release,
+      ...(behaviours.has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
+    },
+  };
+}
+
+/** The same inputs under other settings, as those of a bundle, by the release that these name. */
+export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
+  const { release, ignoresExternalIPs } = settings;
+  if (release === prepared.settings.release && ignoresExternalIPs === prepared.settings.ignoresExternalIPs) {
+    return { ...prepared, settings };
+  }
+  // A bundle says of its feature gates only this one.
+  const gates = new Map([
+    ...prepared.gates,
+    ...(ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
+  ]);
+  const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
+  const { ignoresExternalIPs: _, ...others } = settings;
+  const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
+  return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
+}
+
+/** What makes one node's bundle out of the prepared inputs. */
+export interface NodeRequest {
+  readonly nodeName: string;
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where nobody said. */
+  readonly hostAddresses: readonly Address[] | undefined;
+  readonly ipFamily: IpFamilyChoice;
+}
+
+/** What compiling the same prepared inputs for one node leaves for the nodes after it. It changes no result. */
+export class NodeMemo {
+  readonly ipvs = new IpvsMemo();
+  readonly iptables = new IptablesMemo();
+}
+
+/** Compiles for one node. */
+export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
+  const { settings } = prepared;
+  const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
+  const cluster = settleOnNode(prepared.cluster, node);
+  const chosen = chooseFamilies(request.ipFamily, cluster, node);
+  const state = compileState(cluster, node, settings, chosen, memo);
+  return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };
+}
+
+/** What kube-proxy would program on the node, in the mode that the settings say. */
+export function compileState(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  chosen: readonly Family[],
+  memo: NodeMemo | undefined,
+): KernelState {
+  switch (settings.mode) {
+    case 'ipvs':
+      return compileIpvs(cluster, node, settings, chosen, memo?.ipvs);
+    case 'iptables':
+      return compileIptables(cluster, node, settings, chosen, memo?.iptables);
+    case 'nftables':
+      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
+  }
+}
+
+/** The node's name: --node, else hostnameOverride, else that of the only Node among the inputs; '' where none tells. */
+export function chooseNodeName(flag: string | undefined, { settings, nodes }: Prepared): string {
+  const [only, ...others] = nodes.keys();
+  return flag ?? (settings.hostnameOverride || (others.length === 0 ? (only ?? '') : ''));
+}
+
+function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
+  switch (choice) {
+    case 'ipv4':
+      return ['ipv4'];
+    case 'ipv6':
+      return ['ipv6'];
+    case 'dual':
+      return families;
+    case 'auto':
+      return usedFamilies(cluster, node);
+  }
+}
+
+function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
+  const used = families.filter(
+    (family) =>
+      cluster.servicePorts.some((port) => port.family === family) ||
+      node.podCIDRs.some((network) => network.family === family) ||
+      !isLoopback(node.nodeIPs[family]),
+  );
+  return used.length > 0 ? used : ['ipv4'];
+}

@@ -1,0 +1,70 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { describeEmptyResult } from '../cluster/left-out.ts';
+import { checkNodes } from './check-node.ts';
+import { chooseNodeName, compileNode } from './compile-node.ts';
+import { settleVersion } from './kubernetes-version.ts';
+import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
+import { loadTexts } from './load-texts.ts';
+import { describeNodeGaps } from './node-gaps.ts';
+
+/** What says for which node manifests are compiled, and how. */
+export interface CompileOptions extends InputOptions {
+  /** The node's name: of none, hostnameOverride tells it, or the only Node among the manifests. */
+  readonly node?: string | undefined;
+}
+
+/** What a node's bundle holds, and all that there is to say of the input. */
+export interface Compilation {
+  /** Undefined where a diagnostic is an error: nothing is compiled then. */
+  readonly content: BundleContent | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** What a program knows of a compilation besides the input. */
+export interface Request extends Pick<CompileOptions, 'node' | 'ipFamily' | 'allowEmpty'> {
+  /** What is wrong with what was asked for; said before what is wrong with the input. */
+  readonly refusals: readonly Diagnostic[];
+  /** Whether to say which mode was taken, where nothing names one. */
+  readonly namesMode: boolean;
+}
+
+/** Compiles texts for one node. */
+export function compile(texts: InputTexts, options: CompileOptions): Compilation {
+  return compileLoaded(loadTexts(texts, options), { ...options, refusals: [], namesMode: true });
+}
+
+/** Compiles for one node what has been read and checked. */
+export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...request }: Request): Compilation {
+  const nodeName = chooseNodeName(request.node, read.prepared);
+  const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
+  const flag = request.node === undefined ? undefined : [request.node];
+  const known = [...refusals, ...checkNodesAndResult([nodeName], flag, request, read), ...said];
+  if (hasErrors(known)) return { content: undefined, diagnostics: known };
+  const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
+  return {
+    content: compileNode(prepared, { nodeName, hostAddresses, ipFamily: request.ipFamily }),
+    diagnostics: [...gaps, ...(modeNote && namesMode ? [modeNote] : []), ...known],
+  };
+}
+
+/** What is wrong with compiling for these nodes; `flag` are the names that the user gave. */
+export function checkNodesAndResult(
+  nodeNames: readonly string[],
+  flag: readonly string[] | undefined,
+  { allowEmpty, ipFamily }: Pick<InputOptions, 'ipFamily' | 'allowEmpty'>,
+  { prepared, diagnostics }: LoadedInputs,
+): readonly Diagnostic[] {
+  // An object that is wrong is not there.
+  if (hasErrors(diagnostics)) return [];
+  const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
+  return [
+    ...checkNodes(nodeNames, flag, prepared),
+    ...(allowEmpty ? [] : describeEmptyResult(prepared.services, prepared.cluster, chosen)),
+  ];
+}
+
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
+}

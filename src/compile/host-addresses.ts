@@ -1,0 +1,48 @@
+import { readNamedFile } from '../base/read-file.ts';
+import { describeError } from '../bundle/errors.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Address } from '../kernel/address.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { parseIpAddrJson } from '../kernel/link.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
+
+export interface HostAddresses {
+  readonly addresses: readonly Address[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** What `ip -j addr` printed on a node, with the name that diagnostics give it. */
+export interface HostText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Reads a file, or says why it cannot be read. */
+export function readHostText(file: string): HostText | Diagnostic {
+  try {
+    return { name: file, text: readNamedFile(file).toString('utf8') };
+  } catch (error) {
+    return badHostAddresses(file, describeError(error));
+  }
+}
+
+/** The addresses in what `ip -j addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
+  if ('severity' in file) return { addresses: [], diagnostics: [file] };
+  const { links, unread } = parseIpAddrJson(file.text);
+  const [first] = unread;
+  if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
+  const addresses = links
+    .filter((link) => link.name !== serviceLink)
+    .flatMap((link) => link.addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  return { addresses, diagnostics: [] };
+}
+
+function badHostAddresses(file: string, reason: string): Diagnostic {
+  return {
+    severity: 'error',
+    code: 'bad-host-addresses',
+    text: `${reason}; write what \`ip -j addr\` prints on the node to a file`,
+    place: { file, locate: () => ({ file, line: 1, column: 1 }) },
+  };
+}

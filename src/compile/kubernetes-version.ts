@@ -1,0 +1,152 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Node } from '../cluster/objects.ts';
+import { checkFeatureGates } from '../input/feature-gates.ts';
+import { quote } from '../input/wording.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
+import type { LoadedInputs } from './load-texts.ts';
+import type { Prepared } from './compile-node.ts';
+import { prepareForRelease } from './compile-node.ts';
+
+/** Which release's kube-proxy was asked for. */
+export type VersionChoice =
+  | { readonly kind: 'release'; readonly release: Release }
+  /** The release that each node runs. */
+  | { readonly kind: 'auto' }
+  /** Not said: the newest, unless something else tells better. */
+  | { readonly kind: 'default' };
+
+/** The releases that kpc follows, for people. */
+export const releaseRange = `${releases[0]} to ${newestRelease}`;
+
+export interface VersionReading {
+  readonly choice: VersionChoice;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the value of --kubernetes-version, or of another flag that takes the same. */
+export function parseVersionChoice(text: string | undefined, flag = '--kubernetes-version'): VersionReading {
+  if (text === undefined) return { choice: { kind: 'default' }, diagnostics: [] };
+  if (text === 'auto') return { choice: { kind: 'auto' }, diagnostics: [] };
+  const reading = parseRelease(text);
+  switch (reading.kind) {
+    case 'release':
+      return { choice: reading, diagnostics: [] };
+    case 'unsupported':
+      return wrong(`${flag} ${quote(text)}: kpc knows the kube-proxy of Kubernetes ${releaseRange}`);
+    case 'unreadable':
+      return wrong(`${flag} is ${quote(text)}: write a release of Kubernetes, such as ${newestRelease}, or auto`);
+  }
+}
+
+function wrong(text: string): VersionReading {
+  return {
+    choice: { kind: 'default' },
+    diagnostics: [{ severity: 'error', code: 'bad-kubernetes-version', text }],
+  };
+}
+
+/**
+ * The release to check settings by, before it is known which node is compiled for: with auto the newest that a node of
+ * the input runs.
+ */
+export function startingRelease(choice: VersionChoice, nodes: readonly Node[]): Release {
+  switch (choice.kind) {
+    case 'release':
+      return choice.release;
+    case 'default':
+      return newestRelease;
+    case 'auto': {
+      const run = new Set(nodes.map(releaseRunBy));
+      return releases.findLast((release) => run.has(release)) ?? newestRelease;
+    }
+  }
+}
+
+/** The release that a Node object says that it runs; undefined where it says none that kpc follows. */
+export function releaseRunBy(node: Node | undefined): Release | undefined {
+  const reading = parseRelease(node?.kubernetesVersion ?? '');
+  return reading.kind === 'release' ? reading.release : undefined;
+}
+
+/** What was loaded, for one node: with --kubernetes-version auto as the kube-proxy that its Node object names sees it. */
+export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInputs {
+  if (loaded.version.kind !== 'auto') return loaded;
+  const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
+  if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
+  const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
+  const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
+  const faults = checkGates(loaded.prepared, found.release);
+  return {
+    ...loaded,
+    prepared: prepareForRelease(loaded.prepared, found.release),
+    diagnostics: [...faults, note, ...loaded.diagnostics],
+  };
+}
+
+/** What each node of a fleet compiles from, and what is wrong with the nodes that auto cannot tell the release of. */
+export function prepareForNodes(
+  prepared: Prepared,
+  choice: VersionChoice,
+  nodes: readonly string[],
+): { readonly preparedFor: (node: string) => Prepared; readonly diagnostics: readonly Diagnostic[] } {
+  if (choice.kind !== 'auto') return { preparedFor: () => prepared, diagnostics: [] };
+  const ofRelease = new Map<Release, Prepared>();
+  const ofNode = new Map<string, Prepared>();
+  const diagnostics: Diagnostic[] = [];
+  for (const node of nodes) {
+    const found = releaseOfNode(prepared.nodes.get(node), node);
+    if (found.kind === 'unknown') {
+      diagnostics.push(found.diagnostic);
+      continue;
+    }
+    const { release } = found;
+    if (!ofRelease.has(release)) diagnostics.push(...checkGates(prepared, release));
+    const known = ofRelease.get(release) ?? prepareForRelease(prepared, release);
+    ofRelease.set(release, known);
+    ofNode.set(node, known);
+  }
+  return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
+}
+
+/** What keeps the kube-proxy of another release from starting than the one that the settings were read for. */
+export function checkGates({ gates, settings }: Prepared, release: Release): readonly Diagnostic[] {
+  if (release === settings.release) return [];
+  return checkFeatureGates(gates, release).map(({ text }) => ({
+    severity: 'error',
+    code: 'bad-feature-gate',
+    text: `Kubernetes ${release}: ${text}`,
+  }));
+}
+
+export type NodeRelease =
+  | { readonly kind: 'release'; readonly release: Release; readonly said: string }
+  | { readonly kind: 'unknown'; readonly diagnostic: Diagnostic };
+
+/** The release that a node runs, by its Node object; `flag` is what asks for it. */
+export function releaseOfNode(
+  node: Node | undefined,
+  nodeName: string,
+  flag = '--kubernetes-version auto',
+): NodeRelease {
+  const unknown = (text: string): NodeRelease => ({
+    kind: 'unknown',
+    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `${flag}: ${text}` },
+  });
+  if (!node) {
+    const which = nodeName === '' ? 'no node is named' : `there is no Node ${quote(nodeName)} in the input`;
+    return unknown(`${which}; give its Node object with -f, or name a release`);
+  }
+  const said = node.kubernetesVersion;
+  if (said === '') {
+    return unknown(`the Node ${quote(nodeName)} does not say its version (status.nodeInfo); name a release`);
+  }
+  const reading = parseRelease(said);
+  switch (reading.kind) {
+    case 'release':
+      return { kind: 'release', release: reading.release, said };
+    case 'unsupported':
+    case 'unreadable':
+      return unknown(`the Node ${quote(nodeName)} runs ${quote(said)}, and kpc knows Kubernetes ${releaseRange}`);
+  }
+}

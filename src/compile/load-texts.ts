@@ -1,0 +1,149 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { RangeFlags } from '../input/assignment-ranges.ts';
+import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
+import type { LoadedFiles } from '../input/load-files.ts';
+import { readConfigText } from '../input/read-config.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import { collectInputs } from '../input/read-inputs.ts';
+import type { ProxyFlags } from '../input/settings.ts';
+import { resolveSettings } from '../input/settings.ts';
+import { sortDiagnostics } from '../input/sort-diagnostics.ts';
+import type { TextFile } from '../input/text-file.ts';
+import type { Address } from '../kernel/address.ts';
+import type { IpFamilyChoice, Prepared } from './compile-node.ts';
+import { prepare } from './compile-node.ts';
+import type { HostText } from './host-addresses.ts';
+import { parseHostAddresses } from './host-addresses.ts';
+import type { VersionChoice } from './kubernetes-version.ts';
+import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
+
+/** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
+export interface InputTexts {
+  readonly manifests: LoadedFiles;
+  /** kube-proxy's configuration, where it is not among the manifests. */
+  readonly config: TextFile | Diagnostic | undefined;
+  /** What `ip -j addr` printed on the node. */
+  readonly hostAddresses: HostText | Diagnostic | undefined;
+}
+
+/** What says how manifests are compiled, under the names of the flags. */
+export interface InputOptions extends ProxyFlags, RangeFlags {
+  readonly ipFamily: IpFamilyChoice;
+  /** Of kpc compile only: a bundle without a Service is what is wanted. */
+  readonly allowEmpty?: boolean;
+  readonly kubernetesVersion?: string;
+}
+
+/** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
+const nothingFound: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: the input holds no objects at all',
+};
+
+/** The same bundle comes of manifests without a single Service, as of a chart that renders none: --allow-empty says so. */
+const noServices: Diagnostic = {
+  severity: 'warning',
+  code: 'no-services',
+  text: 'the input holds no Services: the compiled rules remove all Services from a node',
+};
+
+/** As noServices, but what is missing stands elsewhere. */
+const notBuilt: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"',
+};
+
+function describeEmptiness(
+  { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
+  { allowEmpty }: InputOptions,
+): readonly Diagnostic[] {
+  if (allowEmpty) return [];
+  // What could not be read may have been a Service.
+  if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
+  const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  if (skipped.has('Kustomization')) return [notBuilt];
+  return [found || skipped.size > 0 ? noServices : nothingFound];
+}
+
+/** Of several configurations none is better than the others, and the order of files must not choose. */
+function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
+  const text = 'the input holds another KubeProxyConfiguration: keep one of them, or name one with --config';
+  return others.map(({ source }) => ({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) }));
+}
+
+/** Everything read and checked; not to be compiled where a diagnostic is an error. */
+export interface LoadedInputs {
+  readonly prepared: Prepared;
+  readonly version: VersionChoice;
+  readonly hostAddresses: readonly Address[] | undefined;
+  /** Whether --config or a file of -f holds a configuration of kube-proxy's. */
+  readonly configured: boolean;
+  /** Which mode was taken and why, where nothing names one. */
+  readonly modeNote: Diagnostic | undefined;
+  /** Sorted by place. */
+  readonly diagnostics: readonly Diagnostic[];
+  /** The files read, by the names that diagnostics give them. */
+  readonly files: Inputs['files'];
+}
+
+/** Reads what the texts hold, checks it, and says all that is wrong with it. */
+export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
+  const inputs = collectInputs(texts.manifests);
+  const config = texts.config && readConfigText(texts.config);
+  const given = config ? config.config : inputs.configs[0];
+  const version = parseVersionChoice(options.kubernetesVersion);
+  const release = startingRelease(
+    version.choice,
+    inputs.nodes.map(({ object }) => object),
+  );
+  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options, release);
+  const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
+  const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
+  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses);
+  const configured = config !== undefined || inputs.configs.length > 0;
+  return {
+    prepared,
+    version: version.choice,
+    hostAddresses: host?.addresses,
+    configured,
+    modeNote: configured && !given ? undefined : modeNote,
+    files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
+    diagnostics: sortDiagnostics([
+      ...describeEmptiness(inputs, options),
+      ...(config ? [] : describeRivals(inputs.configs)),
+      ...describeSkipped(inputs.skipped),
+      ...inputs.diagnostics,
+      ...(config?.diagnostics ?? []),
+      ...version.diagnostics,
+      ...wrongSettings,
+      ...wrongRanges,
+      ...(host?.diagnostics ?? []),
+      ...prepared.diagnostics,
+    ]),
+  };
+}
+
+/** Objects of other kinds are no fault, but a user may wonder where they went. */
+function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
+  if (skipped.size === 0) return [];
+  const kinds = [...skipped]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`);
+  return [
+    { severity: 'note', code: 'skipped-kinds', text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}` },
+  ];
+}
+
+/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+function pluralOf(name: string): string {
+  const [kind = '', version] = name.split(' of ', 2);
+  return version === undefined ? pluralOfKind(kind) : `${pluralOfKind(kind)} of ${version}`;
+}
+
+function pluralOfKind(kind: string): string {
+  if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
+  if (/(ss|x|ch|sh)$/.test(kind)) return `${kind}es`;
+  return kind.endsWith('s') ? kind : `${kind}s`;
+}

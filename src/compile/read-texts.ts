@@ -1,0 +1,37 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Stdin } from '../input/load-files.ts';
+import { loadFile, loadFiles } from '../input/load-files.ts';
+import { readHostText } from './host-addresses.ts';
+import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
+import { loadTexts } from './load-texts.ts';
+
+/** The options of all commands that compile manifests: what to read, and how to compile it. */
+export interface FileOptions extends InputOptions {
+  readonly file?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly config?: string;
+  readonly hostAddresses?: string;
+}
+
+const nothingNamed: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+};
+
+/** Reads all files that the options name, and says all that is wrong with them. */
+export async function loadInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<LoadedInputs> {
+  const isStdinNamed = [...(options.file ?? []), options.config].includes('-');
+  return loadTexts(readTexts(options, isStdinNamed ? await readStdin() : undefined), options);
+}
+
+function readTexts(
+  { file: sources = [], exclude, config, hostAddresses }: FileOptions,
+  stdin: Stdin | undefined,
+): InputTexts {
+  return {
+    manifests: sources.length === 0 ? { files: [], diagnostics: [nothingNamed] } : loadFiles(sources, stdin, exclude),
+    config: config === undefined ? undefined : loadFile(config, stdin),
+    hostAddresses: hostAddresses === undefined ? undefined : readHostText(hostAddresses),
+  };
+}

@@ -1,0 +1,141 @@
+import type { Family } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+
+/** kube-proxy's modes on Linux. */
+export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
+
+export type ProxyMode = (typeof proxyModes)[number];
+
+/** The modes that kpc compiles for. */
+export const compiledModes = ['ipvs', 'iptables'] as const satisfies readonly ProxyMode[];
+
+/** Kinds of objects in a kernel, by the field of a state that holds them. */
+export type ObjectKind = keyof KernelState | 'nftables';
+
+/** What a manifest counts of a kernel's objects. */
+export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
+
+/** A number in the line that says how much came out, in words. */
+interface SummaryPart {
+  readonly count: CountName;
+  readonly one: string;
+  readonly more: string;
+}
+
+/** What is to be known of a mode. Whatever differs between modes and is no code of its own is a field here. */
+export interface ModeFacts {
+  /** What people call it, in a sentence. */
+  readonly title: string;
+  /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
+  readonly kinds: ReadonlySet<ObjectKind>;
+  /** The kind that tells most of a node's Services. */
+  readonly mainKind: ObjectKind;
+  /** All kinds that tell of Services. */
+  readonly serviceKinds: readonly ObjectKind[];
+  /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
+  readonly tools: Readonly<Record<string, string>>;
+  /** Sysctls that kube-proxy sets in this mode. */
+  readonly sysctls: readonly string[];
+  /** Sysctls that it sets besides where the configuration or the kernel's release asks for it. */
+  readonly conditionalSysctls: readonly string[];
+  readonly summary: readonly SummaryPart[];
+  /** Whether the kernel's objects name the Services that they stem from, in comments or in names. */
+  readonly namesServices: boolean;
+  /** Whether rules have an iptables chain for each Service port: KUBE-SVC- and so on. */
+  readonly hasServiceChains: boolean;
+  /** What stays empty, or does not work, without the name of the node. */
+  readonly gapsWithoutNode: readonly string[];
+  /** Where node ports listen: on addresses that must be known, or on any local one unless --nodeport-addresses picks some. */
+  readonly nodePorts: 'known-addresses' | 'any-local-address';
+  /** Families in which node ports can be reached on loopback addresses, where the settings do not forbid it. */
+  readonly loopbackNodePorts: readonly Family[];
+  /** What becomes of traffic of policy Local on a node without local endpoints, where others have some. */
+  readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
+  /** The default of minSyncPeriod, in seconds (pkg/proxy/apis/config/v1alpha1 defaults.go). */
+  readonly minSyncPeriod: number;
+}
+
+/** The facts of each mode. A new mode is a row here, and a compiler. */
+export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
+  ipvs: {
+    title: 'IPVS mode',
+    kinds: new Set(['iptables', 'sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules']),
+    mainKind: 'virtualServers',
+    serviceKinds: ['sets', 'virtualServers'],
+    // --random-fully came with iptables 1.6.2. ipset 6 is what kube-proxy asks for; ipvsadm learnt mh's flags in 1.30.
+    tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
+    // NewProxier in ipvs/proxier.go.
+    sysctls: [
+      'net.ipv4.vs.conntrack',
+      'net.ipv4.vs.expire_nodest_conn',
+      'net.ipv4.vs.expire_quiescent_template',
+      'net.ipv4.ip_forward',
+    ],
+    conditionalSysctls: [
+      'net.ipv4.conf.all.arp_announce',
+      'net.ipv4.conf.all.arp_ignore',
+      'net.ipv4.vs.conn_reuse_mode',
+    ],
+    summary: [
+      { count: 'virtualServers', one: 'virtual server', more: 'virtual servers' },
+      { count: 'realServers', one: 'real server', more: 'real servers' },
+      { count: 'addresses', one: 'address', more: 'addresses' },
+      { count: 'setEntries', one: 'set entry', more: 'set entries' },
+      { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
+    ],
+    namesServices: false,
+    hasServiceChains: false,
+    gapsWithoutNode: ['the hairpin set stays empty'],
+    nodePorts: 'known-addresses',
+    loopbackNodePorts: [],
+    localWithoutEndpoints: 'local-to-all',
+    minSyncPeriod: 0,
+  },
+  iptables: {
+    title: 'iptables mode',
+    kinds: new Set(['iptables', 'sysctls', 'modules']),
+    mainKind: 'iptables',
+    serviceKinds: ['iptables'],
+    tools: { iptables: '1.6.2' },
+    sysctls: ['net.ipv4.conf.all.route_localnet'],
+    conditionalSysctls: [],
+    summary: [
+      { count: 'chains', one: 'chain', more: 'chains' },
+      { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
+    ],
+    namesServices: true,
+    hasServiceChains: true,
+    gapsWithoutNode: [],
+    nodePorts: 'any-local-address',
+    loopbackNodePorts: ['ipv4'],
+    localWithoutEndpoints: 'local-drops',
+    minSyncPeriod: 1,
+  },
+  nftables: {
+    title: 'nftables mode',
+    kinds: new Set(['nftables']),
+    mainKind: 'nftables',
+    serviceKinds: ['nftables'],
+    // What kube-proxy asks for (newInternal in nftables.go of sigs.k8s.io/knftables).
+    tools: { nftables: '1.0.1' },
+    sysctls: [],
+    conditionalSysctls: [],
+    summary: [
+      { count: 'chains', one: 'chain', more: 'chains' },
+      { count: 'rules', one: 'nftables rule', more: 'nftables rules' },
+      { count: 'setEntries', one: 'set element', more: 'set elements' },
+    ],
+    namesServices: true,
+    hasServiceChains: false,
+    gapsWithoutNode: ['the hairpin set stays empty'],
+    nodePorts: 'any-local-address',
+    loopbackNodePorts: [],
+    localWithoutEndpoints: 'local-drops',
+    minSyncPeriod: 1,
+  },
+};
+
+/** Whether kube-proxy programs objects of a kind in a mode. */
+export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
+  return modeFacts[mode].kinds.has(kind);
+}

@@ -1,0 +1,95 @@
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
+import { diffSides } from '../diff/diff-sides.ts';
+import type { Side } from '../diff/side.ts';
+import { coverAll } from '../diff/side.ts';
+import { describeKernelChange, describeReason } from '../diff/words.ts';
+import type { Location } from '../kernel/origin.ts';
+import { readStoredSide } from '../sides/read-side.ts';
+
+/** How a folder with a golden bundle stands to what the input makes, for reports. */
+export interface CheckReport {
+  readonly folder: string;
+  /** Files whose bytes differ; empty where nothing does. */
+  readonly files: readonly string[];
+  /** Undefined where the folder holds no bundle that can be read: it is not clear then what differs. */
+  readonly comparison: Comparison | undefined;
+  /** Why there is no comparison. */
+  readonly problems: readonly string[];
+  /** Every Service port that was compiled, with its place. */
+  readonly compiled: readonly { readonly label: string; readonly place: Location | undefined }[];
+}
+
+interface Comparison {
+  readonly from: Side;
+  readonly to: Side;
+  readonly diff: SideDiff;
+}
+
+/** Compares the bundle in a folder with what was compiled, Service by Service. */
+export async function reportCheck(
+  folder: string,
+  files: readonly string[],
+  content: BundleContent,
+): Promise<CheckReport> {
+  const { cluster, node, settings, families, state } = content;
+  const places = new Map(cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
+  const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
+  if (files.length === 0) return { folder, files, comparison: undefined, problems: [], compiled };
+  const stored = await readStoredSide(folder);
+  const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
+  if (!reading?.side) {
+    const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
+    return { folder, files, comparison: undefined, problems, compiled };
+  }
+  const to: Side = {
+    kind: 'manifests',
+    name: 'input',
+    state,
+    labels: undefined,
+    coverage: coverAll(),
+    families,
+    doubts: [],
+    services: { cluster, node, settings },
+  };
+  const diff = diffSides(reading.side, to, { foreign: false });
+  return { folder, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
+}
+
+/** One thing that is not as in the golden bundle. */
+export interface Failure {
+  readonly label: string | undefined;
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly place: Location | undefined;
+}
+
+/** All that is not as in the golden bundle. */
+export function findFailures({ folder, files, comparison, problems }: CheckReport): readonly Failure[] {
+  if (files.length === 0) return [];
+  const whole = (title: string, lines: readonly string[]): Failure => ({
+    label: undefined,
+    title,
+    lines,
+    place: undefined,
+  });
+  if (!comparison) return [whole(`${folder} cannot be compared`, problems)];
+  const { servicePorts, base } = comparison.diff;
+  const failures = [
+    ...servicePorts.map(failureOf),
+    ...(base.length > 0 ? [whole('What belongs to no Service', limit(base.map(describeKernelChange)))] : []),
+  ];
+  // Another version of kpc, say, or a setting that does not show in the kernel.
+  return failures.length > 0 ? failures : [whole(`${folder} differs`, [`in ${files.join(', ')}`])];
+}
+
+function failureOf({ label, change, reasons, kernel, place }: ServicePortDiff): Failure {
+  const lines = reasons.length > 0 ? reasons.map(describeReason) : kernel.map(describeKernelChange);
+  return { label, title: `${label} ${change}`, lines: limit(lines), place: place?.locate() };
+}
+
+function limit(lines: readonly string[]): readonly string[] {
+  const most = 20;
+  if (lines.length <= most + 1) return lines;
+  return [...lines.slice(0, most), `and ${(lines.length - most).toLocaleString('en')} more`];
+}

@@ -1,0 +1,71 @@
+import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
+import { isSame } from '../diff/diff-sides.ts';
+import type { Side } from '../diff/side.ts';
+import { describeGaps, describeReason } from '../diff/words.ts';
+import type { Location } from '../kernel/origin.ts';
+import type { CheckReport } from './check-report.ts';
+import type { FleetReport } from './fleet-report.ts';
+import { formatJson } from './format-json.ts';
+
+/** The whole difference for programs, without limits. */
+export function diffToJson(from: Side, to: Side, diff: SideDiff): unknown {
+  return {
+    from: { kind: from.kind, name: from.name },
+    to: { kind: to.kind, name: to.name },
+    differs: !isSame(diff),
+    notCompared: describeGaps(diff.gaps),
+    servicePorts: diff.servicePorts.map(servicePortToJson),
+    base: diff.base,
+    foreign: diff.foreign,
+    unaccounted: diff.unaccounted,
+  };
+}
+
+function servicePortToJson(port: ServicePortDiff): unknown {
+  const place: Location | undefined = port.place?.locate();
+  return {
+    servicePort: port.label,
+    ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),
+    change: port.change,
+    ...(place ? { place } : {}),
+    reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
+    kernel: port.kernel,
+  };
+}
+
+/** The comparison and what was said of the input, for programs. */
+export function checkToJson(report: CheckReport, diagnostics: readonly Diagnostic[]): string {
+  const { folder, files } = report;
+  const same = files.length === 0;
+  const result = { folder, same, ...comparisonToJson(report), diagnostics: diagnosticsToJson(diagnostics) };
+  return formatJson(result);
+}
+
+/** What differs, as an object to be written as JSON. */
+function comparisonToJson({ files, comparison, problems }: CheckReport): object {
+  return {
+    files,
+    problems,
+    ...(comparison ? { diff: diffToJson(comparison.from, comparison.to, comparison.diff) } : {}),
+  };
+}
+
+/** What --check finds in the folders of many nodes. */
+export function fleetToJson({ folder, nodes, changed, stale, example }: FleetReport): string {
+  const same = changed.length + stale.length === 0;
+  const diff = example && { example: { folder: example.folder, ...comparisonToJson(example) } };
+  return formatJson({ folder, same, nodes: nodes.length, changed, stale, ...diff });
+}
+
+/** A diagnostic for programs: --output json. */
+export interface JsonDiagnostic extends Partial<Location> {
+  readonly severity: Severity;
+  readonly code: string;
+  readonly text: string;
+}
+
+/** Diagnostics for programs, in the same order. */
+export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagnostic[] {
+  return diagnostics.map(({ severity, code, text, place }) => Object.assign({ severity, code, text }, place?.locate()));
+}

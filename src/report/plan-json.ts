@@ -1,0 +1,19 @@
+import { describePlan } from '../apply/describe-plan.ts';
+import type { Plan } from '../apply/plan.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { formatJson } from './format-json.ts';
+import { olderReleaseOf } from './plan-text.ts';
+
+/** A plan for programs: `changes` is empty where nothing would change. */
+export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
+  const release = olderReleaseOf(bundle);
+  return formatJson({
+    ...(release === undefined ? {} : { kubernetesVersion: release }),
+    changes: describePlan(plan, bundle.cluster.servicePorts),
+    conflicts: plan.share.conflicts,
+    foreignVirtualServers: plan.share.foreign,
+    draining: plan.draining,
+    ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
+    ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
+  });
+}

@@ -1,0 +1,94 @@
+import { describeDraining, describeHeld, describePlan, type PlannedChange } from '../apply/describe-plan.ts';
+import { describeConflict } from '../apply/ownership.ts';
+import { isEmptyPlan, type Plan } from '../apply/plan.ts';
+import { printableLines } from '../base/printable.ts';
+import { readKubeProxyVersion } from '../bundle/manifest.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
+
+const signs = { add: '+', change: '~', remove: '-' } as const;
+
+/** A plan as people read it: Service by Service, then what belongs to none. '' for one that changes nothing. */
+function formatPlan(plan: Plan, servicePorts: StoredBundle['cluster']['servicePorts']): string {
+  const groups = groupBy(describePlan(plan, servicePorts), (change) => change.service ?? '');
+  const names = [...groups.keys()].sort();
+  // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
+  return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [])).join('\n');
+}
+
+/** Objects of which a Service has many are counted: their number says more than their list. */
+const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain']);
+
+function formatGroup(name: string, changes: readonly PlannedChange[]): string {
+  const lines = [name];
+  const counts = new Map<string, number>();
+  for (const change of changes) {
+    if (counted.has(change.object) && changes.length > 8) {
+      const key = `${signs[change.action]} ${change.object}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    } else lines.push(`  ${signs[change.action]} ${change.object} ${change.text}`);
+  }
+  for (const [key, count] of counts) {
+    const [sign, object = ''] = [key.slice(0, 1), key.slice(2)];
+    lines.push(`  ${sign} ${count} ${plural(object, count)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** "3 virtual servers added, 1 chain changed". */
+export function summarizePlan(plan: Plan): string {
+  const counts = new Map<string, number>();
+  for (const { object, action } of describePlan(plan, [])) {
+    const key = `${object}|${action}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const done = { add: 'added', change: 'changed', remove: 'removed' } as const;
+  const parts = [...counts].map(([key, count]) => {
+    const [object = '', action] = key.split('|') as [string, keyof typeof done];
+    return `${count} ${plural(object, count)} ${done[action]}`;
+  });
+  return parts.length > 0 ? parts.join(', ') : 'nothing changed';
+}
+
+function plural(object: string, count: number): string {
+  if (count === 1 || object.endsWith('timeouts')) return object;
+  return object.endsWith('entry')
+    ? `${object.slice(0, -1)}ies`
+    : object.endsWith('address')
+      ? `${object}es`
+      : `${object}s`;
+}
+
+/** A plan for people; `nothing` is what to say of an empty one. */
+export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string): string {
+  const { conflicts, foreign } = plan.share;
+  const release = olderReleaseOf(bundle);
+  const notes = [
+    ...(release === undefined ? [] : [`the bundle is by the kube-proxy of Kubernetes ${release}\n`]),
+    ...conflicts.map(
+      (conflict) =>
+        `! ${describeConflict(conflict)} exists already, and kpc-apply did not make it` +
+        `${conflict.adoptable ? ': --adopt takes it over' : ''}\n`,
+    ),
+    ...(foreign.length > 0
+      ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`]
+      : []),
+    ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
+    ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
+    ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
+    ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
+  ];
+  if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
+  return printableLines(`${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`);
+}
+
+/** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */
+export function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
+  const release = readKubeProxyVersion(manifest.kubeProxyVersion);
+  return release === newestRelease ? undefined : release;
+}
+
+function connections(count: number): string {
+  return count === 1 ? '1 connection' : `${count} connections`;
+}

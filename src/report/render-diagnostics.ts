@@ -1,0 +1,35 @@
+import { Chalk } from 'chalk';
+import { printable } from '../base/printable.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+
+/** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
+export type LineOf = (file: string, line: number) => string;
+
+/** How much of a long line is shown. */
+const maxWidth = 120;
+
+/**
+ * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below; ends with a
+ * newline unless there is nothing to say. Control characters of the input are shown as dots.
+ */
+export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, color: boolean): string {
+  const chalk = new Chalk({ level: color ? 1 : 0 });
+  const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
+  const blocks = diagnostics.map(({ severity, code, text, place }) => {
+    const location = place?.locate();
+    const where = location ? `${location.file}:${location.line}:${location.column}` : 'kpc';
+    const header = `${chalk.bold(printable(where))}: ${paint[severity](severity)}: ${printable(text)} ${chalk.dim(`[${code}]`)}\n`;
+    if (!location) return header;
+    const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
+    return excerpt === undefined ? header : `${header}  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
+  });
+  return blocks.join('');
+}
+
+/** The line with a caret under the column, cut to what is around it; undefined for a blank line. */
+function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
+  if (line.trim() === '') return undefined;
+  const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;
+  const shown = printable(line.slice(start, start + maxWidth));
+  return { line: shown, caret: `${' '.repeat(column - 1 - start)}^` };
+}

@@ -1,0 +1,86 @@
+import { Failure } from '../apply/failure.ts';
+import { printable } from '../base/printable.ts';
+import { checkDumpedForms, checkForms, compileChecked } from '../bundle/check-forms.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
+import { readFolder } from '../bundle/folder.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { describeBundleProblem, readBundle, readBundleMeaning, type StoredBundle } from '../bundle/read-bundle.ts';
+import { compileState } from '../compile/compile-node.ts';
+import { version } from '../base/version.ts';
+
+/** Reads the files of a bundle, by name, from wherever they are kept. */
+type BundleReader = () => Promise<BundleFiles>;
+
+/**
+ * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: whoever made the bundle
+ * may be somebody whose pull request nobody has looked at.
+ */
+export async function loadBundle(
+  folder: string,
+  readFiles: BundleReader = () => readFolder(folder),
+): Promise<StoredBundle> {
+  const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles);
+  if (bundle && problems.length === 0) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`,
+    isFolder ? adviseOn(bundle) : 'name the folder that "kpc compile -o" wrote',
+  );
+}
+
+/** As loadBundle, to bring the node to what the bundle says. */
+export async function loadBundleToApply(folder: string, readFiles?: BundleReader): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder, readFiles);
+  if (!bundle.manifest.dumped) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
+    'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" goes back to the state before the last apply',
+  );
+}
+
+/** A bundle, and all that is wrong with it. `isFolder`: whether there is a folder at all. */
+interface CheckedBundle {
+  readonly bundle: StoredBundle | undefined;
+  readonly problems: readonly string[];
+  readonly isFolder?: boolean;
+}
+
+async function readCheckedBundle(readFiles: BundleReader): Promise<CheckedBundle> {
+  try {
+    const files = await readFiles();
+    const good = readGoodBundle(files);
+    if (good) return { bundle: good, problems: [] };
+    const reading = readBundle(files);
+    const bundle = reading.kind === 'bundle' ? reading.bundle : undefined;
+    const meaning = reading.kind === 'bundle' ? reading.bundle : reading.meaning;
+    // What was dumped is only looked at: it holds what is in a kernel already, and no Services to compile.
+    if (bundle?.manifest.dumped) return { bundle, problems: checkDumpedForms(bundle) };
+    const known = reading.kind === 'broken' ? reading.problems.map(describeBundleProblem) : [];
+    const strange = meaning && !meaning.manifest.dumped ? checkForms(meaning, files, compile) : [];
+    // A line that cannot be read is none that kpc writes either.
+    return { bundle, problems: strange.length > 0 ? strange : known };
+  } catch (error) {
+    const bundle = undefined;
+    if (hasCode(error, 'ENOENT')) return { bundle, problems: ['there is no such folder'], isFolder: false };
+    if (hasCode(error, 'ENOTDIR')) return { bundle, problems: ['it is not a folder'], isFolder: false };
+    return { bundle, problems: [describeError(error)] };
+  }
+}
+
+/** A bundle that kpc compiled, with nothing wrong; of any other, reading all files tells what is. */
+function readGoodBundle(files: BundleFiles): StoredBundle | undefined {
+  const meaning = readBundleMeaning(files);
+  if (!meaning || meaning.manifest.dumped) return undefined;
+  const state = compileChecked(meaning, files, compile);
+  return state && { ...meaning, state, files };
+}
+
+const compile: Parameters<typeof checkForms>[2] = (cluster, node, settings, families) =>
+  compileState(cluster, node, settings, families, undefined);
+
+function adviseOn(bundle: StoredBundle | undefined): string {
+  const again = 'compile it again with "kpc compile -o", and copy the whole folder';
+  if (!bundle || bundle.manifest.kpcVersion === version) return again;
+  return `${again}; kpc ${bundle.manifest.kpcVersion} wrote it and this is kpc-apply ${version}: use the same version of both`;
+}
