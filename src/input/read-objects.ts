@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
+import { checkFields } from './check-fields.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -95,6 +96,7 @@ function collectObject(
     read: (raw: RawObjects[Kind], report: Report) => T,
     list: Sourced<T>[],
   ): void => {
+    if (name !== 'KubeProxyConfiguration') checkFields(name, value, report);
     const raw = checks.validator.validate(name, value, report);
     if (raw === undefined) return;
     const object = read(raw, report);

@@ -37,10 +37,11 @@ import { loadInputs } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
-interface CompileOptions extends FileOptions, Omit<FleetOptions, 'hostAddresses'> {
+interface CompileOptions extends FileOptions, MessageOptions, Omit<FleetOptions, 'hostAddresses'> {
   readonly out?: string;
   readonly golden?: string;
   readonly print?: PrintName;
@@ -52,7 +53,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
   const command = program
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.');
-  addInputOptions(command)
+  addMessageOptions(addInputOptions(command))
     .option(
       '--node <name>',
       'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
@@ -79,7 +80,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .choices(outputFormats)
         .default('text'),
     )
-    .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
+    .action(async (options: CompileOptions) => done(await runCompile(options, quieten(terminal, options))));
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -103,9 +104,10 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const fleet = chooseFleet(options, loaded.prepared);
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { bundles, diagnostics } = compileFleet(loaded, fleet, request);
+  const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles) return reportFailure(options, diagnostics, terminal);
+  if (!bundles || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
   const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
@@ -116,12 +118,13 @@ async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: T
   const node = options.node?.[0];
   const host = readHostsOf(chooseNodeName(node, loaded.prepared), loaded, options);
   const refusals = [...host.diagnostics, ...checkRequest(options), ...(await checkTarget(options, { kind: 'bundle' }))];
-  const { content, diagnostics } = compileLoaded(
+  const { content, diagnostics: found } = compileLoaded(
     { ...loaded, hostAddresses: host.addresses },
     { ...options, node, refusals, namesMode: namesMode(options) },
   );
+  const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!content) return reportFailure(options, diagnostics, terminal);
+  if (!content || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, diagnostics, options, terminal);
 }
@@ -178,7 +181,8 @@ async function output(
   }
   if (folder !== undefined) return status;
   await terminal.out(formatAll(bundle.files));
-  await terminal.err(
+  await say(
+    terminal,
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
@@ -199,7 +203,7 @@ async function write(
     await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
     return exitStatus.badInput;
   }
-  await terminal.err(`${summarize(manifest)}\nWritten to ${folder}.\n`);
+  await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
 }
 
@@ -225,7 +229,7 @@ async function check(
       const { checkToText } = await import('../../report/text.ts');
       const { formatFileDiffs } = await import('../../report/unified.ts');
       await terminal.out(same ? '' : formatFileDiffs(folder, result));
-      await terminal.err(checkToText(report));
+      await say(terminal, checkToText(report));
       break;
     }
     case 'json': {
@@ -246,7 +250,8 @@ async function check(
   }
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
-  await terminal.err(
+  await say(
+    terminal,
     `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
   );
   return exitStatus.differs;

@@ -19,9 +19,10 @@ import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
 import { isPath } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
 
-interface DescribeOptions extends SideOptions {
+interface DescribeOptions extends SideOptions, MessageOptions {
   readonly bundle?: string;
   readonly fromDump?: string;
   readonly clusterDomain: string;
@@ -62,14 +63,14 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .addOption(addLimit())
-    .action(async (what: string | undefined, options: DescribeOptions) => {
-      refuseStrayWords(command);
-      if (what !== undefined && isPath(what) && namesNoInput(options)) {
-        command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
-      }
-      done(await runDescribe(what, options, terminal));
-    });
+    .addOption(addLimit());
+  addMessageOptions(command).action(async (what: string | undefined, options: DescribeOptions) => {
+    refuseStrayWords(command);
+    if (what !== undefined && isPath(what) && namesNoInput(options)) {
+      command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
+    }
+    done(await runDescribe(what, options, quieten(terminal, options)));
+  });
 }
 
 /** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
@@ -115,15 +116,15 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
     }
     reading = stored.reading;
   }
-  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
-  if (!side?.services) return undefined;
+  if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
   const { findOwners } = await import('../../diff/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await terminal.err(`kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+    await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
   }
   return {
     state,
@@ -134,9 +135,11 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
 }
 
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { formatRows, serviceRows } = await import('../../describe/service-table.ts');
+  const { formatRows, serviceRows, summarizeServices } = await import('../../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(options.output === 'json' ? formatJson(rows) : formatRows(rows, options.limit * rowsPerLine));
+  await terminal.out(
+    options.output === 'json' ? formatJson(summarizeServices(view)) : formatRows(rows, options.limit * rowsPerLine),
+  );
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -211,8 +214,9 @@ async function describeDump(
     );
     return exitStatus.badInput;
   }
-  await reportDiagnostics(stored.reading.diagnostics, stored.reading.files, terminal);
-  if (stored.kind === 'unreadable') return exitStatus.badInput;
+  const { diagnostics, files } = stored.reading;
+  await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
+  if (stored.kind === 'unreadable' || failsStrictly(diagnostics, options)) return exitStatus.badInput;
   const owners = findOwners([stored.dump.state]);
   const { side } = stored.reading;
   if (!side) return exitStatus.badInput;
@@ -220,19 +224,21 @@ async function describeDump(
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
   const facts = decompiled.mode && modeFacts[decompiled.mode];
   if (facts && !facts.namesServices) {
-    await terminal.err(
+    await say(
+      terminal,
       `kpc: note: Services are shown by address, because the state of a node in ${facts.title} holds no names\n`,
     );
   }
   const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
   if (doubtful > 0) {
-    await terminal.err(
+    await say(
+      terminal,
       `kpc: note: ${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out\n`,
     );
   }
   const lacking = missingFiles(decompiled.mode, side.coverage);
   if (lacking.length > 0) {
-    await terminal.err(`kpc: note: the dump does not hold all of ${lacking.join(', ')}: there may be more Services\n`);
+    await say(terminal, `kpc: note: the dump does not hold all of ${lacking.join(', ')}: there may be more Services\n`);
   }
   const { resolveName } = await import('../../describe/decompiled-words.ts');
   return printDecompiled(decompiled, what && resolveName(what.trim(), owners), options, terminal);

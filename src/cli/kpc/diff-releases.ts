@@ -16,8 +16,9 @@ import type { LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import type { VersionChoice } from '../../compile/kubernetes-version.ts';
 import { checkGates, parseVersionChoice, releaseOfNode } from '../../compile/kubernetes-version.ts';
+import { makeStrict } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 
 interface ReleaseDiffOptions extends DiffOptions {
   readonly toKubernetesVersion: string;
@@ -54,7 +55,7 @@ export async function runReleaseDiff(
     ? []
     : checkNodes([nodeName], options.node === undefined ? undefined : [options.node], loaded.prepared);
   const mode = loaded.modeNote && !hasErrors ? [loaded.modeNote] : [];
-  const diagnostics = [...wrong, ...node, ...mode, ...loaded.diagnostics];
+  const diagnostics = makeStrict([...wrong, ...node, ...mode, ...loaded.diagnostics], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   return printReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options, terminal);
@@ -153,7 +154,7 @@ async function printReleases(
     `the kube-proxies of the two releases differ in ${count(differing.length, 'behaviour')} that kpc knows of`,
     ...(differing.includes('conntrack-limit') ? describeConntrackLimit(settings) : []),
   ];
-  for (const note of notes) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  for (const note of notes) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   return printFound(from.side, to.side, diff, options, terminal);
 }
 

@@ -18,7 +18,7 @@ import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
@@ -63,7 +63,8 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
     const diagnostics = diagnosticsToJson(run.diagnostics);
     await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
   }
-  await run.terminal.err(
+  await say(
+    run.terminal,
     `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} unchanged, in ${path}\n${stale}`,
   );
   return exitStatus.ok;
@@ -102,7 +103,8 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   await run.terminal.out(formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
   const prune = stale.length > 0 ? ' and --prune' : '';
-  await run.terminal.err(
+  await say(
+    run.terminal,
     `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
   );
   return exitStatus.differs;

@@ -14,9 +14,10 @@ export async function reportDiagnostics(
   files: Inputs['files'],
   terminal: Terminal,
 ): Promise<void> {
-  if (diagnostics.length === 0) return;
+  const wanted = terminal.quiet ? diagnostics.filter(({ severity }) => severity === 'error') : diagnostics;
+  if (wanted.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  const folded = foldDiagnostics(diagnostics);
+  const folded = foldDiagnostics(wanted);
   const shown = chooseShown(folded);
   const more = describeOthers(folded, shown);
   await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
