@@ -73,7 +73,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs/promises', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'path', 'v8'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],

@@ -17,7 +17,7 @@ import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
-import { isPath } from '../shared/near-misses.ts';
+import { isPath, isServiceWord } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
@@ -66,8 +66,10 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     .addOption(addLimit());
   addMessageOptions(command).action(async (what: string | undefined, options: DescribeOptions) => {
     refuseStrayWords(command);
-    if (what !== undefined && isPath(what) && namesNoInput(options)) {
-      command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
+    if (what !== undefined && namesNoInput(options)) {
+      if (isPath(what)) command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
+      const shown = /^[\w./:-]+$/.test(what) ? what : quotePrintable(what);
+      command.error(`error: no manifests are named: write "kpc describe ${shown} -f FILE", with - for stdin`);
     }
     done(await runDescribe(what, options, quieten(terminal, options)));
   });
@@ -153,11 +155,23 @@ async function printSubject(
   const finding = findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}\n`);
+    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));
   return exitStatus.ok;
+}
+
+/** What kubectl would take, and kpc does not. */
+function adviseOnKind(what: string): string {
+  if (isServiceWord(what) || what === 'all') return '; without any name, kpc describe prints a table of all Services';
+  const [, kind] = /^([a-z]+)\/[\w.-]+$/i.exec(what) ?? [];
+  const isOther =
+    kind !== undefined &&
+    /^(?:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|no|nodes?|ing|ingress|ep|endpoints?)$/i.test(
+      kind,
+    );
+  return isOther ? '; kpc describes Services, and what comes of them' : '';
 }
 
 async function formatFinding(

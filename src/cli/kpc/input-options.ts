@@ -14,6 +14,7 @@ export function addInputOptions(command: Command): Command {
       append,
     )
     .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
+    .option('--kpc-yaml <file>', 'read flags from here; none: from no file (default: the kpc.yaml here or above)')
     .option('--service-cluster-ip-range <cidrs>', 'choose cluster IPs from here for Services that have none yet')
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')

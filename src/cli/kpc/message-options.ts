@@ -6,7 +6,12 @@ import type { Terminal } from '../shared/terminal.ts';
 export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
+  /** Where kpc.yaml gives flags. */
+  readonly flagPlaces?: FlagPlaces;
 }
+
+/** Long names of flags, and where a file gives them. */
+export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 
 export function addMessageOptions(command: Command): Command {
   return command
@@ -19,13 +24,18 @@ export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): 
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** The diagnostics as --strict takes them: a warning is an error. */
+/** The diagnostics as --strict takes them, where a warning is an error, and with the place of a flag in kpc.yaml. */
 export function makeStrict(
   diagnostics: readonly Diagnostic[],
-  { strict = false }: MessageOptions,
+  { strict = false, flagPlaces }: MessageOptions,
 ): readonly Diagnostic[] {
-  if (!strict) return diagnostics;
-  return diagnostics.map((each) => (each.severity === 'warning' ? { ...each, severity: 'error' } : each));
+  if (!strict && !flagPlaces) return diagnostics;
+  return diagnostics.map((each) => {
+    const flag = each.place === undefined ? /^--[a-z-]+/.exec(each.text)?.[0] : undefined;
+    const place = flag === undefined ? undefined : flagPlaces?.get(flag);
+    const severity = strict && each.severity === 'warning' ? 'error' : each.severity;
+    return { ...each, severity, ...(place ? { place } : {}) };
+  });
 }
 
 /** Whether --strict finds fault with what can be done otherwise. */
