@@ -36,7 +36,7 @@ const writings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'keys in another order': { 'all.yaml': documents(cluster.map((object) => reverseKeys(object))) },
 };
 
-describe.each(['ipvs', 'iptables'])('the same bytes in %s mode', (mode) => {
+describe.each(['ipvs', 'iptables', 'nftables'])('the same bytes in %s mode', (mode) => {
   let reference: string;
   beforeAll(async () => {
     reference = await compile('reference', mode, { 'all.yaml': documents(cluster) });

@@ -60,6 +60,15 @@ export function joinBelongings(a: Belongings, b: Belongings): Belongings {
   return { ...noBelongings, ...Object.fromEntries(joined) };
 }
 
+/** What is in the first and not in the second. */
+export function withoutBelongings(all: Belongings, gone: Belongings): Belongings {
+  const left = lists.map((list) => {
+    const names = new Set(gone[list]);
+    return [list, all[list].filter((name) => !names.has(name))] as const;
+  });
+  return { ...noBelongings, ...Object.fromEntries(left) };
+}
+
 export function isEmptyBelongings(belongings: Belongings): boolean {
   return lists.every((list) => belongings[list].length === 0);
 }

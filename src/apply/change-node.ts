@@ -1,3 +1,4 @@
+import { guardIn } from './access-guard.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { commit, writeRecord } from './commit.ts';
 import { awaitConfirmation } from './confirmation.ts';
@@ -162,9 +163,10 @@ async function look(
   const node: NodeState = { state, settings: reading.settings, modules, traffic };
   const { adopt, excluded, clusterIPs } = request;
   const claims: Claims = { owned, adopt, excluded, clusterIPs };
-  const wanted = before
-    ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
-    : target;
+  const wanted =
+    before && !before.plan.takeover
+      ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
+      : target;
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
@@ -302,20 +304,24 @@ interface Progress {
 async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
   const first = withoutRelease(plan);
   await runPlan(session, first);
-  if (!plan.leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), traffic };
-  const present = trafficIn(await listTraffic(session.host, plan.leavesIpvs));
+  const leavesIpvs = plan.takeover !== undefined;
+  if (!leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), traffic };
+  const present = trafficIn(await listTraffic(session.host, leavesIpvs));
   const release = planRelease(plan, present, terms);
   await runPlan(session, release);
   return { plan: joinRelease(plan, release), changed: changedParts([first, release]), traffic: present };
 }
 
-/** What drains stays ours, with the addresses that it is reached at, where what is wanted has no such virtual server. */
+/**
+ * What drains stays ours, with the addresses that it is reached at and what guards them, where what is wanted has no such
+ * virtual server.
+ */
 function withDraining(belongings: Belongings, { draining, leftIpvs }: Plan, { share, state }: Plan): Belongings {
   if (draining.length === 0 && leftIpvs === undefined) return belongings;
   const links = new Set(state.links.map(({ name }) => name));
   const addresses = new Set(state.links.flatMap((link) => link.addresses.map((each) => addressKey(link.name, each))));
   return joinBelongings(belongings, {
-    ...noBelongings,
+    ...(leftIpvs === undefined ? noBelongings : guardIn(state)),
     virtualServers: draining.map((server) => server.virtualServer),
     links: share.ours.links.filter((name) => links.has(name)),
     addresses: share.ours.addresses.filter((key) => addresses.has(key)),

@@ -44,7 +44,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   };
   return {
     state,
-    cluster: { services: [], servicePorts: [], healthChecks: [] },
+    cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
     node: describeDumpedNode(present, nodeName),
     settings: settingsOfDump(mode),
     families: families.filter((family) =>

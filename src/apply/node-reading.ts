@@ -155,6 +155,7 @@ export function parseReading(
   const old = earlier?.reading;
   return {
     iptables,
+    nftables: [],
     sets: earlier && old?.ipset === reading.ipset ? earlier.state.sets : parseIpsetSave(reading.ipset).sets,
     virtualServers:
       earlier && old?.ipvsadm === reading.ipvsadm

@@ -1,12 +1,11 @@
 import { diffStates, isEmptyDelta, type KernelDelta } from '../kernel/delta.ts';
-import { splitSetsDelta } from '../kernel/ipset-delta.ts';
 import { diffVirtualServers } from '../kernel/ipvs-delta.ts';
-import { diffLinks } from '../kernel/link-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import type { OpenTraffic } from './open-traffic.ts';
 import { planDrain, type DrainPlan, type DrainPolicy } from './drain.ts';
+import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
 import { findModule, type ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
 import { ownershipOf } from './belongings.ts';
@@ -49,8 +48,13 @@ export interface Plan {
   readonly kept: number;
   /** Open connections that end with the real server or virtual server that they go through. */
   readonly cut: number;
-  /** Whether iptables rules take over from IPVS: see planDrain. */
-  readonly leavesIpvs: boolean;
+  /**
+   * Where iptables rules take over from IPVS: the state in which they have, and all virtual servers and their addresses
+   * are still there, as well guarded as before. Undefined where nothing of IPVS is there to be left.
+   */
+  readonly takeover: KernelState | undefined;
+  /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
+  readonly stage: 'whole' | 'before takeover' | 'after takeover';
   /**
    * Addresses that no virtual server needs any more, but connections that the node itself opened: one to an address of
    * its own comes from that address.
@@ -79,33 +83,58 @@ export interface DrainTerms {
 
 /** Compares a node with what it is to be like. */
 export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
-  const share = takeShare(node.state, target.state, claims);
+  const bare = takeShare(node.state, target.state, claims);
+  const { share, guard } = shareGuard(node, target, claims, bare);
   const owns = ownershipOf(share.ours);
   const present = restrictState(node.state, owns);
-  const wanted = restrictState(share.wanted, owns);
-  const leavesIpvs = servesByRulesAlone(target.state);
-  const ipvs = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs });
-  const state: KernelState = {
-    ...wanted,
-    virtualServers: ipvs.virtualServers,
-    links: ipvs.links,
+  const wanted: KernelState = {
+    ...restrictState(share.wanted, owns),
     ipvsTimeouts: target.state.ipvsTimeouts ?? present.ipvsTimeouts,
   };
+  const takeover = guard && {
+    ...addGuard(wanted, guard, 'after'),
+    virtualServers: present.virtualServers,
+    links: present.links,
+  };
+  const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
     settings: target.settings.flatMap((setting) => changeSetting(node, setting) ?? []),
     delta: diffStates(present, state),
-    draining: ipvs.draining,
-    kept: ipvs.kept,
-    cut: ipvs.cut,
-    leavesIpvs,
-    held: ipvs.held,
-    leftIpvs: ipvs.leftIpvs,
+    ...ipvs,
+    takeover,
+    stage: 'whole',
     share,
     present,
     wanted,
     state,
   };
+}
+
+/**
+ * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined where there is nothing to
+ * leave. It is wanted for a while, so it may be changed, but is not what will be ours in the end.
+ */
+function shareGuard(
+  { state }: NodeState,
+  target: Target,
+  claims: Claims,
+  bare: Share,
+): { readonly share: Share; readonly guard: AccessGuard | undefined } {
+  if (!servesByRulesAlone(target.state)) return { share: bare, guard: undefined };
+  const owns = ownershipOf(bare.ours);
+  const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
+  const addresses = addressesOf(links);
+  if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
+  const guard = guardAddresses(restrictState(state, owns), addresses, virtualServers);
+  const { ours, touched, conflicts } = takeShare(state, addGuard(target.state, guard, 'after'), claims);
+  return { share: { ...bare, ours, touched, conflicts }, guard };
+}
+
+function addressesOf(links: readonly Link[]): readonly string[] {
+  return links
+    .filter(({ name }) => name === serviceLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address));
 }
 
 /** Whether a state serves by iptables rules, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
@@ -115,26 +144,36 @@ export function servesByRulesAlone({ iptables, virtualServers, links }: KernelSt
 }
 
 /** The part of a plan that depends on connections. */
-interface IpvsPlan extends DrainPlan, Pick<Plan, 'held' | 'leftIpvs'> {
-  readonly links: readonly Link[];
-}
+interface IpvsPlan extends Omit<DrainPlan, 'virtualServers'>, Pick<Plan, 'held' | 'leftIpvs' | 'state'> {}
 
 function planIpvs(
-  present: Pick<KernelState, 'virtualServers' | 'links'>,
+  present: KernelState,
   wanted: KernelState,
   { connections, sources }: OpenTraffic,
   drain: DrainTerms & DrainPolicy,
 ): IpvsPlan {
-  const drained = planDrain(present.virtualServers, wanted.virtualServers, connections, drain.known, drain);
-  if (!drain.leavesIpvs) return { ...drained, links: wanted.links, held: [], leftIpvs: undefined };
+  const { virtualServers, ...ends } = planDrain(
+    present.virtualServers,
+    wanted.virtualServers,
+    connections,
+    drain.known,
+    drain,
+  );
+  const state = { ...wanted, virtualServers };
+  if (!drain.leavesIpvs) return { ...ends, state, held: [], leftIpvs: undefined };
   const { leftIpvs = drain.uptime } = drain;
   const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
-  const served = new Set(drained.virtualServers.map((server) => server.address));
+  const served = new Set(virtualServers.map((server) => server.address));
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
-  const kept = links.flatMap((link) => link.addresses.map(({ address }) => address));
-  const held = kept.filter((address) => !served.has(address));
-  return { ...drained, links, held, leftIpvs: kept.length > 0 ? leftIpvs : undefined };
+  const kept = addressesOf(links);
+  const guard = guardAddresses(present, kept, virtualServers);
+  return {
+    ...ends,
+    state: { ...addGuard(state, guard, 'after'), links },
+    held: kept.filter((address) => !served.has(address)),
+    leftIpvs: kept.length > 0 ? leftIpvs : undefined,
+  };
 }
 
 /**
@@ -156,9 +195,8 @@ function keepAddresses(
 
 /** What of a plan can be done before anybody looks at connections again. Virtual servers stay until rules replace them. */
 export function withoutRelease(plan: Plan): Plan {
-  if (!plan.leavesIpvs) return plan;
-  const sets = splitSetsDelta(plan.delta.sets).additions;
-  return { ...plan, delta: { ...plan.delta, virtualServers: [], links: [], sets } };
+  const { takeover, present } = plan;
+  return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
 /**
@@ -166,42 +204,28 @@ export function withoutRelease(plan: Plan): Plan {
  * from now on, so that none can come between the look and what is done upon it.
  */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
-  const { leavesIpvs, wanted } = plan;
-  const present = leavesIpvs ? plan.present : plan.state;
-  const drain = { ...terms, leavesIpvs };
-  const { virtualServers, links, ...ends } = planIpvs(present, wanted, traffic, drain);
-  const delta: KernelDelta = {
-    ...diffStates(emptyState, emptyState),
-    sets: leavesIpvs ? splitSetsDelta(plan.delta.sets).removals : [],
-    virtualServers: diffVirtualServers(present.virtualServers, virtualServers),
-    links: diffLinks(present.links, links),
-  };
-  return {
-    ...plan,
-    modules: [],
-    settings: [],
-    delta,
-    ...ends,
-    present,
-    state: { ...plan.state, virtualServers, links },
-  };
+  const { takeover, wanted } = plan;
+  const present = takeover ?? plan.state;
+  const { state, ...ends } = planIpvs(present, wanted, traffic, { ...terms, leavesIpvs: takeover !== undefined });
+  const virtualServers = diffVirtualServers(present.virtualServers, state.virtualServers);
+  const delta = takeover ? diffStates(takeover, state) : { ...diffStates(emptyState, emptyState), virtualServers };
+  return { ...plan, modules: [], settings: [], ...ends, stage: 'after takeover', delta, present, state };
 }
 
 /** Both as one, for people: what was done first, and what upon the second look at connections. */
 export function joinRelease(plan: Plan, release: Plan): Plan {
-  const { virtualServers, links } = release.delta;
-  return {
-    ...plan,
-    delta: plan.leavesIpvs
-      ? { ...plan.delta, virtualServers, links }
-      : { ...plan.delta, virtualServers: [...plan.delta.virtualServers, ...virtualServers] },
-    draining: release.draining,
-    kept: release.kept,
-    held: release.held,
-    leftIpvs: release.leftIpvs,
-    cut: plan.leavesIpvs ? release.cut : plan.cut + release.cut,
-    state: release.state,
-  };
+  const { draining, kept, held, leftIpvs, cut, state } = release;
+  const ends = { draining, kept, held, leftIpvs, state };
+  if (plan.takeover) return { ...plan, ...ends, delta: diffStates(plan.present, state), cut };
+  const virtualServers = [...plan.delta.virtualServers, ...release.delta.virtualServers];
+  return { ...plan, ...ends, delta: { ...plan.delta, virtualServers }, cut: plan.cut + cut };
+}
+
+/** The stages in which a plan is carried out. */
+export function listStages(plan: Plan): readonly Plan[] {
+  if (!plan.takeover || plan.stage !== 'whole') return [plan];
+  const rest = { modules: [], settings: [], delta: diffStates(plan.takeover, plan.state), present: plan.takeover };
+  return [withoutRelease(plan), { ...plan, ...rest, stage: 'after takeover' }];
 }
 
 function changeSetting(node: NodeState, setting: Setting): SettingChange | undefined {
@@ -212,4 +236,9 @@ function changeSetting(node: NodeState, setting: Setting): SettingChange | undef
 /** Whether the node is as it is to be; real servers that still drain are as they are to be. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
+}
+
+/** Addresses that are left of IPVS mode for now, after rules have taken over. */
+export function listLeftAddresses({ leftIpvs, state }: Plan): readonly string[] {
+  return leftIpvs === undefined ? [] : addressesOf(state.links);
 }

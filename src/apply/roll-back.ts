@@ -8,9 +8,11 @@ import {
   type ChangeRequest,
   type Session,
 } from './change-node.ts';
-import { noBelongings, type Belongings } from './belongings.ts';
+import { guardIn, withoutGuard } from './access-guard.ts';
+import { noBelongings, withoutBelongings, type Belongings } from './belongings.ts';
 import { placeKey } from './connections.ts';
 import { Failure } from './failure.ts';
+import { parseReading } from './node-reading.ts';
 import { readBootId } from './process-identity.ts';
 import type { Target } from './plan.ts';
 import { readSnapshot, type Snapshot } from './record.ts';
@@ -70,9 +72,15 @@ function requestPrevious(snapshot: Snapshot): ChangeRequest {
   const request = requestSnapshot(snapshot);
   const { draining, leftIpvs, owned } = snapshot.record;
   if (leftIpvs !== undefined) {
-    const { chains, sets, jumps, besideKubelet } = owned;
-    const belongings: Belongings = { ...noBelongings, chains, sets, jumps, besideKubelet };
-    return { ...request, belongings, target: changeTarget(request, () => ({ virtualServers: [], links: [] })) };
+    const { chains, jumps, besideKubelet } = withoutBelongings(owned, guardIn(parseReading(snapshot.reading)));
+    const belongings: Belongings = { ...noBelongings, chains, jumps, besideKubelet };
+    const target = changeTarget(request, (state) => ({
+      ...withoutGuard(state),
+      virtualServers: [],
+      links: [],
+      sets: [],
+    }));
+    return { ...request, belongings, target };
   }
   if (draining.length === 0) return request;
   const places = new Set(draining.map((server) => placeKey(server.virtualServer, server.realServer)));

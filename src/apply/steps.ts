@@ -1,12 +1,14 @@
 import { splitDelta, type KernelDelta, type TimeoutsChange } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatSetsDelta } from '../kernel/ipset-delta.ts';
-import { formatTablesDelta } from '../kernel/iptables-delta.ts';
+import { diffTables, formatTablesDelta } from '../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { addGuard, guardOf } from './access-guard.ts';
 import type { Command } from './host.ts';
 import type { ReadingPart } from './node-reading.ts';
-import type { Plan, SettingChange } from './plan.ts';
+import { listStages, type Plan, type SettingChange } from './plan.ts';
 
 /** One thing to do on the node. */
 export type Step =
@@ -30,15 +32,23 @@ type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
  * way. Rules change in one piece, old and new at once: see placeRules.
  */
 export function listSteps(plan: Plan): readonly Step[] {
+  return listStages(plan).flatMap(listStageSteps);
+}
+
+function listStageSteps(plan: Plan): readonly Step[] {
   const { additions, removals } = splitDelta(plan.delta);
-  const rules = [...restoreTables(plan.delta, 'ipv4'), ...restoreTables(plan.delta, 'ipv6')];
   const place = placeRules(plan);
+  // An address must not be there before what closes it to all but Services.
+  const guarded = place === 'between' ? addGuard(plan.present, guardOf(plan.state), 'before') : plan.present;
+  const guard = place === 'between' ? restoreTables(plan.present, guarded) : [];
+  const rules = place === 'between' ? restoreTables(guarded, plan.state) : formatRules(plan.delta);
   return [
     ...(plan.modules.length > 0 ? [{ kind: 'load-modules' as const, modules: plan.modules }] : []),
     ...plan.settings.map((change): Step => ({ kind: 'change-setting', change })),
     ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts' as const, change: additions.ipvsTimeouts }] : []),
     ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
     ...(place === 'before IPVS' ? rules : []),
+    ...guard,
     ...restore('ipvsadm', 'add', formatVirtualServersDelta(additions.virtualServers)),
     ...restore('ip', 'add', formatLinksDelta(additions.links)),
     ...(place === 'between' ? rules : []),
@@ -50,10 +60,12 @@ export function listSteps(plan: Plan): readonly Step[] {
 }
 
 /**
- * Where there are to be no rules at all, they go after the virtual servers. Where iptables mode gives way to IPVS, its
- * rules serve until the virtual servers are there: they see a packet before IPVS does, so nothing is served twice.
+ * Where there are to be no rules at all, they go after the virtual servers, as does what guarded addresses that nobody
+ * needs any more. Where iptables mode gives way to IPVS, its rules serve until the virtual servers are there: they see a
+ * packet before IPVS does, so nothing is served twice.
  */
-function placeRules({ state, delta }: Plan): 'before IPVS' | 'between' | 'after IPVS' {
+function placeRules({ state, delta, stage }: Plan): 'before IPVS' | 'between' | 'after IPVS' {
+  if (stage === 'after takeover') return 'after IPVS';
   const chains = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   if (chains.every((table) => table.size === 0)) return 'after IPVS';
   const leavesIptables = Object.values(delta.iptables).some((tables) =>
@@ -66,8 +78,15 @@ function placeRules({ state, delta }: Plan): 'before IPVS' | 'between' | 'after 
 
 const tableTools: { readonly [F in Family]: RestoreTool } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
-function restoreTables(delta: KernelDelta, family: Family): readonly Step[] {
-  return restore(tableTools[family], 'add', formatTablesDelta(delta.iptables[family] ?? []));
+function formatRules({ iptables }: Pick<KernelDelta, 'iptables'>): readonly Step[] {
+  return families.flatMap((family) => restore(tableTools[family], 'add', formatTablesDelta(iptables[family] ?? [])));
+}
+
+function restoreTables(from: KernelState, to: KernelState): readonly Step[] {
+  return families.flatMap((family) => {
+    const delta = diffTables(from.iptables[family] ?? {}, to.iptables[family] ?? {});
+    return restore(tableTools[family], 'add', formatTablesDelta(delta));
+  });
 }
 
 function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {

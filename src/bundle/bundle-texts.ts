@@ -4,6 +4,8 @@ import type { Chain } from '../kernel/iptables.ts';
 import { formatAppends } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { formatVirtualServer } from '../kernel/ipvs.ts';
+import { formatChain } from '../kernel/nftables/format.ts';
+import type { NftChain } from '../kernel/nftables/table.ts';
 import type { BundleFileName } from './manifest.ts';
 import { writeServices } from './services-file.ts';
 
@@ -11,6 +13,7 @@ import { writeServices } from './services-file.ts';
 export interface BundleTexts {
   readonly formatVirtualServer: (server: VirtualServer) => string;
   readonly formatAppends: (chain: Chain) => string;
+  readonly formatNftChain: (chain: NftChain) => string;
   readonly writeServices: (cluster: Cluster) => string;
   readonly countServices: (cluster: Cluster) => ServiceCounts;
   /** The SHA-256 of a file in hex. */
@@ -21,6 +24,7 @@ export interface BundleTexts {
 export const freshTexts: BundleTexts = {
   formatVirtualServer,
   formatAppends,
+  formatNftChain: formatChain,
   writeServices,
   countServices,
   digest: (_, text) => sha256(text),
@@ -33,6 +37,7 @@ export const freshTexts: BundleTexts = {
 export class BundleMemo implements BundleTexts {
   readonly formatVirtualServer: (server: VirtualServer) => string = remember(formatVirtualServer);
   readonly formatAppends: (chain: Chain) => string = remember(formatAppends);
+  readonly formatNftChain: (chain: NftChain) => string = remember(formatChain);
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
   readonly #last = new Map<BundleFileName, { readonly text: string; readonly digest: string }>();

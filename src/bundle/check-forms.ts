@@ -88,11 +88,11 @@ function compileAnew(
   { manifest, cluster }: BundleMeaning,
   compile: Compile,
 ): { readonly state: KernelState; readonly fresh: Bundle } {
-  const { families, assigned, kpcVersion } = manifest;
+  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const settings = settingsOf(manifest);
   const node = nodeOfBundle(manifest);
   const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, kpcVersion };
+  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
   return { state, fresh: makeBundle(content, { ...freshTexts, digest: () => '' }) };
 }
 
@@ -100,6 +100,7 @@ function compileAnew(
 const derived = [
   'kubeProxyVersion',
   'mode',
+  'serviceCidrs',
   'healthChecks',
   'tools',
   'counts',

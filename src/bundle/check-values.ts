@@ -6,7 +6,9 @@ import type { DetectLocal } from '../cluster/objects.ts';
 import { describeUnusable, parseAddress, parseNetwork, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs.ts';
+import { isModeOf } from '../kube-proxy/modes.ts';
 import type { Manifest } from './manifest.ts';
+import { settingsOf } from './manifest.ts';
 
 /** The longest timeout of connection tracking that any kernel takes: it counts them in ticks, of which a second has 100. */
 const mostConntrackSeconds = 21_474_836;
@@ -21,10 +23,12 @@ const mostPerCore = 1_048_576;
 const mostConnections = 1 << 24;
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
-export function checkManifestValues({ settings, node, families: chosen, ipvsTimeouts }: Manifest): readonly string[] {
+export function checkManifestValues(manifest: Manifest): readonly string[] {
+  const { settings, node, families: chosen, ipvsTimeouts } = manifest;
   const { ipvs, conntrack } = settings;
   const wrong: [field: string, isWrong: boolean, must: string][] = [
     ['node.name', node.name !== '' && !isName(node.name, 'subdomain'), "be a node's name"],
+    ['mode', !isModeOf(manifest.mode, settingsOf(manifest).release), 'be one that kpc follows in its kubeProxyVersion'],
     ['node.zone', !isPlain(node.zone), 'be plain text'],
     ['families', !isSelection(chosen), 'be ipv4, ipv6, or both in this order'],
     ['settings.hostnameOverride', !isNameOrNone(settings.hostnameOverride), "be a node's name"],

@@ -1,3 +1,4 @@
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -6,7 +7,7 @@ import type { Compile } from './check-forms.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
 import { goldenHead, goldenNodeFile, goldenServiceFile } from './golden-names.ts';
 import type { BundleContent, BundleFiles } from './make-bundle.ts';
-import { formatFile } from './make-bundle.ts';
+import { formatFile, writeServiceRanges } from './make-bundle.ts';
 import type { BundleFileName, Manifest } from './manifest.ts';
 import { writeSettings } from './manifest.ts';
 
@@ -14,7 +15,7 @@ import { writeSettings } from './manifest.ts';
 export const goldenVersion = 1;
 
 /** golden.json: what shaped the golden. Nothing in it changes with the Services, or with the version of kpc. */
-export interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families'> {
+export interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
   /** "1.36": of a patch release nothing changes here. */
   readonly kubernetesVersion: string;
@@ -31,6 +32,7 @@ export interface GoldenContext {
 
 /** The files of tools in the order in which people want to see them: what a Service becomes first. */
 const toolFiles = Object.keys({
+  'nftables.nft': true,
   'ipvsadm.restore': true,
   'ip.batch': true,
   'ipset.restore': true,
@@ -49,12 +51,14 @@ const toolFiles = Object.keys({
 export function makeGolden(content: BundleContent, { compile, defaults }: GoldenContext): BundleFiles {
   const { node, settings, families } = content;
   const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
-  const base = partOf({ services: [], servicePorts: [], healthChecks: [] });
+  const { serviceCidrs } = content.cluster;
+  const base = partOf({ services: [], servicePorts: [], healthChecks: [], serviceCidrs });
   const baseLines = new Map(toolFiles.map((name) => [name, indexLines(formatFile(name, base) ?? '')]));
   const files = new Map<string, string>([
     [goldenHead, formatHead(content, defaults)],
     [goldenNodeFile, formatSections(toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const))],
   ]);
+  const assumed = content.assumedEndpoints ?? [];
   const assigned = new Map(content.assigned.map((each) => [each.service, each]));
   for (const { service, cluster } of splitCluster(content.cluster)) {
     const part = partOf(cluster);
@@ -67,6 +71,13 @@ export function makeGolden(content: BundleContent, { compile, defaults }: Golden
       formatSections([
         ['services.json', formatFile('services.json', part) ?? ''],
         [assignedSection, chosen ? `${JSON.stringify(chosen)}\n` : ''],
+        [
+          assumedSection,
+          assumed
+            .filter((each) => isBehind(each, cluster))
+            .map((each) => `${JSON.stringify(each)}\n`)
+            .join(''),
+        ],
         ...sections,
       ]),
     );
@@ -76,6 +87,18 @@ export function makeGolden(content: BundleContent, { compile, defaults }: Golden
 
 /** The section of a Service's file with the addresses and ports that kpc chose for it. */
 export const assignedSection = 'assigned.json';
+
+/** The section with the workloads that the Service's endpoints are assumed of, a line each. */
+export const assumedSection = 'assumed.json';
+
+/** Whether any Pod of a workload is an endpoint of a cluster's Services. */
+function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
+  const addresses = new Set([
+    ...servicePorts.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text)),
+    ...services.flatMap(({ headlessEndpoints }) => headlessEndpoints.map(({ address }) => address)),
+  ]);
+  return pods.some((pod) => pod.addresses.some((address) => addresses.has(address)));
+}
 
 /** Each text that is not empty under a heading with its name. */
 function formatSections(sections: readonly (readonly [name: string, text: string])[]): string {
@@ -95,13 +118,15 @@ export function parseSections(text: string): ReadonlyMap<string, string> {
   return sections;
 }
 
-function formatHead({ node, families, settings }: BundleContent, defaults: ProxySettings): string {
+function formatHead(content: BundleContent, defaults: ProxySettings): string {
+  const { node, families, settings } = content;
   const head: GoldenHead = {
     goldenVersion,
     kubernetesVersion: settings.release,
     mode: settings.mode,
     node: writeNode(node),
     families,
+    serviceCidrs: writeServiceRanges(content),
     settings: omitDefaults(writeSettings(settings).settings, writeSettings(defaults).settings),
   };
   return `${JSON.stringify(head, undefined, 2)}\n`;
@@ -126,7 +151,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** The cluster as each Service alone would make it. */
-function splitCluster({ services, servicePorts, healthChecks }: Cluster): readonly ServicePart[] {
+function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster): readonly ServicePart[] {
   const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
   return services.map((service) => {
@@ -135,6 +160,7 @@ function splitCluster({ services, servicePorts, healthChecks }: Cluster): readon
       services: [service],
       servicePorts: portsOf.get(name) ?? [],
       healthChecks: checksOf.get(name) ?? [],
+      serviceCidrs,
     };
     return { service, cluster };
   });

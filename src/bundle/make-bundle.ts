@@ -1,4 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
@@ -8,6 +9,7 @@ import type { Tables } from '../kernel/iptables.ts';
 import { formatTables } from '../kernel/iptables.ts';
 import { formatVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
+import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
@@ -27,6 +29,8 @@ export interface BundleContent {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
+  /** Undefined where no Pod was assumed. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Set where the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;
@@ -78,6 +82,8 @@ export function formatFile(
       return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
     case 'ip.batch':
       return formatLinks(state.links);
+    case 'nftables.nft':
+      return formatNftTables(state.nftables, texts.formatNftChain);
     case 'services.json':
       return texts.writeServices(cluster);
   }
@@ -103,25 +109,34 @@ function makeManifest(
     node: writeNode(node),
     families: content.families,
     settings: written,
+    serviceCidrs: writeServiceRanges(content),
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
+    assumedEndpoints: content.assumedEndpoints,
     tools: modeFacts[settings.mode].tools,
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
 }
 
+/** The ranges of cluster IPs, in the mode whose rules know them. */
+export function writeServiceRanges({ cluster, settings }: BundleContent): Manifest['serviceCidrs'] {
+  return programs(settings.mode, 'nftables')
+    ? cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
+    : undefined;
+}
+
 function countState(state: KernelState): Readonly<Record<CountName, number>> {
-  const chains = Object.values(state.iptables)
-    .flatMap((tables) => Object.values(tables))
-    .flatMap((table) => [...table.values()]);
+  const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
+  const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
+  const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);
   return {
     virtualServers: state.virtualServers.length,
     realServers: sum(state.virtualServers.map(({ realServers }) => realServers.length)),
     addresses: sum(state.links.map(({ addresses }) => addresses.length)),
-    sets: state.sets.length,
-    setEntries: sum(state.sets.map(({ entries }) => entries.length)),
+    sets: state.sets.length + nftSets.length,
+    setEntries: sum([...state.sets.map(({ entries }) => entries.length), ...nftSets.map((set) => set.elements.length)]),
     chains: chains.length,
     rules: sum(chains.map(({ rules }) => rules.length)),
   };

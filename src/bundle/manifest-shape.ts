@@ -1,9 +1,10 @@
+import type { AssumedPod, AssumedWorkload } from '../cluster/assumed.ts';
 import type { DetectLocal, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
-import { compiledModes } from '../kube-proxy/modes.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
-import type { HealthCheck, Manifest } from './manifest.ts';
+import type { HealthCheck, Manifest, StoredRange } from './manifest.ts';
 import { readKubeProxyVersion } from './manifest.ts';
 import {
   amount,
@@ -28,7 +29,7 @@ const kubeProxyVersion = shape(
   `the version of a kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}`,
   (value) => typeof value === 'string' && readKubeProxyVersion(value) !== undefined,
 );
-const mode = oneOf(...compiledModes);
+const mode = oneOf(...proxyModes);
 
 const detectLocal = variantOf('mode', {
   ClusterCIDR: objectOf<object>({}),
@@ -79,6 +80,12 @@ export const assignedShape = objectOf<Manifest['assigned'][number]>({
   healthCheckNodePort: optional(port),
 });
 
+/** The Pods that kpc assumes of one workload. */
+export const assumedShape = objectOf<AssumedWorkload>({
+  workload: text,
+  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
+});
+
 /** What manifest.json must be like: nothing that reads a Manifest looks at its fields again. */
 export const manifestShape = objectOf<Manifest>({
   formatVersion: wholeNumber(1),
@@ -95,6 +102,9 @@ export const manifestShape = objectOf<Manifest>({
   }),
   families: listOf(oneOf('ipv4', 'ipv6')),
   settings,
+  serviceCidrs: optional(
+    listOf(objectOf<StoredRange>({ cidr: network, from: oneOf('ServiceCIDR', '--service-cluster-ip-range') })),
+  ),
   ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
   healthChecks: listOf(
     objectOf<HealthCheck>({
@@ -107,6 +117,7 @@ export const manifestShape = objectOf<Manifest>({
     }),
   ),
   assigned: listOf(assignedShape),
+  assumedEndpoints: optional(listOf(assumedShape)),
   tools: mapOf(text),
   counts: mapOf(wholeNumber(0)),
   files: mapOf(checksum),

@@ -1,4 +1,6 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { ServiceRange } from '../cluster/model.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -21,6 +23,7 @@ export const bundleFileKinds = {
   'ip6tables.restore': 'iptables',
   'ipvsadm.restore': 'virtualServers',
   'ip.batch': 'links',
+  'nftables.nft': 'nftables',
   'services.json': 'services',
 } as const satisfies Readonly<Record<string, ObjectKind | 'services'>>;
 
@@ -48,17 +51,29 @@ export interface Manifest {
   readonly families: readonly Family[];
   /** The settings that shaped the state. conntrack and conn_reuse_mode are decided on the node, from these. */
   readonly settings: Omit<ProxySettings, 'release'>;
+  /**
+   * The networks whose unused addresses get no answer, and what tells them: the flag, where the input had no ServiceCIDR.
+   * Only in a mode that looks at them.
+   */
+  readonly serviceCidrs?: readonly StoredRange[] | undefined;
   /** Seconds, for `ipvsadm --set`; null where kube-proxy would leave them alone. */
   readonly ipvsTimeouts: IpvsTimeouts | null;
   /** Sorted by port. */
   readonly healthChecks: readonly HealthCheck[];
   /** Addresses and ports that kpc chose itself, because the manifests had none. */
   readonly assigned: readonly AssignedService[];
+  /** Only where endpoints stand for Pods that no input held: kpc took the workloads to have them. */
+  readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
   /** Least versions of the tools that read the files. */
   readonly tools: Readonly<Record<string, string>>;
   readonly counts: Readonly<Record<string, number>>;
   /** File name → SHA-256 in hex, of each other file. */
   readonly files: { readonly [Name in BundleFileName]?: string };
+}
+
+export interface StoredRange {
+  readonly cidr: string;
+  readonly from: ServiceRange['from'];
 }
 
 /**

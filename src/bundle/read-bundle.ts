@@ -1,10 +1,12 @@
 import { quotePrintable } from '../base/printable.ts';
 import type { Cluster } from '../cluster/model.ts';
+import { sortRanges } from '../cluster/service-ranges.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import { parseIpBatch } from '../kernel/link.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { parseModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
@@ -16,6 +18,7 @@ import { bundleFileNames, formatVersion } from './manifest.ts';
 import { manifestShape } from './manifest-shape.ts';
 import { sha256 } from './sha256.ts';
 import { readServices } from './services-file.ts';
+import { readNetwork } from './stored-address.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
 export interface StoredBundle {
@@ -58,7 +61,7 @@ export function readBundle(files: BundleFiles): BundleReading {
   if (listed.kind === 'broken') return listed;
   const { manifest } = listed;
   const { state, problems } = readState(manifest, files);
-  const cluster = readCluster(files);
+  const cluster = readCluster(manifest, files);
   if ('kind' in cluster) return { kind: 'broken', problems: [...problems, cluster] };
   if (problems.length > 0) return { kind: 'broken', problems, meaning: { manifest, cluster } };
   return { kind: 'bundle', bundle: { manifest, state, cluster } };
@@ -68,7 +71,7 @@ export function readBundle(files: BundleFiles): BundleReading {
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined {
   const listed = readListed(files);
   if (listed.kind === 'broken') return undefined;
-  const cluster = readCluster(files);
+  const cluster = readCluster(listed.manifest, files);
   return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
 }
 
@@ -83,11 +86,17 @@ function readListed(
   return problems.length > 0 ? { kind: 'broken', problems } : { kind: 'listed', manifest };
 }
 
-function readCluster(files: BundleFiles): Cluster | BundleProblem {
+function readCluster(manifest: Manifest, files: BundleFiles): Cluster | BundleProblem {
   const text = files.get('services.json');
   if (text === undefined) return { kind: 'no-services' };
-  const cluster = readServices(text);
-  return typeof cluster === 'string' ? { kind: 'bad-services', reason: cluster } : cluster;
+  const stored = readServices(text);
+  if (typeof stored === 'string') return { kind: 'bad-services', reason: stored };
+  return { ...stored, serviceCidrs: readServiceRanges(manifest) };
+}
+
+/** The ranges of cluster IPs that a manifest names. */
+export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'serviceCidrs'>): Cluster['serviceCidrs'] {
+  return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
 function readManifest(text: string | undefined): Manifest | BundleProblem {
@@ -135,6 +144,7 @@ function readState(
   if (files.has('ip6tables.restore')) iptables.ipv6 = read('ip6tables.restore', parseIptablesSave).tables;
   const state: KernelState = {
     iptables,
+    nftables: read('nftables.nft', parseNftText).tables,
     sets: read('ipset.restore', parseIpsetSave).sets,
     virtualServers: read('ipvsadm.restore', parseIpvsadm).virtualServers,
     links: read('ip.batch', parseIpBatch).links,

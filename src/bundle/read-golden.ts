@@ -1,4 +1,5 @@
 import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -6,14 +7,14 @@ import { releases } from '../kube-proxy/releases.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import type { GoldenContext, GoldenHead } from './golden.ts';
-import { assignedSection, goldenVersion, isRecord, parseSections } from './golden.ts';
+import { assignedSection, assumedSection, goldenVersion, isRecord, parseSections } from './golden.ts';
 import { goldenHead, goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { makeBundle } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { formatVersion, settingsOf, writeSettings } from './manifest.ts';
-import { assignedShape, manifestShape } from './manifest-shape.ts';
-import type { StoredBundle } from './read-bundle.ts';
+import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
+import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 
 /** A golden as the bundle that it stands for, or what is wrong with it, a line each. */
@@ -37,6 +38,7 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
     services: good.map(({ service }) => service),
     servicePorts: good.flatMap(({ servicePorts }) => servicePorts).sort(compareServicePorts),
     healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
+    serviceCidrs: readServiceRanges(manifest),
   };
   const strange = [...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)];
   if (strange.length > 0) return { kind: 'broken', problems: strange };
@@ -46,6 +48,7 @@ export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersio
       manifest,
       cluster,
       good.flatMap(({ assigned }) => assigned),
+      uniteAssumed(good),
       context,
     ),
   };
@@ -56,6 +59,7 @@ interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
   readonly service: ServiceInfo;
   /** One, or none. */
   readonly assigned: readonly AssignedService[];
+  readonly assumed: readonly AssumedWorkload[];
 }
 
 function compareParts({ service: a }: GoldenPart, { service: b }: GoldenPart): number {
@@ -79,15 +83,34 @@ function readPart(file: string, text: string): GoldenPart | string {
   const assigned = chosen === undefined ? [] : [parseJson(chosen)];
   const wrong = assigned.map((each) => assignedShape(each, '')).find((problem) => problem !== undefined);
   if (wrong !== undefined) return `${file}: its ${assignedSection} cannot be read: ${wrong}`;
-  const { servicePorts, healthChecks } = cluster;
-  return { service, servicePorts, healthChecks, assigned: assigned as readonly AssignedService[] };
+  const assumed = (sections.get(assumedSection) ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => parseJson(line));
+  const odd = assumed.map((each) => assumedShape(each, '')).find((problem) => problem !== undefined);
+  if (odd !== undefined) return `${file}: its ${assumedSection} cannot be read: ${odd}`;
+  return {
+    service,
+    servicePorts: cluster.servicePorts,
+    healthChecks: cluster.healthChecks,
+    assigned: assigned as readonly AssignedService[],
+    assumed: assumed as readonly AssumedWorkload[],
+  };
 }
 
 /** A text is what is wrong with it. */
 function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
   const value = parseJson(text ?? '');
   if (!isRecord(value)) return `${goldenHead} is not a JSON object`;
-  const { goldenVersion: found, kubernetesVersion, mode, node, families, settings } = value as Partial<GoldenHead>;
+  const {
+    goldenVersion: found,
+    kubernetesVersion,
+    mode,
+    node,
+    families,
+    settings,
+    serviceCidrs,
+  } = value as Partial<GoldenHead>;
   if (found !== goldenVersion) {
     const version = typeof found === 'number' ? found : 'none';
     return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
@@ -102,6 +125,7 @@ function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVers
     mode,
     node,
     families,
+    serviceCidrs,
     settings: { ...addDefaults(settings, usual.settings), mode },
     ipvsTimeouts: null,
     healthChecks: [],
@@ -134,16 +158,24 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Each workload once, whose Pods may stand behind several Services; undefined for none, as in a bundle. */
+function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
+  const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
+  const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));
+  return workloads.length > 0 ? workloads : undefined;
+}
+
 function compileMeaning(
   manifest: Manifest,
   cluster: Cluster,
   assigned: readonly AssignedService[],
+  assumedEndpoints: readonly AssumedWorkload[] | undefined,
   { compile }: GoldenContext,
 ): StoredBundle {
   const settings = settingsOf(manifest);
   const node = nodeOfBundle(manifest);
   const { families, kpcVersion } = manifest;
   const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, kpcVersion };
+  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
   return { manifest: makeBundle(content).manifest, state, cluster };
 }

@@ -55,6 +55,7 @@ function haveOneTail(a: Endpoint, b: Endpoint): boolean {
     a.ready === b.ready &&
     a.serving === b.serving &&
     a.terminating === b.terminating &&
+    a.assumed === b.assumed &&
     a.zoneHints.length + a.nodeHints.length + b.zoneHints.length + b.nodeHints.length === 0
   );
 }
@@ -101,6 +102,7 @@ export interface EndpointRecord {
   readonly terminating?: true | undefined;
   readonly zoneHints?: readonly string[] | undefined;
   readonly nodeHints?: readonly string[] | undefined;
+  readonly assumed?: true | undefined;
 }
 
 function serviceRecord(service: ServiceInfo): ServiceRecord {
@@ -149,6 +151,7 @@ function endpointTail(endpoint: Endpoint): string {
     terminating: endpoint.terminating ? true : undefined,
     zoneHints: endpoint.zoneHints.length > 0 ? endpoint.zoneHints : undefined,
     nodeHints: endpoint.nodeHints.length > 0 ? endpoint.nodeHints : undefined,
+    assumed: endpoint.assumed,
   };
   const text = JSON.stringify(record);
   return text === '{}' ? '}' : `,${text.slice(1)}`;
@@ -159,11 +162,14 @@ function textsOf(list: readonly (Address | Network)[]): readonly string[] | unde
   return list.length > 0 ? list.map(({ text }) => text) : undefined;
 }
 
+/** What services.json says of a cluster. */
+export type StoredServices = Omit<Cluster, 'serviceCidrs'>;
+
 /**
  * Reads services.json back. A text is what is wrong with it: it quotes nothing of a file that is not JSON, which may be
  * another file altogether.
  */
-export function readServices(content: string): Cluster | string {
+export function readServices(content: string): StoredServices | string {
   let value: unknown;
   try {
     value = JSON.parse(content);
@@ -218,5 +224,6 @@ function readEndpoint(record: EndpointRecord): Endpoint {
     terminating: record.terminating ?? false,
     zoneHints: record.zoneHints ?? [],
     nodeHints: record.nodeHints ?? [],
+    assumed: record.assumed,
   };
 }

@@ -64,6 +64,7 @@ const servicePort = objectOf<ServicePortRecord>({
       terminating: optional(boolean),
       zoneHints: optional(listOf(text)),
       nodeHints: optional(listOf(text)),
+      assumed: optional(oneOf(true)),
     }),
   ),
 });

@@ -4,11 +4,14 @@ import type { Family } from '../kernel/family.ts';
 import { compareText } from './compare-text.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
+import { maxPoolSize, pick } from './stable-choice.ts';
 
 /** What Services without addresses and node ports get them from; what is not given is not assigned. */
 export interface AssignmentRanges {
   /** One network, or one of each family. The first one's family is that of Services that ask for none. */
   readonly clusterIPs: readonly Network[];
+  /** Set where no flag tells the networks but the objects of the cluster. */
+  readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
 }
 
@@ -35,17 +38,6 @@ export interface Assignment {
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Diagnostic[];
 }
-
-/** A number range of which some are taken. */
-interface Pool {
-  readonly size: number;
-  /** Numbers below it go last: the API server keeps them for people who choose their own. */
-  readonly reserved: number;
-  isFree(offset: number): boolean;
-}
-
-/** IPv6 networks hold more addresses than anybody needs. */
-const maxPoolSize = 2 ** 20;
 
 const wayOut =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
@@ -175,7 +167,8 @@ class Assigner {
     const name = labelOf(service.object);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
-      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but --service-cluster-ip-range has none`;
+      const source = this.#ranges.fromObjects ? 'no ServiceCIDR has one' : '--service-cluster-ip-range has none';
+      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${source}`;
       this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
       return undefined;
     }
@@ -263,27 +256,6 @@ class Assigner {
   ): void {
     this.diagnostics.push({ severity, code, text: `${labelOf(object)}: ${text}`, place: source.place(path) });
   }
-}
-
-/** A free number of the pool, from where the name's hash points; the reserved ones only when there is no other. */
-function pick(name: string, { size, reserved, isFree }: Pool): number | undefined {
-  const open = Math.max(0, size - reserved);
-  if (open > 0) {
-    const start = hash(name) % open;
-    for (let i = 0; i < open; i++) {
-      const offset = reserved + ((start + i) % open);
-      if (isFree(offset)) return offset;
-    }
-  }
-  for (let offset = Math.min(reserved, size) - 1; offset >= 0; offset--) if (isFree(offset)) return offset;
-  return undefined;
-}
-
-/** FNV-1a of 32 bits. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
-  return value;
 }
 
 function withNodePort(port: ServicePortSpec, nodePort: number): ServicePortSpec {

@@ -16,6 +16,7 @@ import type {
   ServiceInfo,
   ServicePort,
   ServicePortPlaces,
+  ServiceRange,
 } from './model.ts';
 import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
@@ -33,6 +34,7 @@ export function buildCluster(
   slices: readonly Sourced<EndpointSlice>[],
   behaviours: Behaviours,
   served?: ReadonlySet<string>,
+  ranges: readonly ServiceRange[] = [],
 ): Cluster {
   const slicesOf = groupSlices(slices);
   const ours = services
@@ -45,6 +47,7 @@ export function buildCluster(
       .flatMap(({ service, slices: its }) => servicePortsOf(service, its, behaviours))
       .sort(compareServicePorts),
     healthChecks: ours.flatMap(({ service, slices: its }) => healthChecksOf(service.object, its, behaviours)),
+    serviceCidrs: behaviours.has('service-cidrs') ? ranges : [],
   };
 }
 

@@ -186,6 +186,10 @@ class SlicedEndpoint implements Endpoint, Place {
     return this.#hints.nodes ? this.#from.nodeHints : noHints;
   }
 
+  get assumed(): true | undefined {
+    return this.#from.assumed;
+  }
+
   get rivals(): readonly Endpoint[] | undefined {
     return this.#rivals;
   }
@@ -200,7 +204,7 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get file(): string {
-    return this.#source.place([]).file;
+    return this.#source.place(['endpoints', this.#index]).file;
   }
 
   locate(): Location {

@@ -15,6 +15,16 @@ export interface Cluster {
   readonly servicePorts: readonly ServicePort[];
   /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
+  /** What cluster IPs are given from, sorted, none twice: kube-proxy drops packets to the rest of it in nftables mode. */
+  readonly serviceCidrs: readonly ServiceRange[];
+}
+
+/** A network that cluster IPs are given from. */
+export interface ServiceRange {
+  readonly network: Network;
+  /** An object of the cluster, or the flag that stands in for it. */
+  readonly from: 'ServiceCIDR' | '--service-cluster-ip-range';
+  readonly place?: Place | undefined;
 }
 
 /** A Service as people know it, whether kube-proxy programs it or not. */
@@ -110,6 +120,8 @@ export interface Endpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /** Set where no input holds its Pod: a workload was taken to have it. */
+  readonly assumed?: true | undefined;
   /**
    * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
    * own node: see settleRivals. Absent once that is settled.

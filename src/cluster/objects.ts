@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -48,9 +48,14 @@ export interface Service {
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;
-    readonly hasSelector: boolean;
+    /** Undefined where it has none: then something else than Pods is to be found behind it. */
+    readonly selector: Readonly<Record<string, string>> | undefined;
+    /** '' where it is not set. */
+    readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
+  /** Set where it is being deleted: nobody makes slices for it any more. */
+  readonly terminating?: true | undefined;
 }
 
 export interface ServicePortSpec {
@@ -96,6 +101,8 @@ export interface SliceEndpoint {
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
+  /** Set where it was made of a Pod that no input holds. */
+  readonly assumed?: true | undefined;
 }
 
 /** A v1 Endpoints object, as far as mirroring it to slices needs it. */
@@ -122,6 +129,89 @@ export interface Node {
   readonly kubernetesVersion: string;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
+  /** Whether its condition Ready is True. */
+  readonly ready: boolean;
+  /** What of its CPUs Pods may use, in billionths of one; 0 where nothing says. */
+  readonly nanoCPUs: bigint;
+}
+
+/** What endpoints are made of. */
+export interface Pod {
+  readonly metadata: ObjectMeta;
+  readonly spec: PodSpec;
+  /** The object that it belongs to; undefined where it stands for itself. */
+  readonly owner: Owner | undefined;
+  /** Whether it is being deleted. */
+  readonly terminating: boolean;
+  /** Undefined for a manifest: only a cluster knows the state of a Pod. */
+  readonly status: PodStatus | undefined;
+  /** Set where there is no such Pod: a workload of the input was taken to have it. */
+  readonly assumed?: true | undefined;
+}
+
+/** What a Pod and a workload's template say alike. */
+export interface PodSpec {
+  /** '' where it is not set, here and below. */
+  readonly nodeName: string;
+  readonly hostname: string;
+  readonly subdomain: string;
+  readonly hostNetwork: boolean;
+  /** Those of the containers, then those of the sidecars: in this order a name is looked up. */
+  readonly ports: readonly ContainerPort[];
+}
+
+export interface ContainerPort {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+}
+
+export interface PodStatus {
+  /** Whether all its containers have ended for good. */
+  readonly ended: boolean;
+  /** Whether its condition Ready is True. */
+  readonly ready: boolean;
+  readonly addresses: readonly Address[];
+}
+
+/** What makes Pods by a template. */
+export interface Workload {
+  readonly kind: WorkloadKind;
+  readonly metadata: ObjectMeta;
+  readonly owner: Owner | undefined;
+  /** How many Pods it is to have; undefined for one on each Node. */
+  readonly replicas: number | undefined;
+  /** The number in the name of its first Pod. */
+  readonly firstOrdinal: number;
+  readonly template: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly spec: PodSpec;
+  };
+}
+
+/** The kinds of objects that Pods can be assumed of. */
+export const workloadKinds = [
+  'Deployment',
+  'StatefulSet',
+  'DaemonSet',
+  'ReplicaSet',
+  'ReplicationController',
+  'Job',
+] as const;
+
+export type WorkloadKind = (typeof workloadKinds)[number];
+
+/** The controller of an object, in its own namespace. */
+export interface Owner {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Networks that cluster IPs are given from. */
+export interface ServiceCidr {
+  readonly metadata: ObjectMeta;
+  /** One, or one of each family; the first one's family is that of Services that ask for none. */
+  readonly cidrs: readonly Network[];
 }
 
 /**

@@ -24,10 +24,12 @@ export function findUnserved(
   services: readonly Sourced<Service>[],
   cluster: Cluster,
   served: ReadonlySet<string>,
+  /** Whether the input holds workloads that Pods could be assumed of. */
+  hasWorkloads: boolean,
 ): readonly Diagnostic[] {
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
   const selecting = services
-    .filter(({ object }) => object.spec.hasSelector && programmed.has(labelOf(object)))
+    .filter(({ object }) => Object.keys(object.spec.selector ?? {}).length > 0 && programmed.has(labelOf(object)))
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
   const unserved = selecting.filter(({ object }) => !served.has(labelOf(object)));
   const [first] = unserved;
@@ -37,7 +39,8 @@ export function findUnserved(
     selecting.length === 1
       ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
       : `the input holds no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector (${names}): the compiled rules refuse all connections to them`;
-  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)`;
+  const assume = hasWorkloads ? ', or take the workloads of the input to have ready Pods: --assume-endpoints' : '';
+  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)${assume}`;
   return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
 }
 

@@ -9,6 +9,8 @@ import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
+import { workloadKinds } from '../cluster/objects.ts';
+import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
@@ -20,11 +22,15 @@ import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
-import type { Address } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { compileNftables } from '../nftables/compile-nftables.ts';
+import { findLongComments } from '../nftables/long-comments.ts';
+import { NftablesMemo } from '../nftables/nftables-memo.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { makeEndpoints } from '../slices/make-endpoints.ts';
 import { version } from '../base/version.ts';
 
 /** --ip-family: auto takes the families that the Services and the node use. */
@@ -40,6 +46,7 @@ export interface Prepared {
   /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: BundleContent['assigned'];
+  readonly assumedEndpoints: BundleContent['assumedEndpoints'];
   readonly diagnostics: readonly Diagnostic[];
   /** The feature gates that the configuration sets. */
   readonly gates: FeatureGates;
@@ -54,13 +61,21 @@ export function prepare(
   gates: FeatureGates,
   ranges: AssignmentRanges,
   hostAddresses?: readonly Address[],
+  /** Set where workloads are taken to have Pods: the networks that are named for these. */
+  assumedNetworks?: readonly Network[],
 ): Prepared {
-  const { services, assigned, diagnostics } = assignAddresses(inputs.services, ranges);
-  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const served = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const { serviceCidrs } = inputs;
+  const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
+  const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
+  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
+  const given = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
+  const made = makeEndpoints({ ...inputs, services }, assume, given);
+  const served = new Set([...given, ...made.services]);
+  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
   const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
   const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -71,15 +86,28 @@ export function prepare(
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
     assigned,
+    assumedEndpoints: made.assumed.length === 0 ? undefined : made.assumed,
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
+      ...made.diagnostics,
       ...findConflicts(cluster),
-      ...findUnserved(services, cluster, served),
+      ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
+}
+
+/** Whether the input holds what Pods could be assumed of. */
+function hasWorkloads({ skipped, pods }: Inputs): boolean {
+  return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
+}
+
+/** Cluster IPs are chosen as the API server would, by the objects of the cluster, where no flag says otherwise. */
+function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clusterIPs']): AssignmentRanges {
+  return clusterIPs.length === 0 ? ranges : { ...ranges, clusterIPs, fromObjects: true };
 }
 
 /** On how many addresses the node ports of a node can listen. */
@@ -124,6 +152,17 @@ export function prepareWithSettings(prepared: Prepared, settings: ProxySettings)
   return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
 }
 
+/** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
+export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCidrs']): Prepared {
+  if (ranges.length === 0 || prepared.cluster.serviceCidrs.length > 0) return prepared;
+  const fill = (behaviours: Behaviours): Cluster => {
+    const cluster = prepared.buildCluster(behaviours);
+    return behaviours.has('service-cidrs') ? { ...cluster, serviceCidrs: ranges } : cluster;
+  };
+  const { settings, gates } = prepared;
+  return { ...prepared, cluster: fill(behavioursOf(settings.release, gates)), buildCluster: fill };
+}
+
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
@@ -136,6 +175,7 @@ export interface NodeRequest {
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
+  readonly nftables = new NftablesMemo();
 }
 
 /** Compiles for one node. */
@@ -145,7 +185,8 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
   const cluster = settleOnNode(prepared.cluster, node);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
   const state = compileState(cluster, node, settings, chosen, memo);
-  return { state, cluster, node, settings, families: chosen, assigned: prepared.assigned, kpcVersion: version };
+  const { assigned, assumedEndpoints } = prepared;
+  return { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
 }
 
 /** What kube-proxy would program on the node, in the mode that the settings say. */
@@ -162,7 +203,7 @@ export function compileState(
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
     case 'nftables':
-      throw new TypeError('nothing compiles for mode nftables yet: chooseMode refuses it');
+      return compileNftables(cluster, node, settings, chosen, memo?.nftables);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Node } from '../cluster/objects.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
+import { describeModeOfRelease } from '../input/choose-mode.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
 import { quote } from '../input/wording.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -112,11 +113,18 @@ export function prepareForNodes(
 /** What keeps the kube-proxy of another release from starting than the one that the settings were read for. */
 export function checkGates({ gates, settings }: Prepared, release: Release): readonly Diagnostic[] {
   if (release === settings.release) return [];
-  return checkFeatureGates(gates, release).map(({ text }) => ({
-    severity: 'error',
-    code: 'bad-feature-gate',
-    text: `Kubernetes ${release}: ${text}`,
-  }));
+  return [
+    ...checkMode(settings, release),
+    ...checkFeatureGates(gates, release).map(({ text }): Diagnostic => {
+      return { severity: 'error', code: 'bad-feature-gate', text: `Kubernetes ${release}: ${text}` };
+    }),
+  ];
+}
+
+/** What is wrong with a mode that the kube-proxy of a release has not got, or has got otherwise than kpc knows it. */
+export function checkMode({ mode }: Pick<ProxySettings, 'mode'>, release: Release): readonly Diagnostic[] {
+  const text = describeModeOfRelease(mode, release);
+  return text === undefined ? [] : [{ severity: 'error', code: 'bad-mode', text: `mode ${mode}: ${text}` }];
 }
 
 export type NodeRelease =

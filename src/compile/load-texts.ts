@@ -5,7 +5,8 @@ import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { collectInputs } from '../input/read-inputs.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import { parsePodNetworks } from '../input/pod-networks.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
@@ -32,6 +33,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
   readonly allowEmpty?: boolean;
   readonly kubernetesVersion?: string;
+  /** The networks of the Pods that workloads are taken to have, or the word auto; nothing is assumed without it. */
+  readonly assumeEndpoints?: string;
 }
 
 /** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
@@ -56,13 +59,14 @@ const notBuilt: Diagnostic = {
 };
 
 function describeEmptiness(
-  { services, slices, endpoints, nodes, configs, skipped, diagnostics }: Inputs,
+  { services, skipped, diagnostics, ...others }: Inputs,
   { allowEmpty }: InputOptions,
 ): readonly Diagnostic[] {
   if (allowEmpty) return [];
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
-  const found = [slices, endpoints, nodes, configs].some((objects) => objects.length > 0);
+  const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs } = others;
+  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs].some(({ length }) => length > 0);
   if (skipped.has('Kustomization')) return [notBuilt];
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
@@ -90,7 +94,8 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const inputs = collectInputs(texts.manifests);
+  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
+  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -101,7 +106,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
   const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options, release);
   const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
-  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses);
+  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
   const configured = config !== undefined || inputs.configs.length > 0;
   return {
     prepared,
@@ -113,12 +118,13 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, options),
       ...(config ? [] : describeRivals(inputs.configs)),
-      ...describeSkipped(inputs.skipped),
+      ...describeSkipped(inputs.skipped, networks !== undefined),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? []),
       ...version.diagnostics,
       ...wrongSettings,
       ...wrongRanges,
+      ...wrongNetworks,
       ...(host?.diagnostics ?? []),
       ...prepared.diagnostics,
     ]),
@@ -126,13 +132,18 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
-function describeSkipped(skipped: Inputs['skipped']): readonly Diagnostic[] {
+function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
+  const comeAndGo = assumes && skipped.has('CronJob') ? '; the Pods of CronJobs come and go, and none is assumed' : '';
   const kinds = [...skipped]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`);
   return [
-    { severity: 'note', code: 'skipped-kinds', text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}` },
+    {
+      severity: 'note',
+      code: 'skipped-kinds',
+      text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}${comeAndGo}`,
+    },
   ];
 }
 

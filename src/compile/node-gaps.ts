@@ -25,7 +25,11 @@ export function describeNodeGaps(
 function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, isTold: boolean): Diagnostic {
   const lacksAddresses = !isTold && needsAddresses(settings, node);
   if (node.name !== '') {
-    const ports = lacksAddresses ? ' and NodePorts have no address to listen on (or give --host-addresses)' : '';
+    const ports = lacksAddresses
+      ? ' and NodePorts have no address to listen on (or give --host-addresses)'
+      : lacksPrimary(settings, node)
+        ? `, and ${allAddresses}`
+        : '';
     const text = `no Node object ${node.name} in the input: its zone, pod CIDRs and addresses are unknown${ports}; give it with -f (kubectl get nodes -o yaml)`;
     return { severity: 'note', code: 'no-node-object', text };
   }
@@ -34,10 +38,18 @@ function describeUnknownNode(node: NodeContext, { nodes, settings }: Prepared, i
     'no endpoint counts as local',
     ...modeFacts[settings.mode].gapsWithoutNode,
     ...(lacksAddresses ? ['NodePorts have no address to listen on'] : []),
+    ...(!lacksAddresses && lacksPrimary(settings, node) ? [allAddresses] : []),
   ];
   const help =
     nodes.size === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one';
   return { severity: 'note', code: 'no-node', text: `${which}: ${joinWithAnd(lacks)}; ${help}` };
+}
+
+const allAddresses = "NodePorts listen on all addresses, because the node's own are unknown";
+
+/** Whether node ports are to listen on the node's own addresses alone, and it has none: then they listen on all. */
+function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
+  return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }
 
 function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {

@@ -1,15 +1,16 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Owners } from '../diff/owners.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
-import { recognizeMode } from '../diff/read-dump.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
+import { decompileNftables } from './decompile-nftables.ts';
 
 /** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
 export interface DecompiledPort {
@@ -57,11 +58,11 @@ export interface Decompiled {
 type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
 /**
- * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, addresses in IPVS mode.
- * Both are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
+ * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
+ * nftables mode, addresses in IPVS mode. All are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
  */
 export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
-  const mode = recognizeMode(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
+  const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other');
   const ofIpvs = decompileIpvs(
     { ...state, virtualServers },
@@ -69,7 +70,7 @@ export function decompile(state: KernelState, owners: Owners, belongingOf: Belon
     new Set(boundAddresses(state)),
     nodePortKeys(state),
   );
-  return { mode, ports: sortPorts([...decompileIptables(state), ...ofIpvs]) };
+  return { mode, ports: sortPorts([...decompileIptables(state), ...ofIpvs, ...decompileNftables(state, owners)]) };
 }
 
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {

@@ -2,7 +2,7 @@ import type { Owners } from '../diff/owners.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';
-import { addressOfEntry, parseRuleLine } from './find-subject.ts';
+import { bareName, parseRuleLine } from './find-subject.ts';
 
 /**
  * The name of the Service port that a chain, or a line of iptables-save, belongs to, or the address of a set's entry; else
@@ -11,15 +11,17 @@ import { addressOfEntry, parseRuleLine } from './find-subject.ts';
 export function resolveName(what: string, owners: Owners): string {
   const parsed = parseRuleLine(what);
   const chain = parsed?.chain ?? { name: what, rules: [] };
-  return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? addressOfEntry(what);
+  const bare = bareName(what);
+  return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? owners.ofNftChain({ name: bare }) ?? bare;
 }
 
 /** Whether a text names the port: its name or a part of it, an address, its node port, or an endpoint. */
 export function isAbout(port: DecompiledPort, what: string): boolean {
   const service = port.name.replace(/:[^/:]*$/, '');
+  const asked = what.replace(/\/(tcp|udp|sctp)$/i, (protocol) => protocol.toUpperCase());
   return (
     [port.name, service, service.replace(/^.*\//, '')].includes(what) ||
-    String(port.nodePort) === what ||
+    (port.nodePort !== undefined && [`${port.nodePort}`, `${port.nodePort}/${port.protocol}`].includes(asked)) ||
     port.addresses.some(({ address }) => {
       const withPort = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
       return (

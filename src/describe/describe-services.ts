@@ -71,6 +71,8 @@ export interface EndpointDescription {
   readonly local?: EndpointReason['kind'];
   readonly zoneHints?: readonly string[];
   readonly nodeHints?: readonly string[];
+  /** Set where no input holds its Pod: a workload was taken to have it. */
+  readonly assumed?: true;
   readonly place?: Location;
 }
 
@@ -151,6 +153,7 @@ function describeEndpoint({ endpoint, cluster, local }: EndpointUse): EndpointDe
     ...(local ? { local: local.kind } : {}),
     ...(endpoint.zoneHints.length > 0 ? { zoneHints: endpoint.zoneHints } : {}),
     ...(endpoint.nodeHints.length > 0 ? { nodeHints: endpoint.nodeHints } : {}),
+    ...(endpoint.assumed ? { assumed: true } : {}),
     ...locate(endpoint.place),
   };
 }

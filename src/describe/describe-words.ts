@@ -1,6 +1,6 @@
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { count } from '../diff/words.ts';
+import { count } from '../diff/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import type { Because, Finding, SharedSubject } from './find-subject.ts';
 import type { KernelItem } from './kernel-items.ts';
@@ -143,7 +143,9 @@ function alignEndpoints(endpoints: readonly EndpointDescription[]): readonly Des
   const names = width(endpoints.slice(0, 1000).map(({ endpoint }) => endpoint));
   const nodes = width(endpoints.slice(0, 1000).map(({ node }) => (node?.length ? node : '')));
   return endpoints.map((each) => {
-    const text = [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ');
+    const text =
+      [each.endpoint.padEnd(names), (each.node ?? '').padEnd(nodes), useWords(each)].join('  ') +
+      (each.assumed ? ' (assumed)' : '');
     return line(isUsedInWords(each) ? 'good' : 'dim', 2, `${text}${at(each.place)}`);
   });
 }
@@ -200,6 +202,17 @@ function kernelLines(item: KernelItem): readonly string[] {
         `chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
         ...item.rules.map((rule) => `  ${rule}`),
       ];
+    case 'nft-element': {
+      const taken = item.takenBy === undefined ? '' : `, taken by ${item.takenBy}, which claims it too`;
+      return [`in ${item.set} (${tableWords(item.family, 'nftables')}): ${item.element}${taken}${place}`];
+    }
+    case 'nft-set':
+      return [`set ${item.set} (${tableWords(item.family, 'nftables')})${place}`];
+    case 'nft-chain':
+      return [
+        `chain ${item.chain} (${tableWords(item.family, 'nftables')})${place}`,
+        ...item.rules.map((rule) => `  ${rule}`),
+      ];
     case 'rules':
       return [
         `in chain ${item.chain} (${tableWords(item.family, item.table)})${place}`,
@@ -215,7 +228,8 @@ export function describeSharedInWords(subject: SharedSubject, limit: number): re
   const where = subject.family && subject.table ? ` (${tableWords(subject.family, subject.table)})` : '';
   const title = {
     chain: `Chain ${subject.name}${where}: ${count(subject.items.length, 'rule')}${ofPorts}`,
-    set: `Set ${subject.name}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
+    set: `Set ${subject.name}${where}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
+    map: `Map ${subject.name}${where}, ${subject.type ?? ''}: ${count(subject.items.length, 'entry', 'entries')}${ofPorts}`,
     rule: `A rule of chain ${subject.name}${where}, which every node has: it belongs to no Service`,
   }[subject.kind];
   const lines = subject.items.map(({ text, owner }) =>
@@ -232,10 +246,10 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, lackingMode }: Finding & { readonly kind: 'nothing' },
+  { suggestions, otherMode }: Finding & { readonly kind: 'nothing' },
 ): string {
-  const hint = lackingMode
-    ? `; ${modeFacts[lackingMode].title} has no chain of that kind, so this may be one that --proxy-mode iptables makes`
+  const hint = otherMode
+    ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
     : suggestions.length === 0
       ? ''
       : `; did you mean ${suggestions.join(' or ')}?`;

@@ -9,8 +9,9 @@ import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
+import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
@@ -22,10 +23,15 @@ export type Finding =
   | {
       readonly kind: 'nothing';
       readonly suggestions: readonly string[];
-      /** Whether the name is of a chain that only the other mode makes. */
-      /** The mode of the view, where only another one has what the text names. */
-      readonly lackingMode: ProxyMode | undefined;
+      /** Set where the name is of a chain that only another mode makes. */
+      readonly otherMode: OtherMode | undefined;
     };
+
+interface OtherMode {
+  /** The mode of the view. */
+  readonly lacking: ProxyMode;
+  readonly maker: ProxyMode;
+}
 
 /** A Service that the question is about. */
 interface ServiceMatch {
@@ -53,10 +59,10 @@ export type Because =
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
 
 export interface SharedSubject {
-  readonly kind: 'chain' | 'set' | 'rule';
+  readonly kind: 'chain' | 'set' | 'map' | 'rule';
   readonly name: string;
   readonly family?: Family;
-  readonly table?: TableName;
+  readonly table?: TableName | 'nftables';
   readonly type?: string;
   readonly items: readonly { readonly text: string; readonly owner?: string }[];
 }
@@ -66,8 +72,8 @@ export interface SharedSubject {
  * port, a node port, a Service by its name ("name", "namespace/name", either with ":port"), or its name in DNS.
  */
 export function findSubject(text: string, view: View): Finding {
-  const what = addressOfEntry(text.trim());
-  const finders = [findRule, findChain, findSet, findAddress, findNodePort, findName];
+  const what = bareName(text.trim());
+  const finders = [findRule, findChain, findSet, findNftables, findAddress, findNodePort, findName];
   for (const find of finders) {
     const found = find(what, view);
     if (found) return found;
@@ -75,10 +81,21 @@ export function findSubject(text: string, view: View): Finding {
   // kubectl's way of naming a Service, where no namespace is called so.
   const named = /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
   if (named !== undefined)
-    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), lackingMode: undefined };
+    return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
+  const otherMode = findOtherMode(what, view);
+  return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
+}
+
+/** The mode that makes a chain of that name, and the one of the view, which makes none. */
+function findOtherMode(what: string, view: View): OtherMode | undefined {
   const { mode } = view.services.settings;
-  const lackingMode = isServiceChain(what) && !modeFacts[mode].hasServiceChains ? mode : undefined;
-  return { kind: 'nothing', suggestions: lackingMode ? [] : suggest(what, view), lackingMode };
+  const maker = isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
+  return maker === undefined || maker === mode ? undefined : { lacking: mode, maker };
+}
+
+/** What stands in lists of ipset and nft, by the name or address that is meant; any other text is given back. */
+export function bareName(what: string): string {
+  return bareNftName(addressOfEntry(what));
 }
 
 const setEntry = /^(?:add \S+ )?([^,\s]+),(tcp|udp|sctp):(\d{1,5})(?:,\S+)?$/i;
@@ -87,7 +104,7 @@ const setEntry = /^(?:add \S+ )?([^,\s]+),(tcp|udp|sctp):(\d{1,5})(?:,\S+)?$/i;
  * What an entry of a set is about, of a line of ipset save or without its beginning: "10.96.0.80,tcp:80" is the address
  * "10.96.0.80:80/tcp". Any other text is given back.
  */
-export function addressOfEntry(what: string): string {
+function addressOfEntry(what: string): string {
   const [, address, protocol, port] = setEntry.exec(what) ?? [];
   return address === undefined ? what : `${joinHostPort(address, Number(port))}/${protocol}`;
 }
@@ -167,6 +184,14 @@ function describeSet(set: IpSet, view: View): SharedSubject {
     return { text: entry.value, ...(owner === undefined ? {} : { owner }) };
   });
   return { kind: 'set', name: set.name, type: set.type, items };
+}
+
+/** A chain, set or map of nftables. */
+function findNftables(what: string, view: View): Finding | undefined {
+  const found = findNftSubject(what, view);
+  if (found?.kind !== 'own') return found;
+  const { label, name, to } = found;
+  return matchLabel(label, view, { kind: 'chain', chain: name, ...(to === undefined ? {} : { to }) });
 }
 
 const withPort = /^(?:\[([^\]]+)\]|([^:/]+)):(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;
@@ -259,6 +284,7 @@ function findName(what: string, view: View): Finding | undefined {
 
 /** Names that the one that was not found could have meant. */
 function suggest(what: string, view: View): readonly string[] {
+  if (/^[a-z]+-[A-Z2-7]{8}-/.test(what)) return nearest(what, nftNames(view));
   if (isServiceChain(what) || what.startsWith('KUBE-')) {
     const chains = families.flatMap((family) =>
       tableNames.flatMap((table) => [...(view.state.iptables[family]?.[table]?.keys() ?? [])]),

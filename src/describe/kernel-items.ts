@@ -8,6 +8,7 @@ import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { collectNftItems, type NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
 
 /** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */
@@ -33,19 +34,21 @@ export type KernelItem =
       readonly chain: string;
       readonly rules: readonly string[];
       readonly place?: Location;
-    };
+    }
+  | NftItem;
 
 /**
  * All that stems from some Service ports of one label. Entries and addresses that several Service ports ask for stand
  * once in a state, under the name of the first: compiling the ports alone tells that these ask for them, too.
  */
 export function collectKernelItems(label: string, ports: readonly ServicePort[], view: View): readonly KernelItem[] {
-  const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [] });
+  const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [], serviceCidrs: [] });
   return [
     ...virtualServerItems(label, alone, view),
     ...addressItems(alone, view),
     ...entryItems(alone, view),
     ...chainItems(label, alone, view),
+    ...collectNftItems(label, alone, view),
   ];
 }
 

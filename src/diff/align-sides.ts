@@ -97,6 +97,10 @@ function isUnused(family: Family, side: Side, other: Side): boolean {
 function familyOfBase(change: KernelChange): Family | undefined {
   switch (change.kind) {
     case 'chain':
+    case 'nft-table':
+    case 'nft-chain':
+    case 'nft-set':
+    case 'nft-element':
       return change.family;
     case 'set':
     case 'set-entry':

@@ -10,6 +10,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
@@ -52,10 +53,14 @@ export function separate(from: Side, to: Side): Separation {
 
 function coverState(state: KernelState, coverage: Coverage): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
-  for (const family of coverage.iptables) iptables[family] = state.iptables[family] ?? {};
+  for (const family of families) {
+    const told = coverage.iptables[family];
+    if (told.length > 0) iptables[family] = coverTables(state.iptables[family] ?? {}, told);
+  }
   const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
   return {
     iptables,
+    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
     sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
     virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
     links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
@@ -63,6 +68,11 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
     ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
     modules: coverage.modules ? state.modules : [],
   };
+}
+
+function coverTables(tables: Tables, told: readonly TableName[]): Tables {
+  if (tableNames.every((name) => told.includes(name))) return tables;
+  return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
 }
 
 /** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
@@ -95,6 +105,7 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   return {
     chain: isOwnChain,
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
+    table: isKubeProxyTable,
     set: isKubeProxySet,
     virtualServer: (server) => belongingOf(server) === 'kube-proxy',
     link: (name) => name === serviceLink,
@@ -128,6 +139,7 @@ function foreignState(state: KernelState, owns: Ownership, belongingOf: Belongin
   }
   return {
     iptables,
+    nftables: state.nftables.filter(({ name }) => !isKubeProxyTable(name)),
     sets: state.sets.filter((set) => !owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => belongingOf(server) === 'other'),
     links: state.links.filter((link) => !owns.link(link.name)),

@@ -59,7 +59,7 @@ export function diffSides(one: Side, other: Side, options: { readonly foreign: b
     foreign: options.foreign ? listPair(foreign) : [],
     unaccounted: listPair(untold),
     gaps,
-    extent: extentOf(gaps, own),
+    extent: extentOf(gaps, own, from, to),
   };
 }
 

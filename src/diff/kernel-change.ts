@@ -47,6 +47,57 @@ export type KernelChange =
       /** Whether the same rules stand in another order. */
       readonly reordered: boolean;
     }
+  /** A table of nftables, with what in it belongs to no Service port. */
+  | {
+      readonly kind: 'nft-table';
+      readonly change: 'added' | 'removed';
+      readonly family: Family;
+      readonly table: string;
+      readonly chains: number;
+      readonly sets: number;
+    }
+  | {
+      readonly kind: 'nft-chain';
+      readonly change: ChangeKind;
+      readonly family: Family;
+      readonly table: string;
+      readonly chain: string;
+      readonly rulesFrom: number;
+      readonly rulesTo: number;
+      /** Rules in one text for all ways to write them. */
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+      /** Whether the same rules stand in another order, or the hook differs. */
+      readonly reordered: boolean;
+      /** "ip:port" of what its rules send packets to, where nothing else differs. */
+      readonly endpointsAdded: readonly string[];
+      readonly endpointsRemoved: readonly string[];
+    }
+  /** A set or a map of nftables. */
+  | {
+      readonly kind: 'nft-set';
+      readonly change: ChangeKind;
+      readonly family: Family;
+      readonly table: string;
+      readonly set: string;
+      readonly isMap: boolean;
+      /** Elements that belong to no Service port. */
+      readonly elements: number;
+      /** What it is, on each side. */
+      readonly from?: string;
+      readonly to?: string;
+    }
+  | {
+      readonly kind: 'nft-element';
+      readonly change: ChangeKind;
+      readonly family: Family;
+      readonly table: string;
+      readonly set: string;
+      readonly key: string;
+      /** What becomes of a packet, on each side; undefined in a set. */
+      readonly from?: string;
+      readonly to?: string;
+    }
   | { readonly kind: 'address'; readonly change: 'added' | 'removed'; readonly link: string; readonly address: string }
   | { readonly kind: 'link'; readonly change: 'added' | 'removed'; readonly link: string; readonly addresses: number }
   | {

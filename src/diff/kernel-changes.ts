@@ -13,13 +13,8 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkChange } from '../kernel/link-delta.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from './kernel-change.ts';
-import type { Owners } from './owners.ts';
-
-/** Who owns the items of each side. */
-export interface SideOwners {
-  readonly from: Owners;
-  readonly to: Owners;
-}
+import { nftTableChanges } from './nftables-changes.ts';
+import type { Owners, SideOwners } from './owners.ts';
 
 /** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
 export function listKernelChanges(delta: KernelDelta, owners: SideOwners): readonly OwnedChange[] {
@@ -30,6 +25,7 @@ export function listKernelChanges(delta: KernelDelta, owners: SideOwners): reado
     ...families.flatMap((family) =>
       (delta.iptables[family] ?? []).flatMap(({ table, changes }) => chainChanges(family, table, changes, owners)),
     ),
+    ...delta.nftables.flatMap((change) => nftTableChanges(change, owners)),
     ...otherChanges(delta),
   ];
 }

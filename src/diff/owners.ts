@@ -11,18 +11,25 @@ import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
 import { setFamily } from './belonging.ts';
+import { findNftOwners, renameNftOwners, type NftOwners } from './nftables-owners.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,
  * as in a dump of IPVS mode, it is the address ("10.96.0.1:80/TCP") or "node port 30080/TCP". Undefined for what every
  * node has.
  */
-export interface Owners {
+export interface Owners extends NftOwners {
   ofChain(chain: Chain): string | undefined;
   ofRule(rule: Rule): string | undefined;
   ofEntry(set: IpSet, entry: SetEntry): string | undefined;
   ofServer(server: VirtualServer): string | undefined;
   ofAddress(address: LinkAddress): string | undefined;
+}
+
+/** Who owns the items of each side of a comparison. */
+export interface SideOwners {
+  readonly from: Owners;
+  readonly to: Owners;
 }
 
 /** Labels by the name of what they own. */
@@ -66,6 +73,7 @@ export function findOwners(states: readonly KernelState[]): Owners {
       entry.origin?.servicePort ?? index.entries().get(`${set.name} ${entry.value}`) ?? ownerOfEntry(set, entry, index),
     ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
     ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address),
+    ...findNftOwners(states),
   };
 }
 
@@ -79,6 +87,7 @@ export function renameOwners(owners: Owners, names: ReadonlyMap<string, string>)
     ofEntry: (set, entry) => rename(owners.ofEntry(set, entry)),
     ofServer: (server) => rename(owners.ofServer(server)),
     ofAddress: (address) => rename(owners.ofAddress(address)),
+    ...renameNftOwners(owners, rename),
   };
 }
 
@@ -194,7 +203,7 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   if (named !== undefined) return named;
   for (const arg of rule.args) {
     switch (arg.kind) {
-      case 'ipvs':
+      case 'virtual-server':
         return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
       case 'jump':
         if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))

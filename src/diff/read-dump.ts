@@ -1,46 +1,64 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Tables } from '../kernel/iptables.ts';
+import type { OutputKind, ReadableKind } from '../dumps/output-kinds.ts';
+import { isRefused, refusalOf } from '../dumps/output-kinds.ts';
+import { placeRules } from '../dumps/rules-without-table.ts';
+import type { ToolOutput } from '../dumps/split-outputs.ts';
+import { splitOutputs } from '../dumps/split-outputs.ts';
+import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
+import type { TableName, Tables } from '../kernel/iptables.ts';
+import { tableNames } from '../kernel/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import type { IpSet } from '../kernel/ipset.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { sortVirtualServers, parseIpvsadm } from '../kernel/ipvs.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
-import type { Link } from '../kernel/link.ts';
+import { parseIpsetList } from '../kernel/ipset-list.ts';
+import { parseIpvsadm } from '../kernel/ipvs.ts';
+import { parseIpvsadmList } from '../kernel/ipvs-list.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { emptyState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import { boundAddresses } from '../kube-proxy/link.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { DumpDraft } from './dump-draft.ts';
+import { readNftOutput } from './read-nftables.ts';
 import type { Coverage, Doubt } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
-export type DumpFileKind = 'iptables-save' | 'ip6tables-save' | 'ipset save' | 'ipvsadm -Sn' | 'ip -j addr' | 'sysctl';
+export type DumpFileKind =
+  Exclude<ReadableKind, 'rules'> | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
 /** What was taken from a node, by kpc-apply dump or by hand. */
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
-  /** Each file that was read, and as what. */
+  /** Each output that was read, with the file it is in. */
   readonly files: readonly { readonly name: string; readonly kind: DumpFileKind }[];
   readonly faults: readonly DumpFault[];
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a file of a dump, or a part of it, takes no part. */
+/** Why a file of a dump, or a part of it, takes no part, or how it was taken. */
 export type DumpFault =
   | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
+  /** Lines that cannot be read for the same reason as others that were told. */
+  | { readonly kind: 'more-unread'; readonly file: string; readonly reason: string; readonly count: number }
   /** Its name says that a tool printed it, and its content that none did. */
   | { readonly kind: 'no-output'; readonly file: string; readonly expected: DumpFileKind }
   /** It ends before its end: what it holds is known, but not what it lacks. */
-  | { readonly kind: 'cut-off'; readonly file: string; readonly expected: DumpFileKind };
+  | { readonly kind: 'cut-off'; readonly file: string; readonly expected: DumpFileKind }
+  /** What a tool printed that lacks what is needed. */
+  | {
+      readonly kind: 'refused';
+      readonly file: string;
+      readonly line: number;
+      readonly output: OutputKind;
+      readonly reason: string;
+    }
+  /** Rules without a line that says of which table. */
+  | { readonly kind: 'no-table'; readonly file: string; readonly line: number; readonly tables: readonly TableName[] }
+  /** Lines between the outputs that are of no tool. */
+  | { readonly kind: 'strays'; readonly file: string; readonly line: number; readonly count: number };
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^(ip6t(ables)?|.*[-_.](ipv6|v6)\b.*tables)/i, 'ip6tables-save'],
   [/^iptables/i, 'iptables-save'],
+  [/^nft/i, 'nft list ruleset'],
   [/^ipset/i, 'ipset save'],
   [/^ipvs/i, 'ipvsadm -Sn'],
   [/^ip[-_]?(j[-_]?)?a(ddr(ess(es)?)?)?\b.*(json|txt)?$/i, 'ip -j addr'],
@@ -54,165 +72,175 @@ export function expectDumpFile(name: string): DumpFileKind | undefined {
 
 /** Whether a file can be of nothing but a dump, by its name: "ipset-save". */
 export function isDumpFileName(name: string): boolean {
-  return /^(ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?$/i.test(name);
+  return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/**
- * Tells which tool printed a file: by its content, which cannot be mistaken, and where it is empty by its name. Undefined
- * for anything else.
- */
-export function recognizeDumpFile(name: string, text: string): DumpFileKind | undefined {
-  const line = firstLine(text);
-  if (line === undefined) return expectDumpFile(name);
-  if (/^\*(nat|filter|mangle|raw|security)$/.test(line))
-    return isIpv6Rules(name, text) ? 'ip6tables-save' : 'iptables-save';
-  if (/^create \S+ \S+/.test(line)) return 'ipset save';
-  if (/^-A (-t|-u|-f|--(tcp|udp|sctp)-service) /.test(line)) return 'ipvsadm -Sn';
-  if (line.startsWith('[') && /"ifname"|^\[\s*\]$/.test(text.slice(0, 2000))) return 'ip -j addr';
-  if (/^[a-z]+(\.[\w-]+)+ *=/.test(line)) return 'sysctl';
-  return undefined;
-}
-
-/** The first line that says anything, without the blanks around it. */
-function firstLine(text: string): string | undefined {
-  for (let start = 0; start < text.length;) {
-    const end = text.indexOf('\n', start);
-    const line = text.slice(start, end < 0 ? text.length : end);
-    const trimmed = line.trim();
-    if (trimmed !== '' && !line.startsWith('#')) return trimmed;
-    start += line.length + 1;
-  }
-  return undefined;
-}
-
-function isIpv6Rules(name: string, text: string): boolean {
-  if (/^# Generated by ip6tables/m.test(text)) return true;
-  if (/^# Generated by iptables/m.test(text)) return false;
-  if (/ip6|v6/i.test(name)) return true;
-  return /(^| )(::1?\/|[0-9a-f]{1,4}:[0-9a-f:]+\/)\d+ /m.test(text) || / --reject-with icmp6-/.test(text);
+/** Whether a text holds what a tool printed that tells of a node's kernel. */
+export function holdsOutput(text: string): boolean {
+  return splitOutputs(text).outputs.length > 0;
 }
 
 /** Reads the files of a dump; those that are not of one, by name and content, are left out. Takes any text. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
-  const iptables: { [F in Family]?: Tables } = {};
-  // The same things may have been taken twice, as iptables-save and iptables-save -c: the first telling counts.
-  const sets = new Map<string, IpSet>();
-  const virtualServers = new Map<string, VirtualServer>();
-  const links = new Map<string, Link>();
-  const sysctls = new Map<string, string>();
-  const files: { readonly name: string; readonly kind: DumpFileKind }[] = [];
-  const faults: DumpFault[] = [];
-  const known = new Set<DumpFileKind>();
-  const cutOff = new Set<DumpFileKind>();
-  for (const [name, text] of texts) {
-    const kind = recognizeDumpFile(name, text);
-    if (kind === undefined) {
-      const expected = expectDumpFile(name);
-      if (expected !== undefined) faults.push({ kind: 'no-output', file: name, expected });
-      continue;
-    }
-    const read = <T extends { readonly unread: readonly UnreadLine[] }>(result: T): T => {
-      for (const line of result.unread) faults.push({ kind: 'unread-line', file: name, line });
-      return result;
-    };
-    switch (kind) {
-      case 'iptables-save':
-      case 'ip6tables-save': {
-        const family = kind === 'iptables-save' ? 'ipv4' : 'ipv6';
-        const { tables, complete } = read(parseIptablesSave(text));
-        iptables[family] = { ...tables, ...iptables[family] };
-        if (!complete) {
-          faults.push({ kind: 'cut-off', file: name, expected: kind });
-          cutOff.add(kind);
-        }
-        break;
-      }
-      case 'ipset save':
-        addNew(sets, read(parseIpsetSave(text)).sets, ({ name: set }) => set);
-        break;
-      case 'ipvsadm -Sn':
-        addNew(virtualServers, read(parseIpvsadm(text)).virtualServers, virtualServerKey);
-        break;
-      case 'ip -j addr': {
-        const result = parseIpAddrJson(text);
-        // Every network has a loopback link.
-        if (result.links.length === 0) {
-          faults.push({ kind: 'no-output', file: name, expected: kind });
-          continue;
-        }
-        addNew(links, read(result).links, ({ name: link }) => link);
-        break;
-      }
-      case 'sysctl': {
-        const result = read(parseSysctls(text));
-        if (result.sysctls.size === 0) {
-          faults.push({ kind: 'no-output', file: name, expected: kind });
-          continue;
-        }
-        for (const [key, value] of result.sysctls) sysctls.set(key, value);
-        break;
-      }
-      default:
-        kind satisfies never;
-    }
-    files.push({ name, kind });
-    known.add(kind);
+  const draft = new DumpDraft();
+  for (const [name, text] of texts) readFile(draft, name, text);
+  return draft.finish();
+}
+
+function readFile(draft: DumpDraft, name: string, text: string): void {
+  const { outputs, strays } = splitOutputs(text);
+  const expected = expectDumpFile(name);
+  if (outputs.length === 0) {
+    if (expected === undefined) return;
+    // A tool that has nothing to print prints nothing.
+    if (text.split('\n').every((line) => line.trim() === '' || line.startsWith('#')))
+      readNothing(draft, name, expected);
+    else draft.fault({ kind: 'no-output', file: name, expected });
+    return;
   }
-  const tells = (kind: DumpFileKind) => known.has(kind) && !cutOff.has(kind);
-  return {
-    state: {
-      ...emptyState,
-      iptables,
-      sets: [...sets.values()],
-      virtualServers: sortVirtualServers([...virtualServers.values()]),
-      links: [...links.values()],
-      sysctls,
-    },
-    coverage: {
-      iptables: families.filter((family) => tells(family === 'ipv4' ? 'iptables-save' : 'ip6tables-save')),
-      families,
-      sets: tells('ipset save'),
-      virtualServers: tells('ipvsadm -Sn'),
-      links: tells('ip -j addr'),
-      sysctls: tells('sysctl'),
-      ipvsTimeouts: false,
-      modules: false,
-    },
-    files,
-    faults,
-    doubts: [...new Set(faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.file] : [])))]
-      .map((file): Doubt => ({ file, kind: 'unread' }))
-      .concat(files.flatMap(({ name, kind }) => doubtOf(name, kind, texts.get(name) ?? ''))),
+  const [firstStray] = strays;
+  if (firstStray !== undefined) {
+    draft.fault({ kind: 'strays', file: name, line: firstStray, count: strays.length });
+  }
+  for (const output of outputs) readOutput(draft, name, output);
+  const last = outputs.at(-1);
+  if (last && isList(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
+}
+
+/** What a list lacks whose end is cut off, nothing shows. */
+function isList(kind: OutputKind): boolean {
+  return /^(ipset|ipvsadm|sysctl)/.test(kind);
+}
+
+function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
+  switch (kind) {
+    case 'iptables-save':
+    case 'ip6tables-save':
+      draft.addTables(familyOf(kind), {}, 'all');
+      break;
+    case 'ip -j addr':
+    case 'sysctl':
+      // Every network has a loopback link, and every kernel sysctls.
+      draft.fault({ kind: 'no-output', file, expected: kind });
+      return;
+    case 'nft list ruleset':
+      draft.addNftables([], 'ruleset');
+      break;
+    default:
+      draft.tell(kind.startsWith('ipset') ? 'sets' : 'virtualServers');
+  }
+  draft.file(file, kind);
+  draft.doubt({ file, kind: 'empty' });
+}
+
+function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
+  const { kind, firstLine, text, command } = output;
+  if (isRefused(kind)) {
+    draft.fault({ kind: 'refused', file, line: firstLine, output: kind, reason: refusalOf(kind) ?? '' });
+    return;
+  }
+  const read = <T extends { readonly unread: readonly UnreadLine[] }>(result: T): T => {
+    draft.unread(file, result.unread, firstLine - 1);
+    return result;
   };
-}
-
-/** What a file does not show by itself: a tool that fails prints nothing, and a list that is cut off has no end. */
-function doubtOf(file: string, kind: DumpFileKind, text: string): readonly Doubt[] {
-  if (text.trim() === '') return [{ file, kind: 'empty' }];
-  const isList = kind === 'ipset save' || kind === 'ipvsadm -Sn' || kind === 'sysctl';
-  return isList && !text.endsWith('\n') ? [{ file, kind: 'cut-line' }] : [];
-}
-
-function addNew<T>(known: Map<string, T>, items: readonly T[], keyOf: (item: T) => string): void {
-  for (const item of items) if (!known.has(keyOf(item))) known.set(keyOf(item), item);
-}
-
-/**
- * The mode of the kube-proxy that left a state; undefined where it shows nothing of one. Any part of the state may be
- * missing, so each is asked for what only one of the modes leaves there.
- */
-export function recognizeMode(state: KernelState): ProxyMode | undefined {
-  if (state.sets.some(({ name }) => name === 'KUBE-CLUSTER-IP' || name === 'KUBE-6-CLUSTER-IP')) return 'ipvs';
-  const chains = new Set(
-    families.flatMap((family) => {
-      const { nat, filter } = state.iptables[family] ?? {};
-      return [...(nat?.keys() ?? []), ...(filter?.keys() ?? [])];
-    }),
-  );
-  if (chains.has('KUBE-LOAD-BALANCER') || chains.has('KUBE-IPVS-FILTER')) return 'ipvs';
-  if (chains.has('KUBE-EXTERNAL-SERVICES') || [...chains].some((name) => /^KUBE-(SVC|SVL|EXT)-/.test(name))) {
-    return 'iptables';
+  const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
+  const isWhole = command?.isPart !== true;
+  switch (kind) {
+    case 'rules':
+      readRules(draft, file, output, read);
+      return;
+    case 'ipset save':
+      draft.addSets(read(parseIpsetSave(text)).sets, isWhole);
+      break;
+    case 'ipset list': {
+      const { sets, complete } = read(parseIpsetList(text));
+      draft.addSets(sets, isWhole && complete);
+      if (!complete) cutOff();
+      break;
+    }
+    case 'ipvsadm -Sn':
+      draft.addServers(read(parseIpvsadm(text)).virtualServers, isWhole);
+      break;
+    case 'ipvsadm -Ln': {
+      const { virtualServers, lacks } = read(parseIpvsadmList(text));
+      draft.addServers(virtualServers, isWhole);
+      if (lacks.has('forwarding')) draft.doubt({ file, kind: 'no-forwarding' });
+      break;
+    }
+    case 'ipvsadm --timeout': {
+      const [tcp = 0, tcpFin = 0, udp = 0] = text.match(/\d+/g)?.map(Number) ?? [];
+      draft.addTimeouts({ tcp, tcpFin, udp });
+      break;
+    }
+    case 'ip -j addr':
+    case 'ip addr': {
+      const result = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
+      if (result.links.length === 0) {
+        draft.fault({ kind: 'no-output', file, expected: kind });
+        return;
+      }
+      draft.addLinks(read(result).links, isWhole);
+      break;
+    }
+    case 'nft list ruleset':
+      readNftOutput(draft, file, output, read);
+      break;
+    case 'sysctl':
+      draft.addSysctls(read(parseSysctls(text)).sysctls);
+      break;
+    default:
+      kind satisfies never;
   }
-  if (boundAddresses(state).length > 0) return 'ipvs';
-  return chains.has('KUBE-SERVICES') && state.virtualServers.length === 0 ? 'iptables' : undefined;
+  draft.file(file, kind);
+}
+
+export type Reader = <T extends { readonly unread: readonly UnreadLine[] }>(result: T) => T;
+
+function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Reader): void {
+  const { text, firstLine, command } = output;
+  const kind = nameOf('rules', output, file);
+  const family = familyOf(kind);
+  draft.file(file, kind);
+  if (/^\*/m.test(text)) {
+    const { tables, complete } = read(parseIptablesSave(text));
+    const isPart = command?.isPart === true;
+    draft.addTables(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
+    if (complete || isPart) return;
+    draft.fault({ kind: 'cut-off', file, expected: kind });
+    draft.cutOff(family);
+    return;
+  }
+  const { tables: texts, isWhole } = placeRules(text, command?.table);
+  const names = tableNames.filter((name) => texts.has(name));
+  const tables: { [T in TableName]?: NonNullable<Tables[T]> } = {};
+  for (const name of names) {
+    // The line that names the table takes the place of none of the text.
+    const { tables: placed, unread } = parseIptablesSave(`*${name}\n${texts.get(name)}\nCOMMIT\n`);
+    tables[name] = placed[name] ?? new Map();
+    draft.unread(file, unread, firstLine - 2);
+  }
+  if (names.length > 0 && !isWhole && command?.table === undefined) {
+    draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
+  }
+  draft.addTables(family, tables, isWhole && command?.isPart !== true ? names : 'none');
+}
+
+/** What an output is called: rules are of one of two families. */
+function nameOf(kind: ReadableKind, { text, command }: ToolOutput, file = ''): DumpFileKind {
+  if (kind !== 'rules') return kind;
+  const isSaved = /^\*/m.test(text);
+  if (isIpv6Rules(file, text, command?.tool)) return isSaved ? 'ip6tables-save' : 'ip6tables -S';
+  return isSaved ? 'iptables-save' : 'iptables -S';
+}
+
+function familyOf(kind: DumpFileKind): 'ipv4' | 'ipv6' {
+  return kind.startsWith('ip6') ? 'ipv6' : 'ipv4';
+}
+
+function isIpv6Rules(name: string, text: string, tool: string | undefined): boolean {
+  if (/^# Generated by ip6tables/m.test(text)) return true;
+  if (/^# Generated by iptables/m.test(text)) return false;
+  if (tool === 'ip6tables' || tool === 'iptables') return tool === 'ip6tables';
+  if (/ip6|v6/i.test(name)) return true;
+  return /(^| )(::1?\/|[0-9a-f]{1,4}:[0-9a-f:]+\/)\d+ /m.test(text) || / --reject-with icmp6-/.test(text);
 }

@@ -2,6 +2,8 @@ import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
+import type { TableName } from '../kernel/iptables.ts';
+import { tableNames } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
@@ -24,8 +26,11 @@ export interface Side {
 /** Why a file of a dump may have held more than was read of it. */
 export interface Doubt {
   readonly file: string;
-  /** Lines that nobody could read; nothing at all, as of a tool that failed; or an end in the middle of a line. */
-  readonly kind: 'unread' | 'empty' | 'cut-line';
+  /**
+   * Lines that nobody could read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
+   * do not show how real servers are reached.
+   */
+  readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
 }
 
 export interface SideServices {
@@ -36,8 +41,10 @@ export interface SideServices {
 
 /** What a side can tell of a kernel. What one of two sides cannot tell is no difference between them. */
 export interface Coverage {
-  /** Families whose iptables rules are known. */
-  readonly iptables: readonly Family[];
+  /** For each family the tables of iptables whose rules are known. */
+  readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
+  /** Families whose tables of nftables are known. */
+  readonly nftables: readonly Family[];
   /** Families that sets, virtual servers and addresses were made for. */
   readonly families: readonly Family[];
   readonly sets: boolean;
@@ -51,7 +58,8 @@ export interface Coverage {
 /** What is compiled tells everything: of a family that it was not compiled for, that kube-proxy programs nothing there. */
 export function coverAll(): Coverage {
   return {
-    iptables: families,
+    iptables: { ipv4: tableNames, ipv6: tableNames },
+    nftables: families,
     families,
     sets: true,
     virtualServers: true,
@@ -62,10 +70,27 @@ export function coverAll(): Coverage {
   };
 }
 
+/** The tables that kube-proxy works in. */
+export const workingTables: readonly TableName[] = ['nat', 'filter'];
+
+/** Whether all of kube-proxy's rules of a family are known. */
+export function tellsRules({ iptables }: Coverage, family: Family): boolean {
+  return workingTables.every((table) => iptables[family].includes(table));
+}
+
+/** Whether kube-proxy's tables of nftables are known, of both families. */
+export function tellsNftables({ nftables }: Coverage): boolean {
+  return nftables.length === families.length;
+}
+
 /** What both can tell. */
 export function intersectCoverage(a: Coverage, b: Coverage): Coverage {
   return {
-    iptables: a.iptables.filter((family) => b.iptables.includes(family)),
+    iptables: {
+      ipv4: a.iptables.ipv4.filter((table) => b.iptables.ipv4.includes(table)),
+      ipv6: a.iptables.ipv6.filter((table) => b.iptables.ipv6.includes(table)),
+    },
+    nftables: a.nftables.filter((family) => b.nftables.includes(family)),
     families: a.families.filter((family) => b.families.includes(family)),
     sets: a.sets && b.sets,
     virtualServers: a.virtualServers && b.virtualServers,

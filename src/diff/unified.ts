@@ -8,11 +8,13 @@ import { formatSets } from '../kernel/ipset.ts';
 import { formatVirtualServers, sortVirtualServers } from '../kernel/ipvs.ts';
 import { formatLinks } from '../kernel/link.ts';
 import { formatModules } from '../kernel/modules.ts';
+import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatSysctls } from '../kernel/sysctl.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
+import { formatNftMeanings } from './unified-nftables.ts';
 
 /** A file of both sides, as text that can be compared line by line; '' where a side has none of it. */
 export interface FilePair {
@@ -61,6 +63,7 @@ function writeFiles(state: KernelState, byMeaning: boolean) {
     'ipset.restore': formatSets(sets),
     'iptables.restore': family('ipv4'),
     'ip6tables.restore': family('ipv6'),
+    'nftables.nft': byMeaning ? formatNftMeanings(state.nftables) : formatNftTables(state.nftables),
     'ipvsadm.restore': formatVirtualServers(state.virtualServers),
     'ip.batch': formatLinks(state.links.map((link) => (byMeaning ? { ...link, kind: 'dummy' } : link))),
   };

@@ -2,6 +2,8 @@ import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange } from './kernel-change.ts';
 import type { Doubt } from './side.ts';
+import { count, namesOf, signed } from './counts.ts';
+import { describeNftChange } from './nftables-words.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
 /** A reason in the words of Kubernetes, on one line. */
@@ -99,6 +101,11 @@ export function describeKernelChange(change: KernelChange): string {
         : `set ${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
     case 'chain':
       return `chain ${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
+    case 'nft-table':
+    case 'nft-chain':
+    case 'nft-set':
+    case 'nft-element':
+      return describeNftChange(change);
     case 'address':
       return `address ${change.address} on ${change.link}`;
     case 'link':
@@ -127,17 +134,10 @@ function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-se
   const { optionsFrom, optionsTo, added, removed, edited } = change;
   return [
     ...(optionsFrom === undefined || optionsTo === undefined ? [] : [`${optionsFrom} → ${optionsTo}`]),
-    ...namesOf('+', added),
-    ...namesOf('−', removed),
+    ...namesOf('+', 'real server', added),
+    ...namesOf('−', 'real server', removed),
     ...edited.map(({ server, from, to }) => `real server ${server} ${from} → ${to}`),
   ];
-}
-
-/** Few real servers by their addresses, many by their number. */
-function namesOf(sign: string, servers: readonly string[]): readonly string[] {
-  if (servers.length === 0) return [];
-  const names = servers.length > 3 ? '' : ` ${servers.join(', ')}`;
-  return [`${sign} ${count(servers.length, 'real server')}${names}`];
 }
 
 function describeTable(family: Family, table: string): string {
@@ -159,15 +159,6 @@ function describeRules(change: KernelChange & { readonly kind: 'chain' }): strin
   }
 }
 
-function signed(sign: string, number: number): readonly string[] {
-  return number === 0 ? [] : [`${sign} ${count(number, 'rule')}`];
-}
-
-/** "1 rule", "2,300 rules". */
-export function count(number: number, one: string, more = `${one}s`): string {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
-}
-
 /** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */
 export function summarizeKinds(kinds: readonly ChangeKind[]): string {
   const ports = count(kinds.length, 'Service port');
@@ -187,9 +178,10 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
 
 /** The parts of a kernel that are not compared, in a few words each. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family, doubt }) => {
+  return gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part];
+    const ofTable = table === undefined ? '' : ` of table ${table}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
   });
 }
 
@@ -201,6 +193,8 @@ function describeDoubt({ file, kind }: Doubt): string {
       return `what is not in ${file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${file}, whose last line has no end`;
+    case 'no-forwarding':
+      return `how real servers are reached, which the columns of ${file} do not show`;
   }
 }
 
@@ -208,6 +202,7 @@ const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'I
 
 const partNames: { readonly [P in Gap['part']]: string } = {
   rules: 'rules',
+  nftables: 'nftables rules',
   sets: 'sets',
   virtualServers: 'virtual servers',
   links: 'addresses',

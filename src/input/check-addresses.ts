@@ -42,6 +42,14 @@ export function checkNetwork(text: string, path: FieldPath, report: Report): Net
   return network;
 }
 
+/** Like checkNetwork, but also refuses networks in any other form than Kubernetes itself writes. */
+export function checkCanonicalNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
+  const network = parseNetwork(text);
+  if (!network || text === network.text) return checkNetwork(text, path, report);
+  report.error(path, 'bad-cidr', `${fieldName(path)} ${quote(text)} is refused by Kubernetes: write ${network.text}`);
+  return undefined;
+}
+
 /** What is odd about a network that is not written as it is read. */
 function describeOdd(text: string, network: Network): string {
   const address = parseAddress(text.slice(0, text.indexOf('/')));

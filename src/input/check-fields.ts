@@ -56,6 +56,10 @@ const known = {
 /** A kind whose fields are known. */
 export type CheckedKind = keyof typeof known;
 
+export function isCheckedKind(kind: string): kind is CheckedKind {
+  return Object.hasOwn(known, kind);
+}
+
 /**
  * Warns of fields that Kubernetes does not know where they stand, as kubectl's strict validation does: the cluster ignores
  * them. Says where the field belongs, where it is known elsewhere in the object.

@@ -67,7 +67,7 @@ type Texts = Readonly<Record<string, string>>;
 const noTexts: Texts = {};
 
 /** Null is the empty text here, as it is to Kubernetes. */
-function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
+export function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
   if (!map) return noTexts;
   if (hasNoNulls(map)) return map;
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));

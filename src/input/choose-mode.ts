@@ -1,8 +1,19 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { compiledModes } from '../kube-proxy/modes.ts';
+import { isModeOf, modeFacts, type ProxyMode, proxyModes } from '../kube-proxy/modes.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
+
+/** "ipvs, iptables or nftables": the modes that --proxy-mode takes, for people. */
+export const proxyModeNames = listModes((mode) => mode);
+
+function listModes(say: (mode: ProxyMode) => string): string {
+  return proxyModes
+    .map(say)
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ');
+}
 
 /** The mode to compile for; with an error, it is none that was asked for. */
 export interface ModeChoice {
@@ -16,31 +27,43 @@ export interface ModeChoice {
  * The mode that the flag names, else the configuration. Where nothing does, it is kube-proxy's default, but ipvs where
  * there is no configuration at all.
  */
-export function chooseMode(flag: string | undefined, config: Sourced<KubeProxyConfig> | undefined): ModeChoice {
-  if (flag) return readMode(flag, '--proxy-mode', undefined);
+export function chooseMode(
+  flag: string | undefined,
+  config: Sourced<KubeProxyConfig> | undefined,
+  release: Release,
+): ModeChoice {
+  if (flag) return readMode(flag, '--proxy-mode', undefined, release);
   const place = config?.source.place(['mode']);
-  if (config?.object.mode) return readMode(config.object.mode, 'mode', place);
+  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, release);
   const text = config
     ? "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)"
     : 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one';
   return { mode: config ? 'iptables' : 'ipvs', note: { severity: 'note', code: 'default-mode', text, place } };
 }
 
-function readMode(value: string, name: string, place: Diagnostic['place']): ModeChoice {
+function readMode(value: string, name: string, place: Diagnostic['place'], release: Release): ModeChoice {
+  const known = proxyModes.find((mode) => mode === value);
   const refuse = (text: string): ModeChoice => {
-    return { mode: 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
+    return { mode: known ?? 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
   };
-  const known = compiledModes.find((mode) => mode === value);
-  if (known) return { mode: known };
-  const instead = `compile for another mode with ${compiledModes.map((mode) => `--proxy-mode ${mode}`).join(' or ')}`;
+  if (known) {
+    const unknown = describeModeOfRelease(known, release);
+    return unknown === undefined ? { mode: known } : refuse(`${name} is ${known}: ${unknown}`);
+  }
+  const instead = `compile for another mode with ${listModes((mode) => `--proxy-mode ${mode}`)}`;
   switch (value) {
-    case 'nftables':
-      return refuse(`${name} is nftables, which kpc does not compile yet: ${instead}`);
     case 'userspace':
       return refuse(`${name} is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead}`);
     case 'kernelspace':
       return refuse(`${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`);
     default:
-      return refuse(`${name} is ${quote(value)}: write ${compiledModes.join(' or ')}`);
+      return refuse(`${name} is ${quote(value)}: write ${proxyModeNames}`);
   }
+}
+
+/** Why kpc cannot compile a mode by a release of Kubernetes; undefined where it can. */
+export function describeModeOfRelease(mode: ProxyMode, release: Release): string | undefined {
+  if (isModeOf(mode, release)) return undefined;
+  const { title, since } = modeFacts[mode];
+  return `kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode`;
 }

@@ -21,7 +21,7 @@ interface Duplicate {
  * found.
  */
 export function findDuplicates(
-  { services, slices, endpoints, nodes }: CollectedObjects,
+  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
 ): Diagnostic[] {
   const all = [
@@ -29,6 +29,9 @@ export function findDuplicates(
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
     ...duplicatesOf('Node', nodes),
+    ...duplicatesOf('Pod', pods),
+    ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
+    ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   return [...groups.values()].flatMap((group) => describeGroup(group, origins));
@@ -68,6 +71,9 @@ function toDiagnostic({ place }: Duplicate, text: string): Diagnostic {
   return { severity: 'error', code: 'duplicate-object', text, place };
 }
 
+/** Kinds whose objects have no namespace. */
+const clusterScoped: ReadonlySet<string> = new Set(['Node', 'ServiceCIDR']);
+
 function duplicatesOf(
   kind: string,
   objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[],
@@ -76,7 +82,8 @@ function duplicatesOf(
   const duplicates: Duplicate[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
-    const label = kind === 'Node' ? name : `${namespace}/${name}`;
+    if (name === '') continue;
+    const label = clusterScoped.has(kind) ? name : `${namespace}/${name}`;
     const first = seen.get(label);
     if (!first) {
       seen.set(label, sourced);

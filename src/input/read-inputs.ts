@@ -1,6 +1,15 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, Node, Service, Sourced } from '../cluster/objects.ts';
 import { nameSome } from '../cluster/name-some.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { type InputDocument, placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -20,6 +29,10 @@ export interface Inputs {
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
   readonly endpoints: readonly Sourced<Endpoints>[];
   readonly nodes: readonly Sourced<Node>[];
+  readonly serviceCidrs: readonly Sourced<ServiceCidr>[];
+  readonly pods: readonly Sourced<Pod>[];
+  /** Empty where the options do not ask for them: they are among the skipped kinds then. */
+  readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
@@ -34,6 +47,8 @@ export interface ReadOptions {
   readonly stdin?: Stdin | undefined;
   /** Patterns of files in folders to leave out, as in .gitignore. */
   readonly exclude?: readonly string[] | undefined;
+  /** Whether Deployments and other workloads are read too. */
+  readonly workloads?: boolean | undefined;
 }
 
 /**
@@ -41,12 +56,12 @@ export interface ReadOptions {
  * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
  */
 export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  return collectInputs(loadFiles(sources, options.stdin, options.exclude));
+  return collectInputs(loadFiles(sources, options.stdin, options.exclude), options);
 }
 
 /** As readInputs, of files that have been read. */
-export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
-  const collected = collectFiles(files);
+export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, workloads);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -55,9 +70,9 @@ export function collectInputs({ files, diagnostics }: LoadedFiles): Inputs {
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[]): CollectedObjects {
+export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
   const collected = emptyCollection();
-  const context = { checks: new Checks(), parsers: createParsers() };
+  const context = { checks: new Checks(workloads), parsers: createParsers() };
   const templates: Template[] = [];
   const foreign: string[] = [];
   for (const file of files) {

@@ -4,7 +4,8 @@ import { checkNetwork } from './check-addresses.ts';
 import { isLabelValue } from '../cluster/object-names.ts';
 import { readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
-import type { RawNode } from './schemas/node.ts';
+import { parseQuantity } from './parse-quantity.ts';
+import type { RawCondition, RawNode } from './schemas/node.ts';
 import { quote } from './wording.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
@@ -33,5 +34,26 @@ export function readNode(raw: RawNode, report: Report): Node {
     address: address ?? '',
   }));
   const { kubeProxyVersion, kubeletVersion } = raw.status?.nodeInfo ?? {};
-  return { metadata, kubernetesVersion: kubeProxyVersion || kubeletVersion || '', podCIDRs, addresses };
+  return {
+    metadata,
+    kubernetesVersion: kubeProxyVersion || kubeletVersion || '',
+    podCIDRs,
+    addresses,
+    ready: isReady(raw.status?.conditions ?? []),
+    nanoCPUs: readCPUs(raw.status?.allocatable?.cpu ?? '', report),
+  };
+}
+
+/** Whether the first condition called Ready is True. */
+export function isReady(conditions: readonly RawCondition[]): boolean {
+  return conditions.find(({ type }) => type === 'Ready')?.status === 'True';
+}
+
+function readCPUs(cpu: string | number, report: Report): bigint {
+  if (cpu === '') return 0n;
+  const amount = parseQuantity(String(cpu));
+  if (amount !== undefined) return amount;
+  const text = `allocatable.cpu ${quote(String(cpu))} is not a quantity, and counts as none: write it like 4 or 3920m`;
+  report.warn(['status', 'allocatable', 'cpu'], 'bad-quantity', text);
+  return 0n;
 }

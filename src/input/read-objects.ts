@@ -1,6 +1,16 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Endpoints, EndpointSlice, FieldPath, Node, Service, Sourced } from '../cluster/objects.ts';
-import { checkFields } from './check-fields.ts';
+import { checkFields, isCheckedKind } from './check-fields.ts';
+import type {
+  Endpoints,
+  EndpointSlice,
+  FieldPath,
+  Node,
+  Pod,
+  Service,
+  ServiceCidr,
+  Sourced,
+  Workload,
+} from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -9,7 +19,10 @@ import { adviseOnFile } from './no-objects.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
+import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
+import { readServiceCidr } from './read-service-cidr.ts';
+import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import { Validator } from './validate.ts';
@@ -21,6 +34,10 @@ export interface CollectedObjects {
   readonly slices: Sourced<EndpointSlice>[];
   readonly endpoints: Sourced<Endpoints>[];
   readonly nodes: Sourced<Node>[];
+  readonly serviceCidrs: Sourced<ServiceCidr>[];
+  readonly pods: Sourced<Pod>[];
+  /** Empty where nobody asked for them: they count as skipped then. */
+  readonly workloads: Sourced<Workload>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
@@ -31,19 +48,38 @@ export interface CollectedObjects {
 export class Checks {
   readonly validator = new Validator();
   readonly names = new EndpointNames();
+  /** Whether workloads are read too. */
+  readonly workloads: boolean;
+
+  constructor(workloads: boolean) {
+    this.workloads = workloads;
+  }
 }
 
-const readKinds: { readonly [Kind in keyof RawObjects]: true } = {
+const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload'>]: true } = {
   Service: true,
   EndpointSlice: true,
   Endpoints: true,
   Node: true,
+  ServiceCIDR: true,
+  Pod: true,
   KubeProxyConfiguration: true,
 };
 
 /** Nothing collected yet. */
 export function emptyCollection(): CollectedObjects {
-  return { services: [], slices: [], endpoints: [], nodes: [], configs: [], skipped: new Map(), diagnostics: [] };
+  return {
+    services: [],
+    slices: [],
+    endpoints: [],
+    nodes: [],
+    serviceCidrs: [],
+    pods: [],
+    workloads: [],
+    configs: [],
+    skipped: new Map(),
+    diagnostics: [],
+  };
 }
 
 /** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
@@ -96,7 +132,7 @@ function collectObject(
     read: (raw: RawObjects[Kind], report: Report) => T,
     list: Sourced<T>[],
   ): void => {
-    if (name !== 'KubeProxyConfiguration') checkFields(name, value, report);
+    if (isCheckedKind(name)) checkFields(name, value, report);
     const raw = checks.validator.validate(name, value, report);
     if (raw === undefined) return;
     const object = read(raw, report);
@@ -111,9 +147,18 @@ function collectObject(
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
       return add('Node', readNode, into.nodes);
+    case 'networking.k8s.io/v1 ServiceCIDR':
+    case 'networking.k8s.io/v1beta1 ServiceCIDR':
+      return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
+    case 'v1 Pod':
+      // Without metadata it has no labels, so that no Service selects it.
+      if (value['metadata'] === undefined) break;
+      return add('Pod', (raw, own) => readPod(raw, own, checks.names), into.pods);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
+  const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
+  if (workload) return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
   if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
     report.warn(
       [],
@@ -130,7 +175,8 @@ function collectObject(
     return;
   }
   // A kind that kpc reads, but not of that version.
-  const name = Object.hasOwn(readKinds, kind) ? `${kind} of ${apiVersion}` : kind;
+  const name =
+    Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod' ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
 

@@ -2,7 +2,7 @@ import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '.
 import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
 import { isName } from '../cluster/object-names.ts';
-import { checkName, readMetadata } from './check-names.ts';
+import { checkName, dropNulls, readMetadata } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
@@ -51,9 +51,11 @@ export function readService(raw: RawService, report: Report): Service {
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
-      hasSelector: Object.keys(spec.selector ?? {}).length > 0,
+      selector: spec.selector ? dropNulls(spec.selector) : undefined,
+      trafficDistribution: spec.trafficDistribution ?? '',
     },
     ingress: readIngress(raw.status?.loadBalancer?.ingress ?? [], report),
+    ...(raw.metadata?.deletionTimestamp ? { terminating: true } : {}),
   };
 }
 

@@ -15,40 +15,10 @@ import {
   newestRelease,
   type Release,
 } from '../kube-proxy/releases.ts';
-import { type ProxyMode, programs } from '../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode, programs } from '../kube-proxy/modes.ts';
+import { type ProxyFlags, readFlag, splitList } from './proxy-flags.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
-
-/** The flags that shape rules, by kube-proxy's names in camel case, with what was written after them. */
-export interface ProxyFlags {
-  readonly proxyMode?: string | undefined;
-  readonly masqueradeAll?: boolean | string | undefined;
-  readonly clusterCidr?: string | undefined;
-  readonly detectLocalMode?: string | undefined;
-  readonly podBridgeInterface?: string | undefined;
-  readonly podInterfaceNamePrefix?: string | undefined;
-  /** Commas between them, or one item each. */
-  readonly nodeportAddresses?: string | readonly string[] | undefined;
-  readonly iptablesMasqueradeBit?: string | undefined;
-  readonly iptablesLocalhostNodeports?: boolean | string | undefined;
-  readonly ipvsScheduler?: string | undefined;
-  readonly ipvsStrictArp?: boolean | string | undefined;
-  readonly ipvsExcludeCidrs?: string | readonly string[] | undefined;
-  readonly ipvsTcpTimeout?: string | undefined;
-  readonly ipvsTcpfinTimeout?: string | undefined;
-  readonly ipvsUdpTimeout?: string | undefined;
-  readonly hostnameOverride?: string | undefined;
-  readonly bindAddress?: string | undefined;
-  /** "A=true,B=false", or one or more each. */
-  readonly featureGates?: string | readonly string[] | undefined;
-  readonly conntrackMaxPerCore?: string | undefined;
-  readonly conntrackMin?: string | undefined;
-  readonly conntrackTcpTimeoutEstablished?: string | undefined;
-  readonly conntrackTcpTimeoutCloseWait?: string | undefined;
-  readonly conntrackTcpBeLiberal?: boolean | string | undefined;
-  readonly conntrackUdpTimeout?: string | undefined;
-  readonly conntrackUdpTimeoutStream?: string | undefined;
-}
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {
@@ -62,6 +32,8 @@ export interface ResolvedSettings {
 const detectLocalModes = ['ClusterCIDR', 'NodeCIDR', 'BridgeInterface', 'InterfaceNamePrefix'] as const;
 
 const mostInt32 = 2 ** 31 - 1;
+
+const bitHint = 'the bit of the packet mark is a number from 0 to 31';
 
 const networkHint = 'write it like 10.0.0.0/8 or fd00::/64';
 
@@ -101,7 +73,7 @@ class SettingsResolver {
     this.#release = release;
     this.#config = config;
     this.#flags = flags;
-    const { mode, error, note } = chooseMode(flags.proxyMode, config);
+    const { mode, error, note } = chooseMode(flags.proxyMode, config, release);
     this.#mode = mode;
     this.modeNote = note;
     if (error) this.diagnostics.push(error);
@@ -109,6 +81,7 @@ class SettingsResolver {
 
   resolve(): ProxySettings {
     const { iptables, ...config } = this.#config?.object ?? {};
+    const { masqueradeAll, masqueradeBit } = this.#masquerade();
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
     const gates = (this.gates = this.#featureGates());
@@ -136,8 +109,8 @@ class SettingsResolver {
         ),
       ),
       ...(behavioursOf(this.#release, gates).has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
-      masqueradeAll: this.#flag('--masquerade-all', flags.masqueradeAll) ?? iptables?.masqueradeAll ?? false,
-      masqueradeBit: this.#masqueradeBit(flags.iptablesMasqueradeBit) ?? iptables?.masqueradeBit ?? 14,
+      masqueradeAll,
+      masqueradeBit,
       localhostNodePorts:
         this.#flag('--iptables-localhost-nodeports', flags.iptablesLocalhostNodeports) ??
         iptables?.localhostNodePorts ??
@@ -329,7 +302,8 @@ class SettingsResolver {
   }
 
   #nodePortAddresses(given: Given<readonly string[]> | undefined): readonly string[] {
-    if (!given?.value.includes('primary')) return this.#networks(given);
+    if (!given?.value.length) return modeFacts[this.#mode].defaultNodePortAddresses;
+    if (!given.value.includes('primary')) return this.#networks(given);
     if (given.value.length > 1) {
       this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
     }
@@ -398,12 +372,35 @@ class SettingsResolver {
     return undefined;
   }
 
+  /**
+   * --masquerade-all counts in every mode, --iptables-masquerade-bit only where the section iptables does: kube-proxy
+   * checks it all the same. The bit in the section nftables it does not even look at in other modes.
+   */
+  #masquerade(): Pick<ProxySettings, 'masqueradeAll' | 'masqueradeBit'> {
+    const config = this.#config?.object ?? {};
+    const { masqueradeSection } = modeFacts[this.#mode];
+    const flagBit = this.#masqueradeBit(this.#flags.iptablesMasqueradeBit);
+    const bits = { iptables: flagBit ?? config.iptables?.masqueradeBit, nftables: this.#nftablesBit() };
+    return {
+      masqueradeAll:
+        this.#flag('--masquerade-all', this.#flags.masqueradeAll) ?? config[masqueradeSection]?.masqueradeAll ?? false,
+      masqueradeBit: bits[masqueradeSection] ?? 14,
+    };
+  }
+
   #masqueradeBit(value: string | undefined): number | undefined {
     if (value === undefined) return undefined;
     const bit = Number(value);
     if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
-    const text = `--iptables-masquerade-bit ${quote(value)}: the bit of the packet mark is a number from 0 to 31`;
-    this.#error({ path: undefined }, 'bad-masquerade-bit', text);
+    this.#error({ path: undefined }, 'bad-masquerade-bit', `--iptables-masquerade-bit ${quote(value)}: ${bitHint}`);
+    return undefined;
+  }
+
+  #nftablesBit(): number | undefined {
+    const bit = this.#config?.object.nftables?.masqueradeBit;
+    if (bit === undefined || bit === null || (bit >= 0 && bit <= 31)) return bit ?? undefined;
+    const path = ['nftables', 'masqueradeBit'];
+    this.#faultOf('nftables', { path }, 'bad-masquerade-bit', `masqueradeBit ${bit}: ${bitHint}`);
     return undefined;
   }
 
@@ -434,17 +431,4 @@ class SettingsResolver {
     this.#error(given, 'bad-duration', `${given.name} is ${quote(given.value)}: write a duration such as 15m0s or 30s`);
     return fallback;
   }
-}
-
-/** Go's strconv.ParseBool, in any case. */
-function readFlag(value: string): boolean | undefined {
-  if (/^(?:1|t|true)$/i.test(value)) return true;
-  return /^(?:0|f|false)$/i.test(value) ? false : undefined;
-}
-
-/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
-function splitList(value: string | readonly string[] | undefined): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  const parts = typeof value === 'string' ? [value] : value;
-  return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
 }

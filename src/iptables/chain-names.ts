@@ -1,4 +1,4 @@
-import crypto from 'node:crypto';
+import { hashName } from '../base/hash-name.ts';
 import type { ServicePort } from '../cluster/model.ts';
 
 /** Chains that every node has in iptables mode, under kube-proxy's names. Some stand in both tables. */
@@ -28,7 +28,7 @@ export interface ServiceChainNames {
 
 /** The names of a Service port's chains: a prefix and a hash of its label and protocol (kube-proxy's portProtoHash). */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): ServiceChainNames {
-  const hash = hashName(port.label + port.protocol.toLowerCase());
+  const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
     cluster: `KUBE-SVC-${hash}`,
     local: `KUBE-SVL-${hash}`,
@@ -39,32 +39,5 @@ export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>)
 
 /** The name of the chain that sends a Service port's packets to one endpoint ("ip:port", servicePortEndpointChainName). */
 export function endpointChainName(port: Pick<ServicePort, 'label' | 'protocol'>, endpointLabel: string): string {
-  return `KUBE-SEP-${hashName(port.label + port.protocol.toLowerCase() + endpointLabel)}`;
-}
-
-const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-
-/** One character a byte: making a Buffer of each of so many digests takes several times as long. */
-function sha256(text: string): string {
-  // Node has had `hash`, which makes no object for each text, since version 20.12.
-  const { hash } = crypto as Partial<typeof crypto>;
-  return hash ? hash('sha256', text, 'binary') : crypto.createHash('sha256').update(text).digest('binary');
-}
-
-/** The first 16 characters of the SHA-256 in base32: 80 bits, five to a character. */
-function hashName(text: string): string {
-  const digest = sha256(text);
-  let name = '';
-  let pending = 0;
-  let pendingBits = 0;
-  for (let i = 0; i < 10; i++) {
-    pending = (pending << 8) | digest.charCodeAt(i);
-    pendingBits += 8;
-    while (pendingBits >= 5) {
-      pendingBits -= 5;
-      name += base32.charAt((pending >>> pendingBits) & 31);
-    }
-    pending &= (1 << pendingBits) - 1;
-  }
-  return name;
+  return `KUBE-SEP-${hashName(port.label + port.protocol.toLowerCase() + endpointLabel, 16)}`;
 }

@@ -9,7 +9,7 @@ import type { Tables } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { LinkAddress } from '../kernel/link.ts';
-import type { KernelState } from '../kernel/state.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
 import type { IpvsMemo } from './ipvs-memo.ts';
 import { neededModules } from './modules.ts';
 import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
@@ -39,6 +39,7 @@ export function compileIpvs(
   const virtualServers = states.flatMap((state) => state.virtualServers);
   const sets = states.flatMap((state) => state.sets);
   return {
+    ...emptyState,
     iptables: Object.fromEntries(states.map((state) => [state.family, state.tables])),
     sets,
     virtualServers,

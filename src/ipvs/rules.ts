@@ -2,6 +2,7 @@ import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
+import { accessFilter, accessFilterRules, openSets } from '../kube-proxy/access-filter.ts';
 import { setName, type SetId } from '../kube-proxy/sets.ts';
 import type { AddressPort } from './sets.ts';
 import { setDefinitions } from './sets.ts';
@@ -45,7 +46,7 @@ const jumps: readonly {
   { table: 'nat', from: 'PREROUTING', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
   { table: 'nat', from: 'OUTPUT', to: 'KUBE-SERVICES', comment: 'kubernetes service portals' },
   { table: 'nat', from: 'POSTROUTING', to: 'KUBE-POSTROUTING', comment: 'kubernetes postrouting rules' },
-  { table: 'filter', from: 'INPUT', to: 'KUBE-IPVS-FILTER', comment: 'kubernetes ipvs access filter' },
+  { table: accessFilter.table, from: accessFilter.from, to: accessFilter.chain, comment: accessFilter.comment },
   { table: 'filter', from: 'INPUT', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
   { table: 'filter', from: 'INPUT', to: 'KUBE-NODE-PORT', comment: 'kubernetes health check rules' },
   { table: 'filter', from: 'FORWARD', to: 'KUBE-PROXY-FIREWALL', comment: 'kube-proxy firewall rules' },
@@ -163,21 +164,11 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
       ...ifFilled('sourceIP', rule(...matchSet('sourceIP', family, 'src'), to('return'))),
       rule(to('drop')),
     ],
-    // What is bound to kube-ipvs0 is the node's own address: without this, its daemons would answer there.
-    'KUBE-IPVS-FILTER': [
-      ...(['loadBalancer', 'clusterIP', 'externalIP', 'externalIPLocal', 'healthCheckNodePort'] as const).map((id) =>
-        rule(bareMatch(id, family), to('return')),
-      ),
-      rule(
-        { kind: 'conntrack-state', states: ['NEW'] },
-        bareMatch('ipvsAddresses', family),
-        jumpTo({ kind: 'reject' }),
-      ),
-    ],
+    'KUBE-IPVS-FILTER': accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
     'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address: { text: address }, protocol, port, origin }) => ({
       args: [
         { kind: 'source', cidr: address },
-        { kind: 'ipvs', address, protocol: protocol.toLowerCase(), port },
+        { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },
         to('drop'),
       ],
       origin,

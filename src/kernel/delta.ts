@@ -5,6 +5,7 @@ import { applySetsDelta, diffSets, splitSetsDelta, type SetChange } from './ipse
 import { applyVirtualServersDelta, diffVirtualServers, type VirtualServerChange } from './ipvs-delta.ts';
 import type { IpvsTimeouts } from './ipvs.ts';
 import { applyLinksDelta, diffLinks, splitLinksDelta, type LinkChange } from './link-delta.ts';
+import { applyNftDelta, diffNftTables, splitNftDelta, type NftTableDelta } from './nftables/delta.ts';
 import { partition } from './split.ts';
 import type { KernelState } from './state.ts';
 
@@ -14,6 +15,7 @@ import type { KernelState } from './state.ts';
  */
 export interface KernelDelta {
   readonly iptables: { readonly [F in Family]?: readonly TableDelta[] };
+  readonly nftables: readonly NftTableDelta[];
   readonly sets: readonly SetChange[];
   readonly virtualServers: readonly VirtualServerChange[];
   readonly links: readonly LinkChange[];
@@ -51,6 +53,7 @@ export function diffStates(from: KernelState, to: KernelState): KernelDelta {
   }
   return {
     iptables,
+    nftables: diffNftTables(from.nftables, to.nftables),
     sets: diffSets(from.sets, to.sets),
     virtualServers: diffVirtualServers(from.virtualServers, to.virtualServers),
     links: diffLinks(from.links, to.links),
@@ -64,6 +67,7 @@ export function diffStates(from: KernelState, to: KernelState): KernelDelta {
 export function isEmptyDelta(delta: KernelDelta): boolean {
   return (
     families.every((family) => (delta.iptables[family] ?? []).length === 0) &&
+    delta.nftables.length === 0 &&
     delta.sets.length === 0 &&
     delta.virtualServers.length === 0 &&
     delta.links.length === 0 &&
@@ -87,6 +91,7 @@ export function applyDelta(state: KernelState, delta: KernelDelta): KernelState 
   }
   return {
     iptables,
+    nftables: applyNftDelta(state.nftables, delta.nftables),
     sets: applySetsDelta(state.sets, delta.sets),
     virtualServers: applyVirtualServersDelta(state.virtualServers, delta.virtualServers),
     links: applyLinksDelta(state.links, delta.links),
@@ -104,6 +109,7 @@ export function applyDelta(state: KernelState, delta: KernelDelta): KernelState 
  * once: so the rules of a set are gone before the set goes.
  */
 export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelta; readonly removals: KernelDelta } {
+  const nftables = splitNftDelta(delta.nftables);
   const sets = splitSetsDelta(delta.sets);
   const virtualServers = partition(delta.virtualServers, isServerRemoval);
   const links = splitLinksDelta(delta.links);
@@ -112,6 +118,7 @@ export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelt
   return {
     additions: {
       ...delta,
+      nftables: nftables.additions,
       sets: sets.additions,
       virtualServers: virtualServers.additions,
       links: links.additions,
@@ -120,6 +127,7 @@ export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelt
     },
     removals: {
       iptables: {},
+      nftables: nftables.removals,
       sets: sets.removals,
       virtualServers: virtualServers.removals,
       links: links.removals,

@@ -85,7 +85,7 @@ export function formatAdd(set: string, entry: SetEntry): string {
 }
 
 /** A set while its lines are read. */
-interface DraftSet extends IpSet {
+export interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
@@ -126,11 +126,17 @@ function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefi
   if (command !== 'add' && command !== '-A') return 'neither a set nor an entry';
   const set = sets.get(name);
   if (!set) return 'an entry of a set that is not there';
-  set.entries.push(rest.length === 0 ? { value: third } : { value: third, options: rest });
+  addEntry(set, third, rest);
   return undefined;
 }
 
-function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
+/** Adds an entry to a set that is being read. */
+export function addEntry(set: DraftSet, value: string, options: readonly string[]): void {
+  set.entries.push(options.length === 0 ? { value } : { value, options });
+}
+
+/** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */
+export function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
   let family: IpSet['family'];
   let range: string | undefined;
   let hashSize: number | undefined;
@@ -166,7 +172,7 @@ function isCount(text: string | undefined): boolean {
 }
 
 /** Splits at blanks, but not inside double quotes, which stay. ipset knows no way to write a quote inside a comment. */
-function splitSetWords(line: string): string[] | undefined {
+export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
   return line.split('"').length % 2 === 1 ? words : undefined;

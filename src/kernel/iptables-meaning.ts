@@ -71,7 +71,7 @@ const ranks: { readonly [K in RuleArg['kind']]: number } = {
   'address-type': 11,
   'match-set': 12,
   'physdev-is-in': 13,
-  ipvs: 14,
+  'virtual-server': 14,
   statistic: 15,
   recent: 15,
   other: 15,
@@ -152,7 +152,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, states: arg.states.length > 1 ? [...new Set(arg.states)].sort() : arg.states };
     case 'address-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
-    case 'ipvs': {
+    case 'virtual-server': {
       // iptables-save prints the number.
       const protocol = nameProtocol(arg.protocol);
       return { ...arg, address: canonicalHost(arg.address), protocol };

@@ -204,7 +204,7 @@ function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
   const protocol = values?.get('--vproto');
   const port = parseNumber(values?.get('--vport') ?? '');
   if (address === undefined || protocol === undefined || port === undefined) return undefined;
-  return { kind: 'ipvs', address, protocol: nameProtocol(protocol), port };
+  return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
 }
 
 /** The name by which iptables-save calls a protocol, of a name or number; `-m ipvs` alone is printed with a number. */

@@ -50,7 +50,7 @@ export type RuleArg =
     }
   | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
   /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
-  | { readonly kind: 'ipvs'; readonly address: string; readonly protocol: string; readonly port: number }
+  | { readonly kind: 'virtual-server'; readonly address: string; readonly protocol: string; readonly port: number }
   /** `-m statistic --mode random --probability P`; the text is what was written, ten decimals from kube-proxy. */
   | { readonly kind: 'statistic'; readonly probability: string }
   | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
@@ -178,7 +178,7 @@ function formatArg(arg: RuleArg): string {
       return `-m set ${not(arg)}--match-set ${formatWord(arg.set)} ${arg.directions.join(',')}`;
     case 'physdev-is-in':
       return `-m physdev ${not(arg)}--physdev-is-in`;
-    case 'ipvs':
+    case 'virtual-server':
       return `-m ipvs --vaddr ${formatWord(arg.address)} --vproto ${formatWord(arg.protocol)} --vport ${arg.port}`;
     case 'statistic':
       return `-m statistic --mode random --probability ${formatWord(arg.probability)}`;

@@ -154,7 +154,7 @@ export function formatRealServer(server: RealServer): string {
 }
 
 /** A service while its lines are read. */
-interface DraftServer extends VirtualServer {
+export interface DraftServer extends VirtualServer {
   readonly realServers: RealServer[];
 }
 
@@ -228,7 +228,8 @@ const schedulerFlagNames: ReadonlyMap<string, SchedulerFlag> = new Map(
   } as const),
 );
 
-function readHostPort(text: string): { address: Address; port: number } | undefined {
+/** "10.0.0.1:80" or "[fd00::1]:80"; undefined where either is a name. */
+export function readHostPort(text: string): { address: Address; port: number } | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text);
   const address = parseAddress(match?.[1] ?? match?.[2] ?? '');
   const port = Number(match?.[3]);
@@ -281,7 +282,8 @@ function readServiceOptions(
   };
 }
 
-function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
+/** Scheduler flags as ipvsadm prints or takes them, with commas; undefined where one is unknown. */
+export function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
   const flags = new Set<SchedulerFlag>();
   for (const name of text.split(',')) {
     const flag = schedulerFlagNames.get(name);

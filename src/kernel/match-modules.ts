@@ -9,7 +9,7 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['conntrack-state', ['xt_conntrack']],
   ['statistic', ['xt_statistic']],
   ['recent', ['xt_recent']],
-  ['ipvs', ['xt_ipvs']],
+  ['virtual-server', ['xt_ipvs']],
   // physdev sees bridge ports only where bridged packets pass iptables.
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];

@@ -10,6 +10,8 @@ export interface Ownership {
   chain(name: string, table: TableName, family: Family): boolean;
   /** Of the rules in the kernel's own chains: `chain` is the one it stands in. Else those that jump to an owned chain. */
   jump?(rule: Rule, chain: string, table: TableName, family: Family): boolean;
+  /** Of nftables, where any can be owned: with all that is in them. */
+  table?(name: string, family: Family): boolean;
   set(name: string): boolean;
   virtualServer(server: VirtualServer): boolean;
   /** A link that is not owned is left out with all its addresses. */
@@ -31,6 +33,7 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
   return {
     ...state,
     iptables,
+    nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
     sets: state.sets.filter((set) => owns.set(set.name)),
     virtualServers: state.virtualServers.filter((server) => owns.virtualServer(server)),
     links: state.links

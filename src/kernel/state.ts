@@ -3,6 +3,7 @@ import type { Tables } from './iptables.ts';
 import type { IpSet } from './ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs.ts';
 import type { Link } from './link.ts';
+import type { NftTable } from './nftables/table.ts';
 
 /**
  * What a kernel holds, or is to hold, of what kube-proxy programs: the one value that compile, diff, plan, apply,
@@ -10,6 +11,8 @@ import type { Link } from './link.ts';
  */
 export interface KernelState {
   readonly iptables: { readonly [F in Family]?: Tables };
+  /** Tables of both families, one of each family and name; IPv4 before IPv6. */
+  readonly nftables: readonly NftTable[];
   /** Sets of both families, in the order to create them. */
   readonly sets: readonly IpSet[];
   /** IPVS services of both families, sorted by compareVirtualServers. */
@@ -26,6 +29,7 @@ export interface KernelState {
 
 export const emptyState: KernelState = {
   iptables: {},
+  nftables: [],
   sets: [],
   virtualServers: [],
   links: [],

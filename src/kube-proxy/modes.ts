@@ -1,16 +1,15 @@
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import type { Release } from './releases.ts';
+import { isSince } from './releases.ts';
 
 /** kube-proxy's modes on Linux. */
 export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** The modes that kpc compiles for. */
-export const compiledModes = ['ipvs', 'iptables'] as const satisfies readonly ProxyMode[];
-
 /** Kinds of objects in a kernel, by the field of a state that holds them. */
-export type ObjectKind = keyof KernelState | 'nftables';
+export type ObjectKind = keyof KernelState;
 
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
@@ -26,6 +25,8 @@ interface SummaryPart {
 export interface ModeFacts {
   /** What people call it, in a sentence. */
   readonly title: string;
+  /** The first release whose mode kpc follows; undefined where all that kpc follows have it. */
+  readonly since: Release | undefined;
   /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
   readonly kinds: ReadonlySet<ObjectKind>;
   /** The kind that tells most of a node's Services. */
@@ -51,6 +52,10 @@ export interface ModeFacts {
   readonly loopbackNodePorts: readonly Family[];
   /** What becomes of traffic of policy Local on a node without local endpoints, where others have some. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
+  /** nodePortAddresses where nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
+  readonly defaultNodePortAddresses: readonly string[];
+  /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
+  readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;
   /** The default of minSyncPeriod, in seconds (pkg/proxy/apis/config/v1alpha1 defaults.go). */
   readonly minSyncPeriod: number;
 }
@@ -59,6 +64,7 @@ export interface ModeFacts {
 export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   ipvs: {
     title: 'IPVS mode',
+    since: undefined,
     kinds: new Set(['iptables', 'sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules']),
     mainKind: 'virtualServers',
     serviceKinds: ['sets', 'virtualServers'],
@@ -89,10 +95,13 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     nodePorts: 'known-addresses',
     loopbackNodePorts: [],
     localWithoutEndpoints: 'local-to-all',
+    defaultNodePortAddresses: [],
+    masqueradeSection: 'iptables',
     minSyncPeriod: 0,
   },
   iptables: {
     title: 'iptables mode',
+    since: undefined,
     kinds: new Set(['iptables', 'sysctls', 'modules']),
     mainKind: 'iptables',
     serviceKinds: ['iptables'],
@@ -109,10 +118,14 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     nodePorts: 'any-local-address',
     loopbackNodePorts: ['ipv4'],
     localWithoutEndpoints: 'local-drops',
+    defaultNodePortAddresses: [],
+    masqueradeSection: 'iptables',
     minSyncPeriod: 1,
   },
   nftables: {
     title: 'nftables mode',
+    // 1.31 and 1.32 have it as a beta, with other rules.
+    since: '1.33',
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],
@@ -131,6 +144,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     nodePorts: 'any-local-address',
     loopbackNodePorts: [],
     localWithoutEndpoints: 'local-drops',
+    defaultNodePortAddresses: ['primary'],
+    masqueradeSection: 'nftables',
     minSyncPeriod: 1,
   },
 };
@@ -138,4 +153,10 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
 /** Whether kube-proxy programs objects of a kind in a mode. */
 export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
+}
+
+/** Whether kpc follows a release's kube-proxy in a mode. */
+export function isModeOf(mode: ProxyMode, release: Release): boolean {
+  const { since } = modeFacts[mode];
+  return since === undefined || isSince(release, since);
 }

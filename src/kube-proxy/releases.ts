@@ -45,7 +45,7 @@ export interface BehaviourChange {
 }
 
 /**
- * All that differs between the releases in what kube-proxy programs in iptables and IPVS mode. The code asks for a
+ * All that differs between the releases in what kube-proxy programs. The code asks for a
  * behaviour by its name; no release is compared anywhere else.
  */
 export const behaviourChanges = {
@@ -79,6 +79,13 @@ export const behaviourChanges = {
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
+  },
+  'service-cidrs': {
+    since: '1.33',
+    gate: { name: 'MultiCIDRServiceAllocator', until: '1.34', stage: 'stable' },
+    pullRequests: [122692],
+    before: 'ignores ServiceCIDR objects',
+    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them (nftables mode)',
   },
   'node-hints': {
     since: '1.34',
@@ -147,7 +154,8 @@ function isInForce({ from, until }: BehaviourGate, release: Release): boolean {
   return (from === undefined || isSince(release, from)) && (until === undefined || !isSince(release, until));
 }
 
-function isSince(release: Release, since: Release): boolean {
+/** Whether a release is the other one or a later one. */
+export function isSince(release: Release, since: Release): boolean {
   return releases.indexOf(release) >= releases.indexOf(since);
 }
 

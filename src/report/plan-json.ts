@@ -1,5 +1,5 @@
 import { describePlan } from '../apply/describe-plan.ts';
-import type { Plan } from '../apply/plan.ts';
+import { listLeftAddresses, type Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { formatJson } from './format-json.ts';
 import { olderReleaseOf } from './plan-text.ts';
@@ -14,6 +14,7 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
     ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
+    ...(plan.leftIpvs === undefined ? {} : { addressesLeft: listLeftAddresses(plan) }),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   });
 }

@@ -1,10 +1,11 @@
 import { describeDraining, describeHeld, describePlan, type PlannedChange } from '../apply/describe-plan.ts';
 import { describeConflict } from '../apply/ownership.ts';
-import { isEmptyPlan, type Plan } from '../apply/plan.ts';
+import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { accessFilter } from '../kube-proxy/access-filter.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
@@ -77,6 +78,7 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
+    ...describeGuarded(plan),
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
@@ -87,6 +89,16 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
 export function olderReleaseOf({ manifest }: StoredBundle): Release | undefined {
   const release = readKubeProxyVersion(manifest.kubeProxyVersion);
   return release === newestRelease ? undefined : release;
+}
+
+/** What the bundle says nothing of, and is there until connections have ended. */
+function describeGuarded(plan: Plan): readonly string[] {
+  const { length } = listLeftAddresses(plan);
+  if (length === 0) return [];
+  const those = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
+  return [
+    `${those} until then, and ${accessFilter.chain} with its sets, which closes ${length === 1 ? 'it' : 'them'}\n`,
+  ];
 }
 
 function connections(count: number): string {

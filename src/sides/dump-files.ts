@@ -1,10 +1,12 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import type { Decoded } from '../base/decode-text.ts';
+import { decodePrinted } from '../base/decode-text.ts';
+import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Dump, DumpFault } from '../diff/read-dump.ts';
-import { expectDumpFile, isDumpFileName, readDump, recognizeDumpFile } from '../diff/read-dump.ts';
+import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../diff/read-dump.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -12,57 +14,131 @@ export interface DumpReading {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads a dump: a folder, or a single file. Undefined where nothing in it is a tool's output, nor meant to be. */
-export function readDumpFiles(path: string): DumpReading | undefined {
-  const folder = statSync(path).isDirectory();
-  const at = (name: string) => (folder ? join(path, name) : path);
-  const texts = new Map<string, string>();
-  const passedOver: { readonly name: string; readonly diagnostic: Diagnostic }[] = [];
-  for (const name of folder ? readdirSync(path).toSorted() : [basename(path)]) {
-    if (/\.ya?ml$/i.test(name)) continue;
-    const expected = expectDumpFile(name);
-    const file = readAnyFile(at(name));
-    if (file.kind === 'text') {
-      if (expected !== undefined || recognizeDumpFile(name, file.text) !== undefined) texts.set(name, file.text);
-    } else if (expected !== undefined) {
-      const text = `not what ${expected} prints: ${file.reason}, and left out`;
-      passedOver.push({ name, diagnostic: warnOfFile(at(name), 'unread-file', text) });
-    }
+/** Files that were named or found, before they are known to be a dump. */
+interface FoundFiles {
+  /** By the name that is shown. */
+  readonly texts: Map<string, string>;
+  /** The paths of the texts. */
+  readonly paths: Map<string, string>;
+  readonly passedOver: { readonly name: string; readonly diagnostic: Diagnostic }[];
+}
+
+/**
+ * Reads what was taken from one node: folders, single files, and - for what came through stdin. Undefined where nothing in them
+ * is a tool's output, nor meant to be.
+ */
+export function readDumpFiles(
+  sources: readonly string[],
+  stdin: Uint8Array | string | undefined,
+): DumpReading | undefined {
+  const found: FoundFiles = { texts: new Map(), paths: new Map(), passedOver: [] };
+  for (const source of sources) {
+    if (source === '-') takeText(found, '-', '-', decodeStdin(stdin ?? ''), true);
+    else if (statSync(source).isDirectory()) takeFolder(found, source, sources.length > 1);
+    else takeText(found, sources.length > 1 ? source : basename(source), source, readNamed(source), true);
   }
+  const { texts, paths, passedOver } = found;
   const dump = readDump(texts);
-  const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some(isDumpFileName);
+  const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some((name) => isDumpFileName(basename(name)));
+  const isFolder = sources.some((source) => source !== '-' && statSync(source).isDirectory());
   // The addresses of a node lie next to manifests too, for --host-addresses.
-  if (!meant && dump.files.every(({ kind }) => kind === 'ip -j addr' || kind === 'sysctl')) return undefined;
-  const faults = dump.faults.map((fault) => describeFault(fault, at(fault.file)));
+  const isBeside = ({ kind }: Dump['files'][number]) => /^ip /.test(kind) || kind === 'sysctl';
+  if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
+    return undefined;
+  }
+  const faults = dump.faults.map((fault) => describeFault(fault, paths.get(fault.file) ?? fault.file));
   return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
 }
 
-export type FileReading =
-  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string };
+/** Whether a tool's output is there, but none that kpc reads. */
+function isRefusedOnly({ files, faults }: Dump): boolean {
+  return files.length === 0 && faults.some(({ kind }) => kind === 'refused');
+}
 
-/** Anything may lie in a folder: links to nothing, other folders, files of somebody else. */
-export function readAnyFile(file: string): FileReading {
+/** What is no tool's output, by its name: documents and programs may quote some. */
+const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
+
+function takeFolder(found: FoundFiles, folder: string, isOneOfMany: boolean): void {
+  for (const name of readdirSync(folder).toSorted()) {
+    if (isDocument.test(name)) continue;
+    const path = join(folder, name);
+    takeText(found, isOneOfMany ? path : name, path, readAnyFile(path), false);
+  }
+}
+
+function takeText(found: FoundFiles, name: string, path: string, file: Decoded, isNamed: boolean): void {
+  const expected = expectDumpFile(basename(name));
+  if (file.kind === 'text') {
+    if (expected === undefined && !holdsOutput(file.text)) return;
+    found.texts.set(name, file.text);
+    found.paths.set(name, path);
+  } else if (expected !== undefined || isNamed) {
+    const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
+    found.passedOver.push({
+      name,
+      diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`),
+    });
+  }
+}
+
+/** Anything may lie in a folder: links to nothing, other folders, files of another program. */
+export function readAnyFile(file: string): Decoded {
+  return readAs(() => readRegularFile(file));
+}
+
+function readNamed(file: string): Decoded {
+  return readAs(() => readNamedFile(file));
+}
+
+function readAs(read: () => Uint8Array): Decoded {
   try {
-    return { kind: 'text', text: readRegularFile(file).toString('utf8') };
+    return decodePrinted(read());
   } catch (error) {
     if (error instanceof UnreadableFile) return { kind: 'none', reason: error.reason };
     return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
   }
 }
 
+function decodeStdin(stdin: Uint8Array | string): Decoded {
+  return typeof stdin === 'string' ? { kind: 'text', text: stdin } : decodePrinted(stdin);
+}
+
 function describeFault(fault: DumpFault, file: string): Diagnostic {
   switch (fault.kind) {
     case 'unread-line':
       return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
+    case 'more-unread':
+      return warnOfFile(file, 'unread-line', `${countLines(fault.count, 'more line')} left out: ${fault.reason}`);
     case 'no-output':
       return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
     case 'cut-off':
-      return warnOfFile(
-        file,
-        'cut-off-file',
-        `a table without COMMIT: what ${fault.expected} printed was cut off, and is not compared; print it again`,
-      );
+      return warnOfFile(file, 'cut-off-file', describeCutOff(fault.expected));
+    case 'refused':
+      return warnOfFile(file, 'unread-output', `${fault.output} ${fault.reason}`, fault.line);
+    case 'no-table': {
+      const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
+      return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
+    }
+    case 'strays': {
+      const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;
+      return { ...warnOfFile(file, 'stray-lines', text, fault.line), severity: 'note' };
+    }
   }
+}
+
+/** What shows that an output was cut off. */
+const cutOffSigns: readonly (readonly [RegExp, string])[] = [
+  [/-save$/, 'a table without COMMIT'],
+  [/^nft /, 'a table without its closing brace'],
+];
+
+function describeCutOff(expected: string): string {
+  const what = cutOffSigns.find(([kind]) => kind.test(expected))?.[1] ?? 'fewer members than the header of a set says';
+  return `${what}: what ${expected} printed was cut off, and is not compared; print it again`;
+}
+
+function countLines(count: number, one: string): string {
+  return `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
 }
 
 function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {

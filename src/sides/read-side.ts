@@ -12,21 +12,29 @@ import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/read-golden.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import type { Node } from '../cluster/objects.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { Dump } from '../diff/read-dump.ts';
-import { recognizeMode } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
-import type { ProxyFlags } from '../input/settings.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { nftTableName } from '../kube-proxy/nftables.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
+import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import { chooseNodeName, compileNode, compileState, prepareWithSettings } from '../compile/compile-node.ts';
+import {
+  chooseNodeName,
+  compileNode,
+  compileState,
+  prepareWithRanges,
+  prepareWithSettings,
+} from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
 import { goldenContext } from '../compile/golden-context.ts';
 import { version } from '../base/version.ts';
@@ -35,7 +43,7 @@ import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';
-import { settleVersion } from '../compile/kubernetes-version.ts';
+import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
 
@@ -69,24 +77,40 @@ export type StoredSide =
   | { readonly kind: 'unreadable'; readonly reading: SideReading }
   | { readonly kind: 'manifests'; readonly name: string };
 
-/** Finds out what a path is: a folder with a manifest.json is a bundle, one with a tool's output a dump. */
-export async function readStoredSide(path: string): Promise<StoredSide> {
-  if (path === '-' || !existsSync(path)) return { kind: 'manifests', name: path };
+/** What there is besides a path to find out what it is. */
+export interface SideContext {
+  /** The node whose bundle is meant of a folder with those of a fleet. */
+  readonly node?: string | undefined;
+  /** What came through standard input, for the path "-". */
+  readonly stdin?: Uint8Array | string | undefined;
+}
+
+/** Finds out what a path is: a folder with a manifest.json is a bundle, and what holds a tool's output a dump. */
+export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
+  if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (holdsFile(path, 'manifest.json')) return await readBundleSide(path);
-    if (holdsFile(path, goldenHead)) return await readGoldenSide(path);
-    const found = readDumpFiles(path);
-    if (found) {
-      const { dump } = found;
-      return { kind: 'dump', dump, reading: readDumpSide(path, found), hostAddresses: hostAddressesOfDump(dump) };
-    }
-    const node = findBundleInside(path);
+    if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
+    const found = readStoredDump([path], context.stdin);
+    if (found) return found;
+    const node = path === '-' ? undefined : findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
-    const text = `${path} holds the bundles of a fleet: name the folder of one node, such as ${join(path, node)}`;
-    return unreadable('fleet-folder', text);
+    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
+      return await readStoredFolder(join(path, context.node));
+    }
+    const help = `name the folder of one node, such as ${join(path, node)}, or the node with --node`;
+    return unreadable('fleet-folder', `${path} holds the bundles of a fleet: ${help}`);
   } catch (error) {
     return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
   }
+}
+
+/** Whether a folder holds a bundle or a golden. */
+function holdsStored(path: string): boolean {
+  return holdsFile(path, 'manifest.json') || holdsFile(path, goldenHead);
+}
+
+async function readStoredFolder(path: string): Promise<StoredSide> {
+  return holdsFile(path, 'manifest.json') ? readBundleSide(path) : readGoldenSide(path);
 }
 
 /** Not so where it is a folder: a node of a fleet may be called manifest.json. */
@@ -95,7 +119,26 @@ function holdsFile(path: string, name: string): boolean {
   return existsSync(file) && !statSync(file).isDirectory();
 }
 
-function unreadable(code: string, text: string): StoredSide {
+/** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
+export function readStoredDump(
+  paths: readonly string[],
+  stdin: Uint8Array | string | undefined,
+): (StoredSide & { readonly kind: 'dump' | 'unreadable' }) | undefined {
+  const found = readDumpFiles(paths, stdin);
+  if (!found) return undefined;
+  const { dump, diagnostics } = found;
+  const name = paths.join(', ');
+  const reading = readDumpSide(name, found);
+  const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
+  if (!isRefused) return { kind: 'dump', dump, reading, hostAddresses: hostAddressesOfDump(dump) };
+  // One sentence says what to print instead.
+  const errors = diagnostics.map((each) =>
+    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+  );
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
+}
+
+function unreadable(code: string, text: string): StoredSide & { readonly kind: 'unreadable' } {
   const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
   return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
@@ -182,7 +225,8 @@ function readDumpedBundle(path: string, manifest: Manifest, state: KernelState):
 }
 
 function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
-  const read = dump.files.map(({ name, kind }) => (name.startsWith(kind) ? name : `${name} (${kind})`)).join(', ');
+  const names = [...new Set(dump.files.map((file) => file.name))];
+  const read = names.map((name) => describeFile(name, dump.files)).join(', ');
   return {
     side: {
       kind: 'dump',
@@ -200,6 +244,13 @@ function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideRea
   };
 }
 
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
+function describeFile(name: string, files: Dump['files']): string {
+  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
+  const [first] = kinds;
+  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
+}
+
 /** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
 export async function compileSide(
   path: string,
@@ -215,8 +266,8 @@ export async function compileSide(
   const { configured } = loaded;
   let { settings: wanted } = loaded.prepared;
   if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
-  const mode = other.kind === 'dump' ? recognizeMode(other.dump.state) : undefined;
-  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = { ...wanted, mode };
+  const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
+  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = inMode(wanted, mode, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
@@ -224,8 +275,14 @@ export async function compileSide(
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const flag = options.node === undefined ? undefined : [options.node];
   const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
+  const assumed =
+    (stored && other.kind === 'bundle' ? other.reading.side?.services?.cluster.serviceCidrs : undefined) ?? [];
+  const prepared = prepareWithRanges(
+    loaded.prepared,
+    assumed.filter(({ from }) => from === '--service-cluster-ip-range'),
+  );
   const compileBy = (release: Release): BundleContent =>
-    compileNode(prepareWithSettings(loaded.prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
+    compileNode(prepareWithSettings(prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
   const settled = wrong.some(isError)
     ? undefined
     : settleRelease(loaded.version, {
@@ -234,10 +291,12 @@ export async function compileSide(
         gates: loaded.prepared.gates,
         bundle: stored && settingsOf(stored).release,
         dump: other.kind === 'dump' ? other.reading.side : undefined,
+        mode: wanted.mode,
         compileBy: (release) => sideOfManifests(path, compileBy(release)),
       });
-  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : [])];
-  if (settled?.kind !== 'settled') {
+  const unfit = settled?.kind === 'settled' ? checkMode(wanted, settled.release) : [];
+  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : unfit)];
+  if (settled?.kind !== 'settled' || unfit.length > 0) {
     return { side: undefined, diagnostics: [...refused, ...loaded.diagnostics], files: loaded.files, notes: [] };
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
@@ -245,13 +304,23 @@ export async function compileSide(
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
 }
 
+/** Settings that no configuration names the mode of, in another mode: with what it has for default. */
+function inMode(settings: ProxySettings, mode: ProxyMode, { nodeportAddresses }: SideOptions): ProxySettings {
+  if (nodeportAddresses !== undefined) return { ...settings, mode };
+  return { ...settings, mode, nodePortAddresses: modeFacts[mode].defaultNodePortAddresses };
+}
+
 function isError({ severity }: Diagnostic): boolean {
   return severity === 'error';
 }
 
-/** Whether a kube-proxy works on both families of a node: it makes this chain before all others. */
-function hasBothFamilies({ iptables }: KernelState): boolean {
-  return bothFamilies.every((family) => iptables[family]?.nat?.has('KUBE-POSTROUTING') === true);
+/** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
+function hasBothFamilies({ iptables, nftables }: KernelState): boolean {
+  return bothFamilies.every(
+    (family) =>
+      iptables[family]?.nat?.has('KUBE-POSTROUTING') === true ||
+      findTable(nftables, family, nftTableName) !== undefined,
+  );
 }
 
 /** Compiles what -f names. */
@@ -327,10 +396,10 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
 }
 
 function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
-  if (!coverage.links) return undefined;
-  return state.links
-    .filter(({ name }) => name !== serviceLink)
-    .flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  const links = state.links.filter(({ name }) => name !== serviceLink);
+  // ip addr show kube-ipvs0 shows that link alone.
+  if (!coverage.links || links.length === 0) return undefined;
+  return links.flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

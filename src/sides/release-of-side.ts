@@ -3,6 +3,7 @@ import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { quote } from '../input/wording.ts';
+import { isModeOf, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { behavioursOf, newestRelease, releases } from '../kube-proxy/releases.ts';
 import type { VersionChoice } from '../compile/kubernetes-version.ts';
@@ -17,6 +18,7 @@ export interface ReleaseClues {
   /** The dump on the other side. */
   readonly dump: Side | undefined;
   readonly gates: FeatureGates;
+  readonly mode: ProxyMode;
   readonly compileBy: (release: Release) => Side;
 }
 
@@ -52,10 +54,10 @@ function nodeSays(nodeName: string): string {
  */
 function matchDump(
   dump: Side,
-  { nodeName, node, gates, compileBy }: ReleaseClues,
+  { nodeName, node, gates, mode, compileBy }: ReleaseClues,
 ): { readonly release: Release; readonly reason: string | undefined } {
   const named = releaseRunBy(node);
-  const candidates = distinctReleases(named === undefined ? [] : [named], gates);
+  const candidates = distinctReleases(named === undefined ? [] : [named], gates).filter((each) => isModeOf(mode, each));
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
     const differences = countDifferences(dump, compileBy(release));

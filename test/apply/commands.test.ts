@@ -108,7 +108,7 @@ describe('apply', () => {
     expect(changes()).toEqual(['ip', 'ipvsadm', 'iptables-restore', 'ip6tables-restore', 'ipset']);
   });
 
-  test('from one mode to the other, somebody always serves: the old rules go when what comes after them is there', async () => {
+  test('from one mode to the other, the old rules go when what comes after them is there, and addresses are guarded', async () => {
     const { host, commands } = createFakeNode();
     const changes = () =>
       commands
@@ -118,9 +118,10 @@ describe('apply', () => {
     await callApply(host, 'apply', iptables);
     changes();
     await callApply(host, 'apply', ipvs);
-    expect(changes()).toEqual(['ipset', 'ipvsadm', 'ip', 'iptables-restore', 'ip6tables-restore']);
+    const rules = ['iptables-restore', 'ip6tables-restore'];
+    expect(changes()).toEqual(['ipset', ...rules, 'ipvsadm', 'ip', ...rules]);
     await callApply(host, 'apply', iptables);
-    expect(changes()).toEqual(['iptables-restore', 'ip6tables-restore', 'ip', 'ipvsadm', 'ipset']);
+    expect(changes()).toEqual([...rules, 'ipset', 'ip', 'ipvsadm', ...rules, 'ipset']);
   });
 
   test('--dry-run prints what each tool would read, and changes nothing', async () => {

@@ -12,11 +12,13 @@ const pure = { packages: [], node: [] } as const;
 
 /** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
 export const folders: Readonly<Record<string, FolderRule>> = {
-  base: { folders: [], packages: [], node: ['fs', 'tty'] },
+  base: { folders: [], packages: [], node: ['crypto', 'fs', 'tty'] },
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
-  iptables: { folders: ['kernel', 'kube-proxy', 'cluster'], packages: [], node: ['crypto'] },
+  slices: { folders: ['base', 'kernel', 'cluster'], ...pure },
+  iptables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
+  nftables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
   // IPVS mode writes some of iptables mode's rules, too.
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
@@ -30,7 +32,8 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['crypto', 'fs', 'fs/promises', 'path'],
   },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
-  diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle'], packages: [], node: [] },
+  dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
+  diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'dumps'], packages: [], node: [] },
   describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'diff'], ...pure },
   apply: {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle'],
@@ -38,7 +41,19 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
   compile: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'ipvs', 'iptables', 'input', 'bundle', 'fleet'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'cluster',
+      'slices',
+      'ipvs',
+      'iptables',
+      'nftables',
+      'input',
+      'bundle',
+      'fleet',
+    ],
     packages: [],
     node: ['fs', 'path'],
   },

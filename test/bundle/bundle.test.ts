@@ -99,7 +99,7 @@ describe('a manifest of another shape', () => {
   };
 
   it.each([
-    [{ mode: 'nftables' }, 'mode must be "ipvs" or "iptables"'],
+    [{ mode: 'userspace' }, 'mode must be "ipvs" or "iptables" or "nftables"'],
     [{ settings: {} }, 'settings.mode is missing'],
     [
       { settings: { ...defaults, ipvs: { ...defaults.ipvs, excludeCIDRs: [5] } } },

@@ -24,7 +24,7 @@ async function writeAll(): Promise<void> {
   const content = { state, cluster, node: worker, settings, families, assigned: [], kpcVersion: '1.0.0' };
   await replaceFolder(compiled, makeBundle(content).files);
   const onNode = { ...state, modules: ['ip_vs', 'xt_TEE'], sysctls: new Map([['net.ipv4.ip_forward', '0']]) };
-  const nothing = { services: [], servicePorts: [], healthChecks: [] };
+  const nothing = { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] };
   await replaceFolder(dumped, makeBundle({ ...content, state: onNode, cluster: nothing, dumped: true }).files);
   const empty = { ...content, state: emptyState, cluster: nothing, families: [], dumped: true } as const;
   await replaceFolder(fresh, makeBundle({ ...empty, settings: { ...settings, mode: 'iptables' } }).files);

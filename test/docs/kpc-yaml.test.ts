@@ -17,6 +17,7 @@ const one = { type: ['string', 'number'] };
 function schemaOf(option: Option): object {
   const { description, argChoices } = option;
   if (takesBoolean(option)) return { description, type: 'boolean' };
+  if (option.optional) return { description, anyOf: [{ type: 'boolean' }, one, { type: 'array', items: one }] };
   if (argChoices) return { description, enum: argChoices };
   return takesList(option) ? { description, anyOf: [one, { type: 'array', items: one }] } : { description, ...one };
 }

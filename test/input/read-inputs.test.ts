@@ -96,7 +96,7 @@ suite('defaults', () => {
         loadBalancerSourceRanges: [],
         publishNotReadyAddresses: false,
         allocateLoadBalancerNodePorts: true,
-        hasSelector: false,
+        trafficDistribution: '',
       },
       ingress: [],
     });

@@ -110,10 +110,9 @@ test('a flag wins over the config', () => {
 });
 
 suite('what is wrong with a config', () => {
-  const instead = 'compile for another mode with --proxy-mode ipvs or --proxy-mode iptables';
+  const instead = 'compile for another mode with --proxy-mode ipvs, --proxy-mode iptables or --proxy-mode nftables';
   const networkHint = 'is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]';
   test.each([
-    ['mode: nftables', `3:7 error: mode is nftables, which kpc does not compile yet: ${instead} [bad-mode]`],
     [
       'mode: userspace',
       `3:7 error: mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
@@ -122,7 +121,7 @@ suite('what is wrong with a config', () => {
       'mode: kernelspace',
       `3:7 error: mode is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead} [bad-mode]`,
     ],
-    ['mode: IPVS', '3:7 error: mode is "IPVS": write ipvs or iptables [bad-mode]'],
+    ['mode: IPVS', '3:7 error: mode is "IPVS": write ipvs, iptables or nftables [bad-mode]'],
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
@@ -179,7 +178,7 @@ suite('what is wrong with a config', () => {
 
   test('flags', () => {
     const { diagnostics } = resolve('', {
-      proxyMode: 'nftables',
+      proxyMode: 'userspace',
       iptablesMasqueradeBit: '1e1',
       masqueradeAll: 'maybe',
       hostnameOverride: ' ',
@@ -190,7 +189,7 @@ suite('what is wrong with a config', () => {
         'error: --masquerade-all is "maybe": write true or false [bad-flag]',
         'error: --ipvs-udp-timeout is "5": write a duration such as 15m0s or 30s [bad-duration]',
         'error: --iptables-masquerade-bit "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
-        `error: --proxy-mode is nftables, which kpc does not compile yet: ${instead} [bad-mode]`,
+        `error: --proxy-mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
         'error: --hostname-override " ": the name of a node is letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );

@@ -107,7 +107,7 @@ export function servicePort(fields: Partial<ServicePort> = {}): ServicePort {
 }
 
 export function clusterOf(...servicePorts: readonly ServicePort[]): Cluster {
-  return { services: [], servicePorts, healthChecks: [] };
+  return { services: [], servicePorts, healthChecks: [], serviceCidrs: [] };
 }
 
 /** Compiles the ports for worker-1. */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { programs } from '../../src/kube-proxy/modes.ts';
 import { listFixtures } from '../support/fixtures.ts';
 import { runProgram } from '../support/run-kpc.ts';
 
@@ -11,11 +12,13 @@ const restoreFiles = ['iptables.restore', 'ip6tables.restore'];
 const variants = ['nft', 'legacy'] as const;
 
 const bundles = listFixtures().flatMap(({ name, folder, modes }) =>
-  modes.map((mode) => {
-    const bundle = join(folder, `expected-${mode}`);
-    const files = restoreFiles.filter((file) => existsSync(join(bundle, file)));
-    return { name: `${name}: ${mode}`, bundle, files };
-  }),
+  modes
+    .filter((mode) => programs(mode, 'iptables'))
+    .map((mode) => {
+      const bundle = join(folder, `expected-${mode}`);
+      const files = restoreFiles.filter((file) => existsSync(join(bundle, file)));
+      return { name: `${name}: ${mode}`, bundle, files };
+    }),
 );
 
 /** What this machine lacks to load rules in a network of its own; undefined where nothing. */

@@ -50,6 +50,29 @@ const newcomers: readonly Probe[] = [0, 1, 2, 5, 8, 10, 12, 14, 15].flatMap((i) 
     : [{ from, protocol, address, port }];
 });
 
+/** A program on the node that listens on all addresses, to which those of Services are closed. */
+const daemonPort = 9999;
+for (const protocol of ['tcp', 'udp'] as const) {
+  await traffic.listen('-', protocol, '0.0.0.0', daemonPort, 'daemon');
+  await traffic.listen('-', protocol, '::', daemonPort, 'daemon');
+}
+const intruders: readonly Probe[] = ['pod-b', 'client', '-'].flatMap((from) =>
+  ['10.96.0.10', 'fd00:96::10', '203.0.113.10'].flatMap((address) =>
+    (['tcp', 'udp'] as const).map((protocol) => ({ from, protocol, address, port: daemonPort })),
+  ),
+);
+
+/** Throws where the program answers at the address of a Service. */
+async function assertClosed(): Promise<void> {
+  const answers = await traffic.probe(intruders);
+  const answered = answers.flatMap((answer, i) =>
+    answer.startsWith('daemon')
+      ? [`${intruders[i]?.from} at ${intruders[i]?.address} over ${intruders[i]?.protocol}`]
+      : [],
+  );
+  assert(answered.length === 0, `a program on the node answers: ${answered.join('; ')}`);
+}
+
 async function open(prefix: string, some: readonly Route[]): Promise<readonly string[]> {
   const ids: string[] = [];
   for (const [i, [from, address, port, protocol]] of some.entries()) {
@@ -81,6 +104,7 @@ async function applyUnderFire(bundle: string): Promise<void> {
   let attempts = 0;
   const fire = (async () => {
     while (!asked.stop) {
+      await assertClosed();
       const answers = await traffic.probe(newcomers);
       attempts += answers.length;
       answers.forEach((answer, i) => {
@@ -99,12 +123,21 @@ const stopAll = async (ids: readonly string[]): Promise<void> => {
 };
 const hasIpvs = () => run('ipvsadm', ['-Sn']) !== '' || run('ip', ['-o', 'link']).includes('kube-ipvs0');
 
+await suite.check("the program answers at the node's own address", async () => {
+  const answers = await traffic.probe([{ from: 'client', protocol: 'tcp', address: '192.168.0.1', port: daemonPort }]);
+  assert(answers[0]?.startsWith('daemon') === true, `it says ${answers[0]}`);
+});
+
 await suite.check('IPVS goes when its connections have ended', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await open('ending-', routes.slice(0, 5));
   const { err } = await expectApply(['apply', iptables], 0);
   assert(/; 5 real servers wait for 5 connections to end$/m.test(err), err);
   const listed = run('ipvsadm', ['-Sn']);
+  await assertClosed();
+  assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes('10.96.0.10/32'), 'its addresses are gone');
+  const { out: verified } = await expectApply(['verify', iptables], 0);
+  assert(/^\d+ addresses of IPVS mode stay until then, and KUBE-IPVS-FILTER /m.test(verified), verified);
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
   // The node's own connections, by the rules already, come from the virtual address while the node still has it.
@@ -121,6 +154,7 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   const { err: held } = await expectApply(['apply', iptables], 0);
   assert(/; 2 addresses stay for the connections that the node opened from them$/m.test(held), held);
   await assertMoving(ownIds, own);
+  await assertClosed();
   await stopAll(ownIds);
   // IPVS remembers a connection that was reset for ten seconds.
   for (let i = 0; i < 20 && hasIpvs(); i++) {
@@ -128,7 +162,11 @@ await suite.check('IPVS goes when its connections have ended', async () => {
     await expectApply(['apply', iptables], 0);
   }
   assert(!hasIpvs(), `IPVS never went:\n${run('ipvsadm', ['-Ln'])}`);
-  await expectApply(['verify', iptables], 0);
+  const { out: matches } = await expectApply(['verify', iptables], 0);
+  assertSame('verify', matches, 'the node matches the bundle\n');
+  const rest = [...run('ipset', ['list', '-n']).split('\n'), ...run('iptables-save', []).split('\n')];
+  const left = rest.filter((line) => /^(?:KUBE-|:KUBE-IPVS)/.test(line));
+  assert(left.length === 0, `left of IPVS mode: ${left.join(', ')}`);
 });
 
 const opened: string[] = [];
@@ -208,6 +246,7 @@ for (const [change, next] of [
       const ids = await open(`kill-${change}-${next}-`, routes.slice(0, 3));
       applyAndKill(iptables, change);
       await assertMoving(ids, routes);
+      await assertClosed();
       if (next === 'watch') await watchFor(iptables);
       else await expectApply(next === 'apply' ? ['apply', iptables] : ['rollback'], 0);
       await assertMoving(ids, routes);

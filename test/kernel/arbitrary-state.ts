@@ -91,7 +91,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
     ),
     negatable(fc.record({ kind: fc.constant('physdev-is-in' as const) })),
     fc.record({
-      kind: fc.constant('ipvs' as const),
+      kind: fc.constant('virtual-server' as const),
       address: fc.constantFrom(...addresses[family]),
       protocol,
       port,
@@ -294,6 +294,7 @@ export const modules: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
 
 export const states: fc.Arbitrary<KernelState> = fc.record({
   iptables: fc.record({ ipv4: tables('ipv4'), ipv6: tables('ipv6') }, { requiredKeys: [] }),
+  nftables: fc.constant([]),
   sets,
   virtualServers,
   links,

@@ -15,13 +15,14 @@ import {
 const byDefault: Record<Release, readonly Behaviour[]> = (() => {
   const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips'];
   const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
-  const since134 = [...since131, 'node-hints', 'open-source-range'] as const;
+  const since133 = [...since131, 'service-cidrs'] as const;
+  const since134 = [...since133, 'node-hints', 'open-source-range'] as const;
   const all = [...since134, 'running-endpoint-first', 'separate-watches', 'conntrack-limit'] as const;
   return {
     '1.30': oldest,
     '1.31': since131,
     '1.32': since131,
-    '1.33': since131,
+    '1.33': since133,
     '1.34': since134,
     '1.35': since134,
     '1.36': all,

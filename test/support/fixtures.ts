@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { projectFolder } from './run-kpc.ts';
 
 export const fixturesFolder = join(projectFolder, 'fixtures');
@@ -14,7 +15,7 @@ export interface Fixture {
   /** The words of `command` after "kpc". */
   readonly args: readonly string[];
   /** The modes that the fixture has a folder expected-MODE for. */
-  readonly modes: readonly ('ipvs' | 'iptables')[];
+  readonly modes: readonly ProxyMode[];
   /** Whether expected/diagnostics.txt says why there is nothing to compile. */
   readonly fails: boolean;
 }
@@ -32,7 +33,7 @@ export function listFixtures(): readonly Fixture[] {
         name,
         folder,
         args,
-        modes: (['ipvs', 'iptables'] as const).filter((mode) => existsSync(join(folder, `expected-${mode}`))),
+        modes: proxyModes.filter((mode) => existsSync(join(folder, `expected-${mode}`))),
         fails: existsSync(join(folder, 'expected')),
       };
     });

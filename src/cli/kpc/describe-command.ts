@@ -12,6 +12,7 @@ import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import { addLimit } from './diff-command.ts';
 import type { Coverage } from '../../diff/side.ts';
+import { tellsNftables, tellsRules } from '../../diff/side.ts';
 import type { SideOptions, SideReading } from '../../sides/read-side.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -259,16 +260,17 @@ async function describeDump(
 }
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
-function missingFiles(mode: Decompiled['mode'], { iptables, sets, virtualServers }: Coverage): readonly string[] {
+function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
   const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
     iptables: [
-      ...(iptables.includes('ipv4') ? [] : ['iptables-save']),
-      ...(iptables.includes('ipv6') ? [] : ['ip6tables-save']),
+      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
     ],
-    sets: sets ? [] : ['ipset save'],
-    virtualServers: virtualServers ? [] : ['ipvsadm -Sn'],
+    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
+    sets: coverage.sets ? [] : ['ipset save'],
+    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
-  const kinds = mode ? modeFacts[mode].serviceKinds : (Object.keys(missing) as readonly ObjectKind[]);
+  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
   return kinds.flatMap((kind) => missing[kind] ?? []);
 }
 

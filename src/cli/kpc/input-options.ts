@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
 import { releaseRange } from '../../compile/kubernetes-version.ts';
+import { proxyModeNames } from '../../input/choose-mode.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
@@ -15,8 +16,15 @@ export function addInputOptions(command: Command): Command {
     )
     .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
     .option('--kpc-yaml <file>', 'read flags from here; none: from no file (default: the kpc.yaml here or above)')
-    .option('--service-cluster-ip-range <cidrs>', 'choose cluster IPs from here for Services that have none yet')
+    .option(
+      '--service-cluster-ip-range <cidrs>',
+      'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
+    )
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
+    .option(
+      '--assume-endpoints [cidrs]',
+      "take workloads to have ready Pods, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
+    )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(
       new Option('--ip-family <family>', 'address families to compile; auto: those the Services and the node use')
@@ -29,7 +37,7 @@ export function addInputOptions(command: Command): Command {
     )
     .option(
       '--proxy-mode <mode>',
-      'ipvs or iptables (default: as the config says, iptables if it names none, ipvs without a config)',
+      `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
     )
     .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
     .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")

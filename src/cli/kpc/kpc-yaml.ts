@@ -186,6 +186,10 @@ class Reader {
   /** Undefined for a flag that is there only to be left out. */
   #parse(option: Option, words: readonly string[]): unknown {
     if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
+    if (option.optional && !takesBoolean(option) && words.length === 1) {
+      if (words[0] === 'true') return true;
+      if (words[0] === 'false') return undefined;
+    }
     const own = paths.has(option.attributeName()) ? words.map((word) => this.#locate(word)) : words;
     const { parseArg } = option;
     if (!parseArg) return own.join(',');
@@ -236,7 +240,8 @@ function wordsOf(value: unknown, option: Option): readonly string[] | undefined 
   const word = wordOf(value);
   if (word === undefined) return undefined;
   if (takesBoolean(option)) return word === 'true' || word === 'false' ? [word] : undefined;
-  return typeof value === 'boolean' ? undefined : [word];
+  // A flag that may stand without its value is true, then.
+  return typeof value === 'boolean' && !option.optional ? undefined : [word];
 }
 
 function wordOf(value: unknown): string | undefined {
@@ -251,7 +256,7 @@ export function takesList({ description, flags }: Option): boolean {
 }
 
 export function takesBoolean(option: Option): boolean {
-  return option.isBoolean() || option.optional;
+  return option.isBoolean() || option.flags.endsWith('[bool]');
 }
 
 function expectedOf(option: Option): string {

@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { printable } from '../../base/printable.ts';
+import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
@@ -14,7 +15,7 @@ import { addVersionCommand } from '../shared/version-command.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  return runCommands(kpcProgram(terminal), argv, terminal);
+  return runCommands(kpcProgram(terminal), settleAssumeEndpoints(argv), terminal);
 }
 
 /** The commands of kpc, with their flags. */

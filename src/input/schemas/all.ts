@@ -2,8 +2,11 @@ import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts'
 import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
 import { type KubeProxyConfig, kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
 import { nodeSchema, type RawNode } from './node.ts';
+import { podSchema, type RawPod } from './pod.ts';
+import { type RawServiceCidr, serviceCidrSchema } from './service-cidr.ts';
 import { type RawService, serviceSchema } from './service.ts';
 import type { Schema } from './shared.ts';
+import { type RawWorkload, workloadSchema } from './workload.ts';
 
 /** The kinds that kpc reads, and what each is when its schema takes it. */
 export interface RawObjects {
@@ -11,6 +14,10 @@ export interface RawObjects {
   EndpointSlice: RawEndpointSlice;
   Endpoints: RawEndpoints;
   Node: RawNode;
+  Pod: RawPod;
+  /** A Deployment, a StatefulSet and the like. */
+  Workload: RawWorkload;
+  ServiceCIDR: RawServiceCidr;
   KubeProxyConfiguration: KubeProxyConfig;
 }
 
@@ -19,6 +26,9 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   EndpointSlice: endpointSliceSchema,
   Endpoints: endpointsSchema,
   Node: nodeSchema,
+  Pod: podSchema,
+  Workload: workloadSchema,
+  ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
 };
 

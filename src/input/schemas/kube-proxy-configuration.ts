@@ -54,7 +54,8 @@ export const kubeProxyConfigurationSchema: Schema = section({
     udpTimeout: duration,
   }),
   nftables: section({
-    masqueradeBit: bit,
+    // kube-proxy checks it in mode nftables only.
+    masqueradeBit: anyInteger,
     masqueradeAll: flag,
     syncPeriod: duration,
     minSyncPeriod: duration,

@@ -9,6 +9,7 @@ import {
   protocol,
   type Schema,
   text,
+  textMap,
   texts,
   word,
 } from './shared.ts';
@@ -45,7 +46,7 @@ export const serviceSchema: Schema = object({
     publishNotReadyAddresses: flag,
     allocateLoadBalancerNodePorts: flag,
     trafficDistribution: text,
-    selector: { type: ['object', 'null'], expected: 'a mapping of labels' },
+    selector: textMap,
   }),
   status: object({
     loadBalancer: object({
@@ -78,7 +79,7 @@ export interface RawService {
     readonly publishNotReadyAddresses?: boolean | null;
     readonly allocateLoadBalancerNodePorts?: boolean | null;
     readonly trafficDistribution?: string | null;
-    readonly selector?: object | null;
+    readonly selector?: Readonly<Record<string, string | null>> | null;
   } | null;
   readonly status?: {
     readonly loadBalancer?: { readonly ingress?: readonly RawIngress[] | null } | null;
@@ -89,6 +90,7 @@ export interface RawMetadata {
   readonly name?: string | null;
   readonly namespace?: string | null;
   readonly generateName?: string | null;
+  readonly deletionTimestamp?: string | null;
   readonly labels?: Readonly<Record<string, string | null>> | null;
   readonly annotations?: Readonly<Record<string, string | null>> | null;
 }

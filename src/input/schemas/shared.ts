@@ -30,7 +30,7 @@ export const flag: Schema = { type: ['boolean', 'null'], expected: 'true or fals
 /** A list whose items are texts, none of them null. */
 export const texts: Schema = list({ type: 'string', expected: 'a string' });
 
-const textMap: Schema = {
+export const textMap: Schema = {
   type: ['object', 'null'],
   additionalProperties: { type: ['string', 'null'], expected: 'a string' },
   expected: 'a mapping of strings',
@@ -56,10 +56,19 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
 
-export const metadata = object({
+const metadataFields = {
   name: text,
   namespace: text,
   generateName: text,
   labels: textMap,
   annotations: textMap,
+  deletionTimestamp: text,
+};
+
+export const metadata = object(metadataFields);
+
+/** The metadata of Pods and of what makes Pods. */
+export const ownedMetadata = object({
+  ...metadataFields,
+  ownerReferences: list({ ...object({ kind: text, name: text, controller: flag }), type: 'object' }),
 });

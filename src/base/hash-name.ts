@@ -1,0 +1,28 @@
+import crypto from 'node:crypto';
+
+const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** One character a byte: making a Buffer of each of so many digests takes several times as long. */
+function sha256(text: string): string {
+  // Node has had `hash`, which makes no object for each text, since version 20.12.
+  const { hash } = crypto as Partial<typeof crypto>;
+  return hash ? hash('sha256', text, 'binary') : crypto.createHash('sha256').update(text).digest('binary');
+}
+
+/** The first characters of a text's SHA-256 in base32, five bits each: what kube-proxy puts into names. */
+export function hashName(text: string, length: 8 | 16): string {
+  const digest = sha256(text);
+  let name = '';
+  let pending = 0;
+  let pendingBits = 0;
+  for (let i = 0; name.length < length; i++) {
+    pending = (pending << 8) | digest.charCodeAt(i);
+    pendingBits += 8;
+    while (pendingBits >= 5) {
+      pendingBits -= 5;
+      name += base32.charAt((pending >>> pendingBits) & 31);
+    }
+    pending &= (1 << pendingBits) - 1;
+  }
+  return name;
+}

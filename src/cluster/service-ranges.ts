@@ -1,0 +1,50 @@
+import type { Network } from '../kernel/address.ts';
+import { compareAddresses } from '../kernel/address.ts';
+import { compareText } from './compare-text.ts';
+import type { ServiceRange } from './model.ts';
+import type { ServiceCidr, Sourced } from './objects.ts';
+
+/** The ServiceCIDR that the API server makes of its own --service-cluster-ip-range. */
+const defaultName = 'kubernetes';
+
+/**
+ * The networks of all ServiceCIDR objects; where there are none, those that --service-cluster-ip-range named stand in for
+ * them: the API server would make an object of them. Sorted, each network once, in whatever order the objects come.
+ */
+export function serviceRanges(
+  objects: readonly Sourced<ServiceCidr>[],
+  flag: readonly Network[],
+): readonly ServiceRange[] {
+  const told = objects.toSorted(compareNames).flatMap(({ object, source }) =>
+    object.cidrs.map((network, i): ServiceRange => {
+      return { network, from: 'ServiceCIDR', place: source.place(['spec', 'cidrs', i]) };
+    }),
+  );
+  const assumed = flag.map((network): ServiceRange => ({ network, from: '--service-cluster-ip-range' }));
+  return sortRanges(objects.length > 0 ? told : assumed);
+}
+
+/** Each network once, the first of its kind, sorted. */
+export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRange[] {
+  const known = new Map<string, ServiceRange>();
+  for (const range of ranges) if (!known.has(range.network.text)) known.set(range.network.text, range);
+  return [...known.values()].sort((a, b) => compareNetworks(a.network, b.network));
+}
+
+/**
+ * The networks to choose cluster IPs from by the ServiceCIDR objects: at most one of each family. Those of the object that
+ * the API server makes come first: its first network says which family Services have that ask for none.
+ */
+export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
+  const networks = objects.toSorted(compareNames).flatMap(({ object }) => object.cidrs);
+  return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
+}
+
+function compareNames({ object: a }: Sourced<ServiceCidr>, { object: b }: Sourced<ServiceCidr>): number {
+  const isDefault = ({ metadata }: ServiceCidr) => (metadata.name === defaultName ? 0 : 1);
+  return isDefault(a) - isDefault(b) || compareText(a.metadata.name, b.metadata.name);
+}
+
+function compareNetworks(a: Network, b: Network): number {
+  return compareAddresses(a.address, b.address) || a.prefixLength - b.prefixLength;
+}

@@ -1,0 +1,217 @@
+import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { parseNftName, type NftName } from '../kube-proxy/nftables-names.ts';
+import { targetsOf, type NftOwners } from '../diff/nftables-owners.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import type { Element } from '../kernel/nftables/element.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { DecompiledAddress, DecompiledEndpoint, DecompiledPort, TrafficPolicy } from './decompile.ts';
+
+/** A Service port while its table is read. */
+interface Draft {
+  readonly name: string;
+  readonly family: Family;
+  readonly protocol: Protocol;
+  port: number | undefined;
+  readonly addresses: Map<string, DecompiledAddress>;
+  nodePort: number | undefined;
+  internalTrafficPolicy: TrafficPolicy | undefined;
+  externalTrafficPolicy: TrafficPolicy | undefined;
+  affinitySeconds: number | undefined;
+  readonly sourceRanges: string[];
+  readonly endpoints: Map<string, Set<TrafficPolicy>>;
+}
+
+/** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
+export function decompileNftables(state: KernelState, owners: NftOwners): readonly DecompiledPort[] {
+  return state.nftables
+    .filter(({ name }) => isKubeProxyTable(name))
+    .flatMap((table) => new TableReader(table, owners).read());
+}
+
+/** Reads one table. */
+class TableReader {
+  readonly #table: NftTable;
+  readonly #owners: NftOwners;
+  readonly #drafts = new Map<string, Draft>();
+  readonly #clusterIPs: ReadonlySet<string>;
+
+  constructor(table: NftTable, owners: NftOwners) {
+    this.#table = table;
+    this.#owners = owners;
+    this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));
+  }
+
+  read(): readonly DecompiledPort[] {
+    // Source ranges bind load balancers alone: what they guard is known for one.
+    for (const element of this.#elements(nftSets.firewallIPs)) this.#readAddress(nftSets.firewallIPs, element);
+    for (const element of this.#elements(nftSets.serviceIPs)) this.#readAddress(nftSets.serviceIPs, element);
+    for (const element of this.#elements(nftSets.noEndpointServices)) {
+      this.#readAddress(nftSets.noEndpointServices, element);
+    }
+    for (const name of [nftSets.serviceNodePorts, nftSets.noEndpointNodePorts]) {
+      for (const element of this.#elements(name)) this.#readNodePort(name, element);
+    }
+    for (const chain of this.#table.chains.values()) this.#readChain(chain);
+    return [...this.#drafts.values()].map(finish);
+  }
+
+  #elements(set: string): readonly Element[] {
+    return this.#table.sets.get(set)?.elements ?? [];
+  }
+
+  #draftOf(label: string | undefined, protocol: string | undefined): Draft | undefined {
+    if (label === undefined) return undefined;
+    const known = this.#drafts.get(label);
+    if (known) return known;
+    const draft: Draft = {
+      name: label,
+      family: this.#table.family,
+      protocol: protocolOf(protocol),
+      port: undefined,
+      addresses: new Map(),
+      nodePort: undefined,
+      internalTrafficPolicy: undefined,
+      externalTrafficPolicy: undefined,
+      affinitySeconds: undefined,
+      sourceRanges: [],
+      endpoints: new Map(),
+    };
+    this.#drafts.set(label, draft);
+    return draft;
+  }
+
+  /** An address of a Service port: what its element leads to tells which. */
+  #readAddress(set: string, element: Element): void {
+    const [address = '', protocol, port] = element.key.map((value) => formatKey([value]));
+    const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
+    if (!draft) return;
+    const chain = chainOf(element);
+    const kind = this.#kindOf(address, set, chain);
+    const known = draft.addresses.get(address);
+    if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
+    draft.port ??= Number(port);
+    if (kind !== 'cluster-ip') return noteRefusal(draft, 'externalTrafficPolicy', element);
+    if (chain) draft.internalTrafficPolicy = chain.kind === 'local' ? 'Local' : 'Cluster';
+    noteRefusal(draft, 'internalTrafficPolicy', element);
+  }
+
+  /** What else is reached from outside may be an external IP or a load balancer's: nothing tells. */
+  #kindOf(address: string, set: string, chain: NftName | undefined): DecompiledAddress['kind'] {
+    if (set === nftSets.firewallIPs) return 'load-balancer-ip';
+    if (chain) return chain.kind === 'external' ? 'unknown' : 'cluster-ip';
+    return this.#clusterIPs.has(address) ? 'cluster-ip' : 'unknown';
+  }
+
+  #readNodePort(set: string, element: Element): void {
+    const [protocol, port] = element.key.map((value) => formatKey([value]));
+    const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
+    if (!draft) return;
+    draft.nodePort ??= Number(port);
+    noteRefusal(draft, 'externalTrafficPolicy', element);
+  }
+
+  #readChain(chain: NftChain): void {
+    const name = parseNftName(chain.name);
+    const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
+    if (!draft) return;
+    switch (name.kind) {
+      case 'cluster':
+        return this.#readEndpoints(chain, 'Cluster', draft);
+      case 'local':
+        return this.#readEndpoints(chain, 'Local', draft);
+      case 'external':
+        draft.externalTrafficPolicy = looksAtSource(chain) ? 'Local' : 'Cluster';
+        return;
+      case 'firewall':
+        draft.sourceRanges.push(...this.#rangesOf(chain));
+        return;
+      case 'endpoint':
+      case 'affinity':
+        return;
+    }
+  }
+
+  /** The sources that the chain lets through, but for the addresses themselves that it guards. */
+  #rangesOf(chain: NftChain): readonly string[] {
+    const guarded = new Set(
+      this.#elements(nftSets.firewallIPs)
+        .filter(({ value }) => value?.kind === 'goto' && value.chain === chain.name)
+        .map(({ key }) => formatKey(key.slice(0, 1))),
+    );
+    return chain.rules
+      .flatMap(({ expressions }) => expressions)
+      .flatMap((expression) => {
+        if (expression.kind !== 'match' || expression.right.kind === 'set') return [];
+        const { right } = expression;
+        return (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value]));
+      })
+      .filter((range) => !guarded.has(range));
+  }
+
+  #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: Draft): void {
+    for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)]) {
+      const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
+      takes.add(policy);
+      draft.endpoints.set(endpoint, takes);
+    }
+  }
+
+  /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
+  #stickyEndpoints(chain: NftChain, draft: Draft): readonly string[] {
+    return chain.rules.flatMap(({ expressions }) =>
+      expressions.flatMap((expression) => {
+        if (expression.kind === 'match' && expression.right.kind === 'set') {
+          draft.affinitySeconds ??= this.#table.sets.get(expression.right.set)?.timeoutSeconds;
+        }
+        if (expression.kind !== 'goto-random') return [];
+        return expression.chains.flatMap((name) => {
+          const target = this.#table.chains.get(name);
+          const [endpoint = parseNftName(name)?.endpoint] = target ? endpointsOf(target) : [];
+          return endpoint === undefined ? [] : [endpoint];
+        });
+      }),
+    );
+  }
+}
+
+function finish({ addresses, endpoints, ...draft }: Draft): DecompiledPort {
+  return {
+    ...draft,
+    addresses: [...addresses.values()],
+    // Nothing in nftables tells it.
+    healthCheckNodePort: undefined,
+    scheduler: undefined,
+    endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
+  };
+}
+
+function protocolOf(text = ''): Protocol {
+  const name = text.toUpperCase();
+  return name === 'UDP' || name === 'SCTP' ? name : 'TCP';
+}
+
+/** The Service port's chain that an element leads to. */
+function chainOf({ value }: Element): NftName | undefined {
+  return value?.kind === 'goto' ? parseNftName(value.chain) : undefined;
+}
+
+/** Packets are dropped where the policy is Local and another node may have endpoints. */
+function noteRefusal(draft: Draft, policy: 'internalTrafficPolicy' | 'externalTrafficPolicy', element: Element): void {
+  if (element.value?.kind === 'drop') draft[policy] = 'Local';
+}
+
+function endpointsOf(chain: NftChain): readonly string[] {
+  return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+}
+
+/** Under policy Local the node's own packets, told by their source, take another way. */
+function looksAtSource(chain: NftChain): boolean {
+  return chain.rules.some(({ expressions }) =>
+    expressions.some(
+      (expression) => expression.kind === 'match' && expression.left.some((field) => field.kind === 'fib'),
+    ),
+  );
+}

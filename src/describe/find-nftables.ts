@@ -1,0 +1,73 @@
+import { targetsOf } from '../diff/nftables-owners.ts';
+import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
+import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
+import type { SharedSubject } from './find-subject.ts';
+import type { View } from './view.ts';
+
+/** What a name of nftables stands for. */
+export type NftSubject =
+  /** A Service port's own: `to` is the endpoint of an endpoint's chain. */
+  | { readonly kind: 'own'; readonly label: string; readonly name: string; readonly to: string | undefined }
+  /** What Service ports share, or what every node has. */
+  | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] };
+
+/** The chain, set or map of a name. */
+export function findNftSubject(name: string, { state, owners }: View): NftSubject | undefined {
+  const subjects: SharedSubject[] = [];
+  for (const table of state.nftables) {
+    const chain = table.chains.get(name);
+    const set = table.sets.get(name);
+    const label = (chain && owners.ofNftChain(chain)) ?? (set && owners.ofNftSet(set));
+    if (label !== undefined) return { kind: 'own', label, name, to: chain && endpointOf(chain) };
+    if (chain) subjects.push(describeChain(table, chain));
+    if (set) subjects.push(describeSet(table, set, owners));
+  }
+  return subjects.length === 0 ? undefined : { kind: 'shared', subjects };
+}
+
+/** The one endpoint of an endpoint's chain; undefined for a chain that has the choice. */
+function endpointOf(chain: NftChain): string | undefined {
+  const isOfOne = chain.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
+  const [target] = isOfOne ? targetsOf(chain) : [];
+  return target && joinHostPort(target.address.text, target.port);
+}
+
+function describeChain({ family }: NftTable, { name, rules }: NftChain): SharedSubject {
+  return { kind: 'chain', name, family, table: 'nftables', items: rules.map((rule) => ({ text: formatRule(rule) })) };
+}
+
+function describeSet({ family }: NftTable, set: NftSet | NftMap, owners: View['owners']): SharedSubject {
+  const items = (isLearned(set) ? [] : set.elements).map((element) => {
+    const owner = owners.ofNftElement(family, set, element);
+    return { text: formatElement(element), ...(owner === undefined ? {} : { owner }) };
+  });
+  const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
+  const type = `${set.keyType.join(' . ')}${value}`;
+  return { kind: set.kind, name: set.name, family, table: 'nftables', type, items };
+}
+
+/** The names of all chains, sets and maps. */
+export function nftNames({ state }: View): readonly string[] {
+  return [...new Set(state.nftables.flatMap(({ chains, sets }) => [...chains.keys(), ...sets.keys()]))];
+}
+
+const element = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
+
+/**
+ * What a name or an element of nftables stands for, as it stands in a list: "chain services {", "goto service-…",
+ * "10.96.0.1 . tcp . 80 : goto …", "tcp . 30080 : drop". Elements become "10.96.0.1:80/tcp" and "30080/tcp". Any other
+ * text is given back.
+ */
+export function bareNftName(what: string): string {
+  const named = /^(?:chain|set|map|goto|jump) (\S+)(?: \{)?$/.exec(what)?.[1];
+  if (named !== undefined) return named;
+  const key = what
+    .replace(/,$/, '')
+    .replace(/ (?:comment "[^"]*" )?: .*$/, '')
+    .replace(/ comment "[^"]*"$/, '');
+  const [, address, , protocol = '', port = ''] = element.exec(key) ?? [];
+  if (port === '') return what;
+  if (address === undefined) return `${port}/${protocol}`;
+  return parseAddress(address) ? `${joinHostPort(address, Number(port))}/${protocol}` : what;
+}

@@ -1,0 +1,40 @@
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import { compareTables } from '../kernel/nftables/delta.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
+import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
+
+/** What nft was asked for: all tables, or what nothing tells. A part of a table tells nothing of the rest. */
+export type NftScope = 'ruleset' | 'unknown';
+
+/** The tables of nftables in a dump while its files are read. The first telling of a table counts. */
+export class NftDraft {
+  readonly #tables = new Map<string, NftTable>();
+  #isRuleset = false;
+
+  add(tables: readonly NftTable[], scope: NftScope): void {
+    for (const table of tables) {
+      const key = `${table.family} ${table.name}`;
+      const known = this.#tables.get(key);
+      if (!known || (!isWhole(known) && isWhole(table))) this.#tables.set(key, table);
+    }
+    if (scope === 'ruleset') this.#isRuleset = true;
+  }
+
+  get tables(): readonly NftTable[] {
+    return [...this.#tables.values()].sort(compareTables);
+  }
+
+  /** The families of which all is known that kube-proxy has in nftables. */
+  get told(): readonly Family[] {
+    return families.filter((family) => {
+      const own = this.tables.filter((table) => table.family === family && isKubeProxyTable(table.name));
+      return own.length > 0 ? own.every(isWhole) : this.#isRuleset;
+    });
+  }
+}
+
+/** `nft list chain` prints a table, too, with that chain alone. */
+function isWhole({ chains, sets }: NftTable): boolean {
+  return chains.has(nftChains.natPrerouting) && chains.has(nftChains.services) && sets.has(nftSets.serviceIPs);
+}

@@ -1,0 +1,65 @@
+import type { TableName } from '../kernel/iptables.ts';
+import { tableNames } from '../kernel/iptables.ts';
+
+/** A command that somebody typed, or wrote above its output as a title. */
+export interface Command {
+  readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
+  /** The table that it names. */
+  readonly table: TableName | undefined;
+  /** Whether it prints a part only: one chain, one set, what grep found. */
+  readonly isPart: boolean;
+}
+
+/** No longer line is a command: it is cheap to look at. */
+const longestCommand = 400;
+
+const toolName =
+  /(?:^|[\s$#>%~+=*:`"'([|-])(ip6?tables)(?:-legacy|-nft)?(?:-save)?(?![\w/-])|(?:^|[\s$#>%~+=*:`"'([|-])(?:(ipset)(?= +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)|(ipvsadm)(?![\w/-])|(ip)(?= +(?:-\S+ +)*(?:a|addr|address|link|l)\b)|(sysctl)(?= +-|[\s:=`"')*-]*$)|(nft)(?= +(?:-\S+ +)*list\b))/i;
+
+/** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
+const prompt = /^(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
+
+/** What iptables-save writes of itself, and a warning of iptables-nft-save. */
+const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
+
+/** The command on a line, be it behind a prompt or a title; undefined for any other line. */
+export function readCommand(line: string): Command | undefined {
+  if (line.length > longestCommand || ownComment.test(line)) return undefined;
+  const found = toolName.exec(line);
+  if (!found) return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
+  const tool = (found[1] ?? found[2] ?? found[3] ?? found[4] ?? found[5] ?? 'nft').toLowerCase() as Command['tool'];
+  const rest = line.slice(found.index + found[0].length);
+  const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
+  return { tool, table: tableNames.find((name) => name === table), isPart: printsPart(tool, rest) };
+}
+
+const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
+
+function printsPart(tool: Command['tool'], rest: string): boolean {
+  if (filters.test(rest)) return true;
+  switch (tool) {
+    case 'iptables':
+    case 'ip6tables':
+      return /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/.test(rest);
+    case 'ipset':
+      return /^ +(?:list|save|-L|-S) +[\w-]/.test(rest);
+    case 'ipvsadm':
+      return /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/.test(rest);
+    case 'nft':
+      return !/(?:^| )list +ruleset\b/.test(rest);
+    // The link of the Services is all that is asked of it.
+    case 'ip':
+    case 'sysctl':
+    case 'other':
+      return false;
+  }
+}
+
+/** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
+const chatter =
+  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+
+/** Whether a line is of no tool that kpc reads the output of, and says nothing. */
+export function isChatter(line: string): boolean {
+  return chatter.test(line);
+}

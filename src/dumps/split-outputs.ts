@@ -1,0 +1,231 @@
+import type { Command } from './commands.ts';
+import { isChatter, readCommand } from './commands.ts';
+import { beginsNft } from './nft-blocks.ts';
+import type { OutputKind } from './output-kinds.ts';
+import { recognisers } from './output-kinds.ts';
+
+/** The output of one tool in a text that may hold those of several. */
+export interface ToolOutput {
+  readonly kind: OutputKind;
+  /** The line of the text that it begins with, from 1. */
+  readonly firstLine: number;
+  /** Its lines, as many as there are in the text, each without what is in front of the output there. */
+  readonly text: string;
+  /** The command above it. */
+  readonly command: Command | undefined;
+}
+
+/** A text that somebody printed, or pasted from a terminal, cut into what each tool printed. */
+export interface SplitText {
+  readonly outputs: readonly ToolOutput[];
+  /** Lines that are of no tool, nor anything that a shell, ssh or kubectl says: their numbers. */
+  readonly strays: readonly number[];
+}
+
+/** So much is read of a text before the first output; what begins later than that is no dump. */
+const longestPreface = { lines: 500, characters: 1 << 16 };
+
+interface DraftOutput {
+  readonly kind: OutputKind;
+  readonly firstLine: number;
+  readonly lines: string[];
+  readonly command: Command | undefined;
+  /** Of rules: whether a table is open. Undefined for rules without a table. */
+  table: 'open' | 'closed' | undefined;
+}
+
+const none: SplitText = { outputs: [], strays: [] };
+
+/** Cuts a text into outputs. Takes any text; without any output in it, there are no strays either. */
+export function splitOutputs(text: string): SplitText {
+  const drafts: DraftOutput[] = [];
+  const strays: number[] = [];
+  let current: DraftOutput | undefined;
+  let command: Command | undefined;
+  const lines = new Lines(text);
+  for (let raw = lines.next(); raw !== undefined; raw = lines.next()) {
+    const line = raw.trim();
+    if (drafts.length === 0 && (isManifest(line) || lines.isBeyond(longestPreface))) return none;
+    if (line === '') {
+      current?.lines.push('');
+      continue;
+    }
+    const block = lines.takeBlock(line);
+    const kind = block?.kind ?? startOf(line, lines, current);
+    if (kind !== undefined) {
+      if (!current || block || !goesOn(current, kind, line)) {
+        current = { kind, firstLine: lines.number, lines: [], command, table: undefined };
+        drafts.push(current);
+      }
+      noteTable(current, line);
+      current.lines.push(block?.text ?? (kind === 'ip addr' ? raw : line));
+      if (block) {
+        lines.skip(block.text);
+        current = undefined;
+      }
+      continue;
+    }
+    const typed = readCommand(line);
+    if (typed) {
+      command = typed;
+      current = undefined;
+    } else if (isChatter(line)) {
+      current?.lines.push('');
+    } else if (current && takes(current, line, raw)) {
+      noteTable(current, line);
+      current.lines.push(current.kind === 'ip addr' ? raw : line);
+    } else {
+      strays.push(lines.number);
+      current = undefined;
+    }
+  }
+  if (drafts.length === 0) return none;
+  return {
+    outputs: drafts.map(({ lines: own, ...draft }) => ({ ...draft, text: `${own.join('\n')}\n` })),
+    strays,
+  };
+}
+
+/** Whether a line can only be of manifests, which may hold rules as a text of their own. */
+function isManifest(line: string): boolean {
+  return (
+    /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
+  );
+}
+
+/** The kind of output that a line begins or goes on with, seen by itself. */
+function startOf(line: string, lines: Lines, current: DraftOutput | undefined): OutputKind | undefined {
+  const next = lines.peek();
+  // Most lines are of the kind that the line before them was of.
+  const likely = current && recognisers.find(({ kind }) => kind === current.kind);
+  if (likely?.kind === 'rules' && likely.starts(line, next)) return 'rules';
+  for (const { kind, starts } of recognisers) if (starts(line, next)) return kind;
+  return undefined;
+}
+
+/** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
+function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
+  if (current.kind !== kind) return false;
+  if (kind !== 'rules') return true;
+  // Each table of iptables-save has such a line above it.
+  if (line.startsWith('# Generated')) return current.lines.length === 0;
+  if (line.startsWith('*'))
+    return current.table !== undefined || current.lines.every((each) => each === '' || each.startsWith('#'));
+  // iptables -S begins a table with the policies of its chains.
+  if (line.startsWith('-P ')) return current.lines.every((each) => each === '' || each.startsWith('-P '));
+  return current.table !== 'closed';
+}
+
+function noteTable(current: DraftOutput, line: string): void {
+  if (current.kind !== 'rules') return;
+  if (line.startsWith('*')) current.table = 'open';
+  else if (line === 'COMMIT') current.table = 'closed';
+}
+
+/** Whether a line that could be anything is taken for a part of the output above it, be it one that cannot be read. */
+function takes(current: DraftOutput, line: string, raw: string): boolean {
+  const row = recognisers.find(({ kind }) => kind === current.kind);
+  if (row?.continues?.(line, raw)) return true;
+  switch (current.kind) {
+    case 'rules':
+      return current.table === 'open';
+    case 'ipset save':
+    case 'ipset list':
+    case 'ipvsadm -Sn':
+    case 'ipvsadm -Ln':
+    case 'sysctl':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** The lines of a text one by one, without what a terminal or a carriage return adds to them. */
+class Lines {
+  readonly #text: string;
+  /** Where the line given last begins, and where the next one does. */
+  #from = 0;
+  #next = 0;
+  /** The number of the line given last, from 1. */
+  number = 0;
+
+  constructor(text: string) {
+    this.#text = text.startsWith('\ufeff') ? text.slice(1) : text;
+  }
+
+  next(): string | undefined {
+    if (this.#next >= this.#text.length) return undefined;
+    this.#from = this.#next;
+    const end = this.#endOfLine(this.#from);
+    this.#next = end + 1;
+    this.number++;
+    return plain(this.#text.slice(this.#from, end));
+  }
+
+  /** The beginning of the next line, without the blanks around it. */
+  peek(): string {
+    const end = Math.min(this.#endOfLine(this.#next), this.#next + mostOfNext);
+    return plain(this.#text.slice(this.#next, end)).trim();
+  }
+
+  isBeyond({ lines, characters }: { readonly lines: number; readonly characters: number }): boolean {
+    return this.number > lines || this.#from > characters;
+  }
+
+  /** What begins with the line given last and goes on to its closing bracket, or to the end of the text. */
+  takeBlock(line: string): { readonly kind: 'ip -j addr' | 'nft list ruleset'; readonly text: string } | undefined {
+    if (!/^(?:\[|\{|table )/.test(line)) return undefined;
+    const head = this.#text.slice(this.#from, this.#from + mostOfNext);
+    const kind = isLinksJson.test(head) ? 'ip -j addr' : beginsNft(head) ? 'nft list ruleset' : undefined;
+    return kind && { kind, text: this.#text.slice(this.#from, endOfBlock(this.#text, this.#from)) };
+  }
+
+  /** Goes on behind a text that the line given last begins with. */
+  skip(taken: string): void {
+    const end = this.#from + taken.length;
+    for (; this.#next < end; this.number++) this.#next = this.#endOfLine(this.#next) + 1;
+  }
+
+  #endOfLine(from: number): number {
+    const end = this.#text.indexOf('\n', from);
+    return end < 0 ? this.#text.length : end;
+  }
+}
+
+/** So much of what follows is enough to tell. */
+const mostOfNext = 400;
+
+/** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
+// eslint-disable-next-line no-control-regex
+const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
+
+function plain(line: string): string {
+  const ended = line.endsWith('\r') ? line.slice(0, -1) : line;
+  return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
+}
+
+/** What `ip -j addr` begins with. */
+const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:ifindex|ifname|link_index)")/;
+
+/** The offset behind the value of JSON, or the table of nft, that begins at `start`; the end of the text where it has none. */
+function endOfBlock(text: string, start: number): number {
+  let depth = 0;
+  let quoted = false;
+  for (let i = start; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (quoted) {
+      if (code === backslash) i++;
+      else if (code === quote) quoted = false;
+    } else if (code === quote) quoted = true;
+    else if (code === openBracket || code === openBrace) depth++;
+    else if ((code === closeBracket || code === closeBrace) && --depth === 0) return i + 1;
+  }
+  return text.length;
+}
+
+const quote = 34;
+const openBracket = 91;
+const backslash = 92;
+const closeBracket = 93;
+const openBrace = 123;
+const closeBrace = 125;

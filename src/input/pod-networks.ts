@@ -1,0 +1,48 @@
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Network } from '../kernel/address.ts';
+import { parseNetwork } from '../kernel/address.ts';
+import { quote } from './wording.ts';
+
+/** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
+const knownNetworks = 'auto';
+
+/** The networks that --assume-endpoints names; undefined where it is not given. */
+export interface PodNetworks {
+  readonly networks: readonly Network[] | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads --assume-endpoints: nothing, one network, or one of each family. */
+export function parsePodNetworks(text: string | undefined): PodNetworks {
+  if (text === undefined) return { networks: undefined, diagnostics: [] };
+  if (text === knownNetworks) return { networks: [], diagnostics: [] };
+  const texts = text.split(',');
+  const networks = texts.flatMap((each) => parseNetwork(each.trim()) ?? []);
+  if (networks.length === texts.length && new Set(networks.map(({ family }) => family)).size === texts.length) {
+    return { networks, diagnostics: [] };
+  }
+  const example = 'write one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56';
+  const wrong = `--assume-endpoints is ${quote(text)}: ${example}`;
+  return { networks: [], diagnostics: [{ severity: 'error', code: 'bad-range', text: wrong }] };
+}
+
+/**
+ * The words of a command line, with what --assume-endpoints says for good: its value is optional, and the word after it may
+ * be the name of a file.
+ */
+export function settleAssumeEndpoints(argv: readonly string[]): readonly string[] {
+  const flag = '--assume-endpoints';
+  const settled: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] ?? '';
+    if (word === '--') return [...settled, ...argv.slice(i)];
+    if (word !== flag) settled.push(word);
+    else if (isNetworks(argv[i + 1])) settled.push(`${flag}=${argv[++i]}`);
+    else settled.push(`${flag}=${knownNetworks}`);
+  }
+  return settled;
+}
+
+function isNetworks(text: string | undefined): boolean {
+  return text !== undefined && text.split(',').every((each) => parseNetwork(each) !== undefined);
+}

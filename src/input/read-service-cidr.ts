@@ -1,0 +1,23 @@
+import type { ServiceCidr } from '../cluster/objects.ts';
+import { checkCanonicalNetwork } from './check-addresses.ts';
+import { readMetadata } from './check-names.ts';
+import type { Report } from './report.ts';
+import type { RawServiceCidr } from './schemas/service-cidr.ts';
+
+/** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
+export function readServiceCidr(raw: RawServiceCidr, report: Report): ServiceCidr {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report);
+  const path = ['spec', 'cidrs'];
+  const texts = raw.spec?.cidrs ?? [];
+  if (texts.length === 0) {
+    const text = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family';
+    report.error(path, 'bad-cidr', text);
+  }
+  const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
+  const known = cidrs.filter((network) => network !== undefined);
+  const families = new Set(known.map(({ family }) => family));
+  if (texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
+    report.error(path, 'bad-cidr', 'cidrs holds one network, or one of each family');
+  }
+  return { metadata, cidrs: known };
+}

@@ -1,0 +1,239 @@
+import type { Family } from '../family.ts';
+import type { Split } from '../split.ts';
+import type { Element } from './element.ts';
+import { elementMeaning, isSameBase, isSameKind, keyMeaning, ruleMeaning } from './meaning.ts';
+import { findTable, isLearned, type NftChain, type NftMap, type NftRule, type NftSet, type NftTable } from './table.ts';
+
+/** How to change one table. All of it is one transaction: see formatNftDelta. */
+export type NftTableDelta =
+  | { readonly kind: 'create-table'; readonly table: NftTable }
+  | { readonly kind: 'delete-table'; readonly table: NftTable }
+  | {
+      readonly kind: 'change-table';
+      readonly family: Family;
+      readonly name: string;
+      readonly changes: readonly NftChange[];
+    };
+
+/** A step from one table to another. What a step is about tells whose it is: the chain, the set, the elements. */
+export type NftChange =
+  | { readonly kind: 'add-chain'; readonly chain: NftChain }
+  | { readonly kind: 'delete-chain'; readonly chain: NftChain }
+  /** Empties the chain and fills it again; where its hook differs, it is made anew. */
+  | { readonly kind: 'replace-chain'; readonly from: NftChain; readonly to: NftChain }
+  /** The same rules once more: one of the sets that they look up is made anew. */
+  | { readonly kind: 'refill-chain'; readonly chain: NftChain }
+  | { readonly kind: 'add-set'; readonly set: NftSet | NftMap }
+  | { readonly kind: 'delete-set'; readonly set: NftSet | NftMap }
+  /** A set of the same name that the kernel cannot change: another type, timeout or size. */
+  | { readonly kind: 'replace-set'; readonly from: NftSet | NftMap; readonly to: NftSet | NftMap }
+  | {
+      readonly kind: 'change-elements';
+      /** The set as it is to be. */
+      readonly set: NftSet | NftMap;
+      /** One that changes its value or comment is both removed and added. */
+      readonly added: readonly Element[];
+      readonly removed: readonly Element[];
+    };
+
+/**
+ * How to get from some tables to others, by meaning: see NftTable for what takes part. Sets that rules write to keep
+ * their elements.
+ */
+export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
+  const deltas: NftTableDelta[] = [];
+  for (const table of to) {
+    const old = findTable(from, table.family, table.name);
+    if (!old) deltas.push({ kind: 'create-table', table });
+    else {
+      const changes = diffTable(old, table);
+      if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
+    }
+  }
+  for (const table of from) {
+    if (!findTable(to, table.family, table.name)) deltas.push({ kind: 'delete-table', table });
+  }
+  return deltas;
+}
+
+function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
+  if (from === to) return [];
+  const sets = diffSets(from, to);
+  const remade = new Set(sets.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
+  return [...sets, ...diffChains(from, to, remade)];
+}
+
+function diffSets(from: NftTable, to: NftTable): readonly NftChange[] {
+  const changes: NftChange[] = [];
+  for (const set of to.sets.values()) {
+    const old = from.sets.get(set.name);
+    if (!old) changes.push({ kind: 'add-set', set });
+    else if (!isSameKind(old, set)) changes.push({ kind: 'replace-set', from: old, to: set });
+    else if (!isLearned(set)) changes.push(...diffElements(old, set));
+  }
+  for (const set of from.sets.values()) if (!to.sets.has(set.name)) changes.push({ kind: 'delete-set', set });
+  return changes;
+}
+
+function diffElements(from: NftSet | NftMap, to: NftSet | NftMap): readonly NftChange[] {
+  if (from.elements === to.elements) return [];
+  const before = new Map(from.elements.map((element) => [elementMeaning(element), element]));
+  const added = to.elements.filter((element) => !before.delete(elementMeaning(element)));
+  const removed = [...before.values()];
+  return added.length + removed.length === 0 ? [] : [{ kind: 'change-elements', set: to, added, removed }];
+}
+
+function diffChains(from: NftTable, to: NftTable, remade: ReadonlySet<string>): readonly NftChange[] {
+  const changes: NftChange[] = [];
+  for (const chain of to.chains.values()) {
+    const old = from.chains.get(chain.name);
+    if (!old) changes.push({ kind: 'add-chain', chain });
+    else if (!isSameChain(old, chain)) changes.push({ kind: 'replace-chain', from: old, to: chain });
+    else if (remade.size > 0 && usesAny(chain, remade)) changes.push({ kind: 'refill-chain', chain });
+  }
+  for (const chain of from.chains.values())
+    if (!to.chains.has(chain.name)) changes.push({ kind: 'delete-chain', chain });
+  return changes;
+}
+
+function isSameChain(a: NftChain, b: NftChain): boolean {
+  return isSameBase(a.base, b.base) && isSameRules(a.rules, b.rules);
+}
+
+function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
+  if (a === b) return true;
+  return (
+    a.length === b.length &&
+    a.every((rule, i) => {
+      const other = b[i];
+      return other !== undefined && (rule === other || ruleMeaning(rule) === ruleMeaning(other));
+    })
+  );
+}
+
+function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
+  return chain.rules.some((rule) =>
+    rule.expressions.some((expression) => {
+      switch (expression.kind) {
+        case 'match':
+          return expression.right.kind === 'set' && sets.has(expression.right.set);
+        case 'verdict-map':
+          return sets.has(expression.map);
+        case 'write-set':
+          return sets.has(expression.set);
+        default:
+          return false;
+      }
+    }),
+  );
+}
+
+/** The tables after the changes. */
+export function applyNftDelta(tables: readonly NftTable[], deltas: readonly NftTableDelta[]): readonly NftTable[] {
+  let result = [...tables];
+  for (const delta of deltas) {
+    switch (delta.kind) {
+      case 'create-table':
+        result.push(delta.table);
+        break;
+      case 'delete-table':
+        result = result.filter(({ family, name }) => family !== delta.table.family || name !== delta.table.name);
+        break;
+      case 'change-table':
+        result = result.map((table) =>
+          table.family === delta.family && table.name === delta.name ? changeTable(table, delta.changes) : table,
+        );
+        break;
+      default:
+        delta satisfies never;
+    }
+  }
+  return result.sort(compareTables);
+}
+
+/** IPv4 before IPv6, then by name. */
+export function compareTables(a: NftTable, b: NftTable): number {
+  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
+}
+
+function changeTable(table: NftTable, changes: readonly NftChange[]): NftTable {
+  const chains = new Map(table.chains);
+  const sets = new Map(table.sets);
+  for (const change of changes) {
+    switch (change.kind) {
+      case 'add-chain':
+        chains.set(change.chain.name, change.chain);
+        break;
+      case 'delete-chain':
+        chains.delete(change.chain.name);
+        break;
+      case 'replace-chain':
+        chains.set(change.to.name, change.to);
+        break;
+      case 'refill-chain':
+        break;
+      case 'add-set':
+        sets.set(change.set.name, change.set);
+        break;
+      case 'delete-set':
+        sets.delete(change.set.name);
+        break;
+      case 'replace-set':
+        sets.set(change.to.name, change.to);
+        break;
+      case 'change-elements': {
+        const old = sets.get(change.set.name);
+        if (old) sets.set(old.name, changeElements(old, change));
+        break;
+      }
+      default:
+        change satisfies never;
+    }
+  }
+  return { ...table, chains, sets };
+}
+
+function changeElements(
+  set: NftSet | NftMap,
+  { added, removed }: NftChange & { readonly kind: 'change-elements' },
+): NftSet | NftMap {
+  const gone = new Set(removed.map(({ key }) => keyMeaning(key)));
+  return { ...set, elements: [...set.elements.filter(({ key }) => !gone.has(keyMeaning(key))), ...added] };
+}
+
+/**
+ * The changes in two: what can be made at once, and what goes later. A chain that an element led to a moment ago cannot be
+ * deleted by kernels before 6.2, so it is emptied first, as kube-proxy does, and deleted when the rest is done.
+ */
+export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
+  const additions: NftTableDelta[] = [];
+  const removals: NftTableDelta[] = [];
+  for (const delta of deltas) {
+    switch (delta.kind) {
+      case 'create-table':
+        additions.push(delta);
+        break;
+      case 'delete-table':
+        removals.push(delta);
+        break;
+      case 'change-table': {
+        const now = delta.changes.map(emptyInstead);
+        const later = delta.changes.filter((change) => change.kind === 'delete-chain');
+        const emptied = later.map((change): NftChange => ({ ...change, chain: { ...change.chain, rules: [] } }));
+        additions.push({ ...delta, changes: now });
+        if (emptied.length > 0) removals.push({ ...delta, changes: emptied });
+        break;
+      }
+      default:
+        delta satisfies never;
+    }
+  }
+  return { additions, removals };
+}
+
+function emptyInstead(change: NftChange): NftChange {
+  if (change.kind !== 'delete-chain') return change;
+  return { kind: 'replace-chain', from: change.chain, to: { ...change.chain, rules: [] } };
+}

@@ -1,0 +1,34 @@
+import type { Address, Network } from '../address.ts';
+import type { Origin } from '../origin.ts';
+
+/** An element of a named set or map. */
+export interface Element {
+  /** One value for each part of the set's key type. */
+  readonly key: ElementKey;
+  /** What the key maps to; undefined in a set. */
+  readonly value?: ElementValue | undefined;
+  readonly comment?: string | undefined;
+  readonly origin?: Origin | undefined;
+}
+
+export type ElementKey = readonly Value[];
+
+export type ElementValue = Verdict | { readonly kind: 'data'; readonly values: readonly Value[] };
+
+/** A constant in a rule or an element. */
+export type Value =
+  | { readonly kind: 'address'; readonly address: Address }
+  /** One of a single address means the same as that address, which is how nft prints it back. */
+  | { readonly kind: 'network'; readonly network: Network }
+  /** Addresses from the first to the last, where they are no network. */
+  | { readonly kind: 'range'; readonly first: Address; readonly last: Address }
+  /** A port, or a mark. */
+  | { readonly kind: 'number'; readonly value: number }
+  /** A name that nft knows (`tcp`, `new`, `local`, `dnat`), or that of an interface, which may end in `*`. */
+  | { readonly kind: 'word'; readonly text: string };
+
+/** What becomes of a packet, or where it goes on. */
+export type Verdict =
+  | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
+  /** `goto` does not come back. */
+  | { readonly kind: 'jump' | 'goto'; readonly chain: string };

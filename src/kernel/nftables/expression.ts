@@ -1,0 +1,62 @@
+import type { Address } from '../address.ts';
+import type { Value, Verdict } from './element.ts';
+
+/** What a rule looks at: one field of the packet, or several, as a key of a set or map has them. */
+export type Selector = readonly Field[];
+
+/** One thing that is known of a packet. */
+export type Field =
+  /** A field of a header: `ip saddr`, `ip6 daddr`, `th dport` (the port of TCP, UDP and SCTP alike). */
+  | { readonly kind: 'payload'; readonly protocol: string; readonly field: string }
+  /** `meta mark`, `meta l4proto`, `iifname`. */
+  | { readonly kind: 'meta'; readonly key: string }
+  /** `ct state`, `ct status`. */
+  | { readonly kind: 'ct'; readonly key: string }
+  /** What the routing table says: `fib daddr type`. */
+  | { readonly kind: 'fib'; readonly flags: readonly string[]; readonly result: string }
+  /** Some bits of another field: `meta mark & 0x4000`. */
+  | { readonly kind: 'masked'; readonly field: Field; readonly mask: number };
+
+/** What a selector is compared with. */
+export type Right =
+  | { readonly kind: 'value'; readonly value: Value }
+  /** `{ 10.0.0.0/8, 192.0.2.1 }`: any of them. What order they have, and whether they overlap, means nothing. */
+  | { readonly kind: 'any-of'; readonly values: readonly Value[] }
+  /** `@name`: the elements of a named set. */
+  | { readonly kind: 'set'; readonly set: string };
+
+/** An address and port that packets are sent on to. */
+export interface Target {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/**
+ * One part of a rule. A rule goes through its expressions from left to right and ends at the first match that fails, or
+ * at a verdict.
+ */
+export type Expression =
+  | { readonly kind: 'match'; readonly left: Selector; readonly negated?: true | undefined; readonly right: Right }
+  | { readonly kind: 'verdict'; readonly verdict: Verdict }
+  /** `… vmap @map`: the verdict of the key's element, and on to the next rule where there is none. */
+  | { readonly kind: 'verdict-map'; readonly key: Selector; readonly map: string }
+  /** `numgen random mod N vmap { 0 : goto …, … }`: one of the chains, each with an equal chance. */
+  | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
+  /** `dnat to ADDRESS:PORT`. */
+  | { readonly kind: 'dnat'; readonly target: Target }
+  /** `dnat ip addr . port to numgen random mod N map { 0 : ADDRESS . PORT, … }`: one of them, with an equal chance. */
+  | { readonly kind: 'dnat-random'; readonly targets: readonly Target[] }
+  /** `meta mark set meta mark | VALUE`, or `^`, or VALUE alone. */
+  | { readonly kind: 'set-mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number }
+  | { readonly kind: 'masquerade'; readonly fullyRandom: boolean }
+  /** `with` is undefined where the sender is told that the port is unreachable, which is what nft does unasked. */
+  | { readonly kind: 'reject'; readonly with?: string | undefined }
+  /** `update @set { … }`: remembers the key of the packet, for as long as the set's timeout. */
+  | {
+      readonly kind: 'write-set';
+      readonly operation: 'add' | 'update' | 'delete';
+      readonly set: string;
+      readonly key: Selector;
+    }
+  /** What kpc does not read: its words as nft prints them, or its JSON. Only the same in the same form is equal. */
+  | { readonly kind: 'unknown'; readonly form: 'text' | 'json'; readonly text: string };

@@ -1,0 +1,65 @@
+import type { Family } from '../family.ts';
+import { formatElement, formatRule, quote } from './format-expression.ts';
+import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
+
+/** nft's word for a family. */
+export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
+
+/**
+ * The input of `nft -f` that puts these tables in place of what is there under their names, all in one transaction:
+ * whether the node has such tables or not, and whatever they hold. Each rule and each element stands on a line of its
+ * own. Chains, sets and elements keep the order of their table. '' where there are no tables. `formatOwn` is
+ * formatChain, or gives what that has given before.
+ */
+export function formatTables(
+  tables: readonly NftTable[],
+  formatOwn: (chain: NftChain) => string = formatChain,
+): string {
+  return tables.map((table) => formatTable(table, formatOwn)).join('');
+}
+
+function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): string {
+  const name = `${nftFamily[table.family]} ${table.name}`;
+  // Deleting what is not there would fail, so it is made first.
+  let text = `table ${name}\ndelete table ${name}\ntable ${name} {\n`;
+  if (table.comment !== undefined) text += `\tcomment ${quote(table.comment)}\n`;
+  for (const set of table.sets.values()) text += `\n${formatSet(set)}`;
+  for (const chain of table.chains.values()) text += `\n${formatOwn(chain)}`;
+  return `${text}}\n`;
+}
+
+function formatSet(set: NftSet | NftMap): string {
+  let text = `\t${set.kind} ${set.name} {\n`;
+  for (const property of formatSetProperties(set)) text += `\t\t${property}\n`;
+  if (set.elements.length > 0) {
+    text += '\t\telements = {\n';
+    for (const element of set.elements) text += `\t\t\t${formatElement(element)},\n`;
+    text += '\t\t}\n';
+  }
+  return `${text}\t}\n`;
+}
+
+/** What a set is, without its elements: one property a text, without the end of its line. */
+export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
+  const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
+  const properties = [`type ${set.keyType.join(' . ')}${value}`];
+  if (set.flags.length > 0) properties.push(`flags ${set.flags.join(', ')}`);
+  if (set.timeoutSeconds !== undefined) properties.push(`timeout ${set.timeoutSeconds}s`);
+  if (set.size !== undefined) properties.push(`size ${set.size}`);
+  if (set.comment !== undefined) properties.push(`comment ${quote(set.comment)}`);
+  return properties;
+}
+
+/** A chain with its rules, as it stands in a table. */
+export function formatChain(chain: NftChain): string {
+  let text = `\tchain ${chain.name} {\n`;
+  if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;
+  if (chain.comment !== undefined) text += `\t\tcomment ${quote(chain.comment)}\n`;
+  for (const rule of chain.rules) text += `\t\t${formatRule(rule)}\n`;
+  return `${text}\t}\n`;
+}
+
+/** What ties a chain to its hook, with the semicolons that nft asks for. */
+export function formatBaseChain({ type, hook, priority, policy }: BaseChain): string {
+  return `type ${type} hook ${hook} priority ${priority}; policy ${policy ?? 'accept'};`;
+}

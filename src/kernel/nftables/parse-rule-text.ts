@@ -1,0 +1,277 @@
+import type { Family } from '../family.ts';
+import type { Value, Verdict } from './element.ts';
+import type { Expression, Field, Right, Selector, Target } from './expression.ts';
+import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue, type ValueType } from './read-value.ts';
+import { isQuoted, unquote } from './scan.ts';
+import type { NftRule } from './table.ts';
+import { Words } from './words.ts';
+
+/**
+ * Reads a rule as nft prints it, or as kube-proxy writes it. From the first expression that kpc does not read on, the
+ * words are kept as one of kind unknown.
+ */
+export function readRule(words: readonly string[], family: Family): NftRule {
+  const quoted = words.at(-1);
+  const hasComment = words.at(-2) === 'comment' && isQuoted(quoted);
+  const reader = new Words(hasComment ? words.slice(0, -2) : words);
+  const expressions: Expression[] = [];
+  while (!reader.done) {
+    const start = reader.position;
+    const expression = readExpression(reader, family);
+    if (expression) {
+      expressions.push(expression);
+      continue;
+    }
+    reader.position = start;
+    expressions.push({ kind: 'unknown', form: 'text', text: reader.rest().join(' ') });
+    break;
+  }
+  return hasComment ? { expressions, comment: unquote(quoted) } : { expressions };
+}
+
+function readExpression(words: Words, family: Family): Expression | undefined {
+  const verdict = readVerdict(words);
+  if (verdict) return { kind: 'verdict', verdict };
+  if (words.take('reject')) return readReject(words, family);
+  if (words.take('masquerade')) return { kind: 'masquerade', fullyRandom: words.take('fully-random') };
+  if (words.take('dnat')) return readDnat(words, family);
+  if (words.take('numgen')) return readRandomGoto(words);
+  if (words.take('mark', 'set') || words.take('meta', 'mark', 'set')) return readSetMark(words);
+  const operation = words.peek();
+  if (operation === 'update' || operation === 'add' || operation === 'delete') {
+    words.next();
+    return readWriteSet(words, operation);
+  }
+  return readMatch(words);
+}
+
+/** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, where there is none. */
+export function readVerdict(words: Words): Verdict | undefined {
+  const kind = words.peek();
+  switch (kind) {
+    case 'accept':
+    case 'drop':
+    case 'return':
+    case 'continue':
+      words.next();
+      return { kind };
+    case 'jump':
+    case 'goto': {
+      const chain = words.peek(1);
+      if (chain === undefined) return undefined;
+      words.position += 2;
+      return { kind, chain };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The word `type` before what is told is left out by newer versions of nft. */
+function readReject(words: Words, family: Family): Expression {
+  if (!words.take('with')) return { kind: 'reject' };
+  const said = words.rest().filter((word) => word !== 'type');
+  words.position += words.rest().length;
+  const told = said.join(' ');
+  return told === defaultReject[family] ? { kind: 'reject' } : { kind: 'reject', with: told };
+}
+
+/** What nft writes for `reject` alone. */
+export const defaultReject: { readonly [F in Family]: string } = {
+  ipv4: 'icmp port-unreachable',
+  ipv6: 'icmpv6 port-unreachable',
+};
+
+function readDnat(words: Words, family: Family): Expression | undefined {
+  // Some versions print "dnat ip to" for "dnat ip addr . port to".
+  if (words.peek() === 'ip' || words.peek() === 'ip6') words.next();
+  words.take('addr', '.', 'port');
+  if (!words.take('to')) return undefined;
+  if (words.take('numgen')) {
+    const count = readRandom(words);
+    if (count === undefined || !words.take('map')) return undefined;
+    const targets = readPairs(words, count, () => readConcatTarget(words, family));
+    return targets && { kind: 'dnat-random', targets };
+  }
+  const target = readHostPort(words.next() ?? '', family);
+  return target && { kind: 'dnat', target };
+}
+
+function readConcatTarget(words: Words, family: Family): Target | undefined {
+  const address = words.next() ?? '';
+  return words.take('.') ? readTarget(address, words.next() ?? '', family) : undefined;
+}
+
+function readHostPort(text: string, family: Family): Target | undefined {
+  const colon = text.lastIndexOf(':');
+  if (colon < 0) return undefined;
+  const host = text.slice(0, colon);
+  const bracketed = /^\[(.*)\]$/.exec(host)?.[1];
+  return readTarget(bracketed ?? host, text.slice(colon + 1), family);
+}
+
+function readRandomGoto(words: Words): Expression | undefined {
+  const count = readRandom(words);
+  if (count === undefined || !words.take('vmap')) return undefined;
+  const chains = readPairs(words, count, () => (words.take('goto') ? words.next() : undefined));
+  return chains && { kind: 'goto-random', chains };
+}
+
+/** `random mod N`, of which N is the result. */
+function readRandom(words: Words): number | undefined {
+  if (!words.take('random', 'mod')) return undefined;
+  const count = readNumber(words.next() ?? '');
+  if (words.take('offset') && words.next() !== '0') return undefined;
+  return count;
+}
+
+/** `{ 0 : …, 1 : … }`, in any order. */
+function readPairs<T>(words: Words, count: number, readItem: () => T | undefined): readonly T[] | undefined {
+  if (!words.take('{')) return undefined;
+  const pairs: (readonly [number, T])[] = [];
+  while (!words.take('}')) {
+    const index = readNumber(words.next() ?? '');
+    if (index === undefined || !words.take(':')) return undefined;
+    const item = readItem();
+    if (item === undefined) return undefined;
+    pairs.push([index, item]);
+    if (!words.take(',') && words.peek() !== '}') return undefined;
+  }
+  return inOrder(pairs, count);
+}
+
+const markOperators: Readonly<Record<string, 'or' | 'xor'>> = { or: 'or', '|': 'or', xor: 'xor', '^': 'xor' };
+
+function readSetMark(words: Words): Expression | undefined {
+  if (!words.take('mark') && !words.take('meta', 'mark')) {
+    const value = readNumber(words.next() ?? '');
+    return value === undefined ? undefined : { kind: 'set-mark', operation: 'set', value };
+  }
+  const operation = markOperators[words.next() ?? ''];
+  const value = readNumber(words.next() ?? '');
+  return operation && value !== undefined ? { kind: 'set-mark', operation, value } : undefined;
+}
+
+function readWriteSet(words: Words, operation: 'add' | 'update' | 'delete'): Expression | undefined {
+  const set = readSetName(words);
+  if (set === undefined || !words.take('{')) return undefined;
+  const key = readSelector(words);
+  return key && words.take('}') ? { kind: 'write-set', operation, set, key } : undefined;
+}
+
+function readSetName(words: Words): string | undefined {
+  const word = words.peek();
+  if (!word?.startsWith('@')) return undefined;
+  words.next();
+  return word.slice(1);
+}
+
+function readMatch(words: Words): Expression | undefined {
+  const left = readSelector(words);
+  if (!left) return undefined;
+  if (words.take('vmap')) {
+    const map = readSetName(words);
+    return map === undefined ? undefined : { kind: 'verdict-map', key: left, map };
+  }
+  const negated = words.take('!=');
+  if (!negated) words.take('==');
+  const match = readMaskedPrefix(words, left) ?? readComparison(words, left);
+  // More values follow, as in `ct state established,related`.
+  if (!match || words.peek() === ',') return undefined;
+  return { kind: 'match', left: match.left, ...(negated ? { negated } : {}), right: match.right };
+}
+
+/** A side of a match each. */
+export interface Comparison {
+  readonly left: Selector;
+  readonly right: Right;
+}
+
+function readComparison(words: Words, left: Selector): Comparison | undefined {
+  const set = readSetName(words);
+  if (set !== undefined) return { left, right: { kind: 'set', set } };
+  const type = comparedType(left);
+  if (type === undefined) return undefined;
+  if (words.take('{')) {
+    const values = readValues(words, type);
+    return values && { left, right: { kind: 'any-of', values } };
+  }
+  const value = readValue(unquote(words.next() ?? ''), type);
+  return value && { left, right: { kind: 'value', value } };
+}
+
+function readMaskedPrefix(words: Words, left: Selector): Comparison | undefined {
+  const [, value, length] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
+  const [field] = left;
+  if (!field || field.kind !== 'meta' || value === undefined || Number(length) > 32) return undefined;
+  words.next();
+  return maskedComparison(field, Number(length), Number(value));
+}
+
+/** `meta mark & MASK` against a number. */
+export function maskedComparison(field: Field, length: number, value: number): Comparison {
+  return {
+    left: [{ kind: 'masked', field, mask: prefixMask(length) }],
+    right: { kind: 'value', value: { kind: 'number', value } },
+  };
+}
+
+function readValues(words: Words, type: ValueType): readonly Value[] | undefined {
+  const values: Value[] = [];
+  while (!words.take('}')) {
+    const value = readValue(unquote(words.next() ?? ''), type);
+    if (!value) return undefined;
+    values.push(value);
+    if (!words.take(',') && words.peek() !== '}') return undefined;
+  }
+  return values;
+}
+
+function readSelector(words: Words): Selector | undefined {
+  const fields: Field[] = [];
+  do {
+    const field = readField(words);
+    if (!field) return undefined;
+    fields.push(field);
+  } while (words.take('.'));
+  return fields;
+}
+
+/** The fields that are read, by the word before their name: of others it is not known how many words they have. */
+const fieldNames: Readonly<Record<string, ReadonlySet<string>>> = {
+  ip: new Set(['saddr', 'daddr', 'protocol']),
+  ip6: new Set(['saddr', 'daddr', 'nexthdr']),
+  th: new Set(['sport', 'dport']),
+  tcp: new Set(['sport', 'dport']),
+  udp: new Set(['sport', 'dport']),
+  sctp: new Set(['sport', 'dport']),
+  meta: new Set(['mark', 'l4proto', 'nfproto', 'iifname', 'oifname', 'iif', 'oif', 'skuid', 'skgid', 'pkttype']),
+  ct: new Set(['state', 'status', 'mark']),
+};
+const bareMeta = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
+
+function readField(words: Words): Field | undefined {
+  const word = words.next();
+  if (word === undefined) return undefined;
+  const field = readPlainField(words, word);
+  if (!field || !(words.take('&') || words.take('and'))) return field;
+  const mask = readNumber(words.next() ?? '');
+  return mask === undefined ? undefined : { kind: 'masked', field, mask };
+}
+
+function readPlainField(words: Words, word: string): Field | undefined {
+  if (bareMeta.has(word)) return { kind: 'meta', key: word };
+  if (word === 'fib') return readFib(words);
+  const name = words.next();
+  if (name === undefined || !fieldNames[word]?.has(name)) return undefined;
+  return word === 'meta' || word === 'ct'
+    ? { kind: word, key: name }
+    : { kind: 'payload', protocol: word, field: name };
+}
+
+function readFib(words: Words): Field | undefined {
+  const flags = [words.next() ?? ''];
+  while (words.take('.')) flags.push(words.next() ?? '');
+  const result = words.next();
+  return result === undefined ? undefined : { kind: 'fib', flags, result };
+}

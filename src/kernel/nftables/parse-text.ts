@@ -1,0 +1,247 @@
+import { families, type Family } from '../family.ts';
+import type { UnreadLine } from '../unread-line.ts';
+import type { Element, ElementValue, Value } from './element.ts';
+import { nftFamily } from './format.ts';
+import { readRule, readVerdict } from './parse-rule-text.ts';
+import { readBaseChain, readSeconds } from './read-properties.ts';
+import { readNumber, readValue, valueTypeOf } from './read-value.ts';
+import { isQuoted, scan, unquote, type Token } from './scan.ts';
+import type { BaseChain, NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import { Words } from './words.ts';
+
+/** What was read of nft's output, in either form. */
+export interface ParsedTables {
+  /** In the order of the text. */
+  readonly tables: readonly NftTable[];
+  readonly unread: readonly UnreadLine[];
+}
+
+/** Which tables are asked for; the others are passed over. */
+export type WantsTable = (family: Family, name: string) => boolean;
+
+/**
+ * Reads what `nft list ruleset` and `nft list table` print (versions 1.0.1 to 1.1), and what formatTables writes. Tables
+ * of the families inet, arp, bridge and netdev are passed over. Lines that cannot be read are in `unread`.
+ */
+export function parseNftText(text: string, wants: WantsTable = () => true): ParsedTables {
+  return new Parser(text, wants).read();
+}
+
+interface DraftTable extends NftTable {
+  comment?: string | undefined;
+  readonly chains: Map<string, NftChain>;
+  readonly sets: Map<string, NftSet | NftMap>;
+}
+
+class Parser {
+  readonly #text: string;
+  #lines: readonly string[] | undefined;
+  readonly #tokens: readonly Token[];
+  readonly #wants: WantsTable;
+  readonly #tables = new Map<string, DraftTable>();
+  readonly #unread: UnreadLine[] = [];
+  #at = 0;
+
+  constructor(text: string, wants: WantsTable) {
+    this.#text = text;
+    this.#tokens = scan(text);
+    this.#wants = wants;
+  }
+
+  read(): ParsedTables {
+    for (this.#skipBlank(); this.#at < this.#tokens.length; this.#skipBlank()) this.#readCommand();
+    return { tables: [...this.#tables.values()], unread: this.#unread };
+  }
+
+  #readCommand(): void {
+    const start = this.#at;
+    const words = this.#readHead();
+    const deletes = words[0] === 'delete';
+    const [kind, family, name, ...rest] = deletes ? words.slice(1) : words;
+    if (kind !== 'table' || name === undefined || rest.length > 0) return this.#leave(start, 'not a table');
+    const known = families.find((candidate) => nftFamily[candidate] === family);
+    if (!known || !this.#wants(known, name)) return this.#skipBlock();
+    const key = `${known} ${name}`;
+    if (deletes) {
+      this.#tables.delete(key);
+      return;
+    }
+    const table = this.#tables.get(key) ?? { family: known, name, chains: new Map(), sets: new Map() };
+    this.#tables.set(key, table);
+    this.#readBlock(() => this.#readTableItem(table));
+  }
+
+  #readTableItem(table: DraftTable): void {
+    const start = this.#at;
+    const [kind, name, ...rest] = this.#readHead();
+    if (kind === 'comment' && isQuoted(name)) {
+      table.comment = unquote(name);
+      return;
+    }
+    if (name === undefined || rest.length > 0) return this.#leave(start, 'not a part of a table');
+    if (kind === 'chain') table.chains.set(name, this.#readChain(name, table.family));
+    else if (kind === 'set' || kind === 'map') table.sets.set(name, this.#readSet(kind, name));
+    else this.#leave(start, 'neither a chain, a set nor a map');
+  }
+
+  #readChain(name: string, family: Family): NftChain {
+    const rules: NftRule[] = [];
+    let base: BaseChain | undefined;
+    let drops = false;
+    let comment: string | undefined;
+    this.#readBlock(() => {
+      const start = this.#at;
+      const words = this.#readStatement();
+      const [first, second] = words;
+      if (first === 'type' && words[2] === 'hook') {
+        base = readBaseChain(words);
+        if (!base) this.#note(start, 'a hook or priority that is not known');
+      } else if (first === 'policy') drops = second === 'drop';
+      else if (first === 'comment' && words.length === 2 && isQuoted(second)) comment = unquote(second);
+      else rules.push(readRule(words, family));
+    });
+    return {
+      name,
+      ...(base ? { base: drops ? { ...base, policy: 'drop' } : base } : {}),
+      ...(comment === undefined ? {} : { comment }),
+      rules,
+    };
+  }
+
+  #readSet(kind: 'set' | 'map', name: string): NftSet | NftMap {
+    const set = {
+      name,
+      keyType: [] as readonly string[],
+      flags: [] as readonly string[],
+      elements: [] as readonly Element[],
+    };
+    const more: { timeoutSeconds?: number; size?: number; comment?: string } = {};
+    let valueType: readonly string[] = [];
+    this.#readBlock(() => {
+      const start = this.#at;
+      const words = new Words(this.#readStatement());
+      const property = words.next();
+      if (property === 'type') [set.keyType, valueType] = readTypes(words.rest());
+      else if (property === 'flags')
+        set.flags = words
+          .rest()
+          .filter((word) => word !== ',')
+          .toSorted();
+      else if (property === 'comment') more.comment = unquote(words.next() ?? '');
+      else if (property === 'size') more.size = readNumber(words.next() ?? '') ?? 0;
+      else if (property === 'timeout') more.timeoutSeconds = readSeconds(words.next() ?? '') ?? 0;
+      else if (property === 'elements' && words.take('=', '{'))
+        set.elements = readElements(words, set.keyType, valueType);
+      else this.#note(start, 'a property that is not known');
+    });
+    return kind === 'map' ? { kind, ...set, ...more, valueType } : { kind, ...set, ...more };
+  }
+
+  /** The words up to a brace, or the end of a statement. */
+  #readHead(): readonly string[] {
+    const words: string[] = [];
+    for (let token = this.#peek(); token && !isEnd(token) && token.text !== '{'; token = this.#peek()) {
+      words.push(token.text);
+      this.#at++;
+    }
+    return words;
+  }
+
+  /** The words up to the end of a statement. Within braces, the end of a line is a blank. */
+  #readStatement(): readonly string[] {
+    const words: string[] = [];
+    let depth = 0;
+    for (let token = this.#peek(); token && (depth > 0 || !isEnd(token)); token = this.#peek()) {
+      if (token.text === '{') depth++;
+      else if (token.text === '}') depth--;
+      if (token.text !== '\n') words.push(token.text);
+      this.#at++;
+    }
+    return words;
+  }
+
+  /** Calls `readItem` at the start of each statement of a block in braces; it must take at least a word. */
+  #readBlock(readItem: () => void): void {
+    if (this.#peek()?.text !== '{') return;
+    this.#at++;
+    for (this.#skipBlank(); this.#at < this.#tokens.length; this.#skipBlank()) {
+      if (this.#peek()?.text === '}') {
+        this.#at++;
+        return;
+      }
+      readItem();
+    }
+    this.#note(this.#tokens.length - 1, 'a brace is not closed');
+  }
+
+  #skipBlock(): void {
+    this.#readBlock(() => {
+      this.#readStatement();
+    });
+  }
+
+  #skipBlank(): void {
+    for (let token = this.#peek(); token?.text === '\n' || token?.text === ';'; token = this.#peek()) this.#at++;
+  }
+
+  #peek(): Token | undefined {
+    return this.#tokens[this.#at];
+  }
+
+  /** Passes over what stands here, up to the end of its statement or block. */
+  #leave(start: number, reason: string): void {
+    this.#note(start, reason);
+    this.#skipBlock();
+    if (this.#at === start) this.#at++;
+  }
+
+  #note(at: number, reason: string): void {
+    const line = this.#tokens[at]?.line ?? 1;
+    this.#lines ??= this.#text.split('\n');
+    this.#unread.push({ line, text: this.#lines[line - 1] ?? '', reason });
+  }
+}
+
+function isEnd({ text }: Token): boolean {
+  return text === '\n' || text === ';' || text === '}';
+}
+
+/** `ipv4_addr . inet_service : verdict`. */
+function readTypes(words: readonly string[]): [keyType: readonly string[], valueType: readonly string[]] {
+  const colon = words.indexOf(':');
+  const key = colon < 0 ? words : words.slice(0, colon);
+  const value = colon < 0 ? [] : words.slice(colon + 1);
+  const isName = (word: string): boolean => word !== '.';
+  return [key.filter(isName), value.filter(isName)];
+}
+
+function readElements(words: Words, keyType: readonly string[], valueType: readonly string[]): readonly Element[] {
+  const elements: Element[] = [];
+  while (!words.done && !words.take('}')) {
+    elements.push(readElement(words, keyType, valueType));
+    words.take(',');
+  }
+  return elements;
+}
+
+function readElement(words: Words, keyType: readonly string[], valueType: readonly string[]): Element {
+  const key = readConcatenation(words, keyType);
+  let comment: string | undefined;
+  let value: ElementValue | undefined;
+  for (let word = words.peek(); word !== undefined && word !== ',' && word !== '}'; word = words.peek()) {
+    words.next();
+    if (word === 'comment') comment = unquote(words.next() ?? '');
+    else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
+    // Else what nft tells of an element that rules made: how long it stays, what it has counted.
+  }
+  return { key, ...(value ? { value } : {}), ...(comment === undefined ? {} : { comment }) };
+}
+
+function readConcatenation(words: Words, types: readonly string[]): readonly Value[] {
+  const values: Value[] = [];
+  do {
+    const text = unquote(words.next() ?? '');
+    values.push(readValue(text, valueTypeOf(types[values.length] ?? '')) ?? { kind: 'word', text });
+  } while (words.take('.'));
+  return values;
+}

@@ -1,0 +1,90 @@
+import type { Family } from '../family.ts';
+import type { Origin } from '../origin.ts';
+import type { Element } from './element.ts';
+import type { Expression } from './expression.ts';
+
+/**
+ * One nftables table of the family ip or ip6. `kube-proxy` is the name of those that kube-proxy makes, one a family.
+ *
+ * Chains, sets and maps compare by name, rules in their order, elements in none. What equality leaves out, since no
+ * tool can change it or print it back: origins, and the comments of tables, chains, sets and maps (`nft -j` of most
+ * versions leaves these out). The comments of rules and elements take part.
+ */
+export interface NftTable {
+  readonly family: Family;
+  readonly name: string;
+  readonly comment?: string | undefined;
+  readonly chains: ReadonlyMap<string, NftChain>;
+  /** Sets and maps, which share one space of names. */
+  readonly sets: ReadonlyMap<string, NftSet | NftMap>;
+}
+
+/** A chain with its rules in order. */
+export interface NftChain {
+  readonly name: string;
+  /** Where the kernel enters it; undefined for a chain that only rules and maps lead to. */
+  readonly base?: BaseChain | undefined;
+  readonly comment?: string | undefined;
+  readonly rules: readonly NftRule[];
+  readonly origin?: Origin | undefined;
+}
+
+/** What ties a chain to a hook of the kernel. None of it can change while the chain exists, but the policy. */
+export interface BaseChain {
+  /** `filter`, `nat` or `route`. */
+  readonly type: string;
+  /** `prerouting`, `input`, `forward`, `output` or `postrouting`. */
+  readonly hook: string;
+  /** As a number: `dstnat - 10` is -110. */
+  readonly priority: number;
+  /** What becomes of packets that no rule decides; undefined is `accept`. */
+  readonly policy?: 'drop' | undefined;
+}
+
+/** One rule: matches and statements from left to right, and its comment. */
+export interface NftRule {
+  readonly expressions: readonly Expression[];
+  readonly comment?: string | undefined;
+  readonly origin?: Origin | undefined;
+}
+
+/** What sets and maps have in common. */
+interface Container {
+  readonly name: string;
+  /** The types of the parts of a key: ['ipv4_addr', 'inet_proto', 'inet_service']. */
+  readonly keyType: readonly string[];
+  /** `dynamic`, `timeout`, `interval`, `constant`; sorted. */
+  readonly flags: readonly string[];
+  readonly timeoutSeconds?: number | undefined;
+  /** How many elements it takes. The kernel gives sets that rules write to 65535 where nobody says. */
+  readonly size?: number | undefined;
+  readonly comment?: string | undefined;
+  readonly elements: readonly Element[];
+  readonly origin?: Origin | undefined;
+}
+
+/** A named set. */
+export interface NftSet extends Container {
+  readonly kind: 'set';
+}
+
+/** A named map from keys to verdicts, or to data of other types. */
+export interface NftMap extends Container {
+  readonly kind: 'map';
+  /** `['verdict']` where each element says what becomes of the packet. */
+  readonly valueType: readonly string[];
+}
+
+/** The table of that family and name. */
+export function findTable(tables: readonly NftTable[], family: Family, name: string): NftTable | undefined {
+  return tables.find((table) => table.family === family && table.name === name);
+}
+
+/**
+ * Whether rules write the set's elements (`update @affinity-… { ip saddr }`): they belong to the traffic, not to the
+ * state that was asked for, so they neither take part in equality nor go when the rest changes. Some versions of
+ * `nft -j` do not print the flag `dynamic`.
+ */
+export function isLearned(set: NftSet | NftMap): boolean {
+  return set.flags.includes('dynamic') || set.flags.includes('timeout');
+}

@@ -1,0 +1,57 @@
+/** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). Nothing else makes a table of this name. */
+export const nftTableName = 'kube-proxy';
+
+/** Whether a table is kube-proxy's. */
+export function isKubeProxyTable(name: string): boolean {
+  return name === nftTableName;
+}
+
+/** The chains that each of the tables has, whatever the Services. */
+export const nftChains = {
+  filterPreroutingPreDnat: 'filter-prerouting-pre-dnat',
+  filterOutputPreDnat: 'filter-output-pre-dnat',
+  filterInput: 'filter-input',
+  filterForward: 'filter-forward',
+  filterOutput: 'filter-output',
+  natPrerouting: 'nat-prerouting',
+  natOutput: 'nat-output',
+  natPostrouting: 'nat-postrouting',
+  services: 'services',
+  serviceEndpointsCheck: 'service-endpoints-check',
+  nodePortEndpointsCheck: 'nodeport-endpoints-check',
+  reject: 'reject-chain',
+  clusterIPsCheck: 'cluster-ips-check',
+  firewallCheck: 'firewall-check',
+  masquerading: 'masquerading',
+} as const;
+
+/** The sets and maps that each of the tables has; nodePortIPs only where node ports do not listen on all addresses. */
+export const nftSets = {
+  clusterIPs: 'cluster-ips',
+  hairpinConnections: 'hairpin-connections',
+  nodePortIPs: 'nodeport-ips',
+  firewallIPs: 'firewall-ips',
+  noEndpointNodePorts: 'no-endpoint-nodeports',
+  noEndpointServices: 'no-endpoint-services',
+  serviceIPs: 'service-ips',
+  serviceNodePorts: 'service-nodeports',
+} as const;
+
+/** What the names of a Service port's own chains and sets begin with. */
+export const nftPrefixes = {
+  /** Spreads packets over the endpoints of policy Cluster. */
+  cluster: 'service-',
+  /** Spreads packets over the endpoints of policy Local. */
+  local: 'local-',
+  /** Takes all packets to external addresses and node ports. */
+  external: 'external-',
+  /** Drops packets that come from outside the source ranges. */
+  firewall: 'firewall-',
+  /** Sends packets to one endpoint, and remembers their client; only with session affinity. */
+  endpoint: 'endpoint-',
+  /** The clients that an endpoint chain remembers. */
+  affinity: 'affinity-',
+} as const;
+
+/** The longest comment that nft takes, in bytes. kube-proxy does not look to it: kubernetes issue 139515. */
+export const maxNftComment = 128;

@@ -1,0 +1,201 @@
+import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import type { Network } from '../kernel/address.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { Expression, Right } from '../kernel/nftables/expression.ts';
+import type { BaseChain, NftChain, NftRule } from '../kernel/nftables/table.ts';
+import { nftChains, nftSets } from '../kube-proxy/nftables.ts';
+import {
+  destinationPort,
+  differs,
+  drop,
+  equalTo,
+  familyFields,
+  inSet,
+  jump,
+  l4proto,
+  markForMasquerade,
+  matches,
+  nodePortKey,
+  notFromPods,
+  reject,
+  rule,
+  toNode,
+  word,
+  type FamilyFields,
+} from './rule-parts.ts';
+
+/** What the chains that every node has depend on. */
+export interface BaseChainInput {
+  readonly family: Family;
+  readonly masquerade: MasqueradePlan;
+  readonly nodePorts: NodePortPlan;
+  /** The networks that cluster IPs are chosen from, of this family; empty where nothing says. */
+  readonly serviceNetworks: readonly Network[];
+}
+
+/** Before DNAT, where packets still have the address that the client asked for. */
+const preDnat = -110;
+const dnat = -100;
+const filter = 0;
+const snat = 100;
+
+/** Where the kernel enters the table, and where packets go on from there (nftablesBaseChains, nftablesJumpChains). */
+const hooks: readonly (readonly [name: string, base: BaseChain, rules: readonly NftRule[]])[] = [
+  [
+    nftChains.filterPreroutingPreDnat,
+    { type: 'filter', hook: 'prerouting', priority: preDnat },
+    [newOnly(nftChains.firewallCheck)],
+  ],
+  [
+    nftChains.filterOutputPreDnat,
+    { type: 'filter', hook: 'output', priority: preDnat },
+    [newOnly(nftChains.firewallCheck)],
+  ],
+  [
+    nftChains.filterInput,
+    { type: 'filter', hook: 'input', priority: filter },
+    [newOnly(nftChains.nodePortEndpointsCheck), newOnly(nftChains.serviceEndpointsCheck)],
+  ],
+  [
+    nftChains.filterForward,
+    { type: 'filter', hook: 'forward', priority: filter },
+    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
+  ],
+  [
+    nftChains.filterOutput,
+    { type: 'filter', hook: 'output', priority: filter },
+    [newOnly(nftChains.serviceEndpointsCheck), newOnly(nftChains.clusterIPsCheck)],
+  ],
+  [nftChains.natPrerouting, { type: 'nat', hook: 'prerouting', priority: dnat }, [rule([jump(nftChains.services)])]],
+  [nftChains.natOutput, { type: 'nat', hook: 'output', priority: dnat }, [rule([jump(nftChains.services)])]],
+  [
+    nftChains.natPostrouting,
+    { type: 'nat', hook: 'postrouting', priority: snat },
+    [rule([jump(nftChains.masquerading)])],
+  ],
+];
+
+/** Only packets that open a connection: later ones need no check. */
+function newOnly(chain: string): NftRule {
+  return rule([matches({ kind: 'ct', key: 'state' }, equalTo(word('new'))), jump(chain)]);
+}
+
+/** The chains that every node has. */
+export function baseChains(input: BaseChainInput): readonly NftChain[] {
+  const fields = familyFields[input.family];
+  return [
+    ...hooks.map(([name, base, rules]) => ({ name, base, rules })),
+    { name: nftChains.services, rules: servicesRules(input, fields) },
+    {
+      name: nftChains.serviceEndpointsCheck,
+      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.noEndpointServices }])],
+    },
+    {
+      name: nftChains.nodePortEndpointsCheck,
+      rules: [rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)])],
+    },
+    {
+      name: nftChains.reject,
+      comment: 'helper for @no-endpoint-services / @no-endpoint-nodeports',
+      rules: [rule([reject])],
+    },
+    { name: nftChains.clusterIPsCheck, rules: clusterIPsCheckRules(input, fields) },
+    {
+      name: nftChains.firewallCheck,
+      rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
+    },
+    { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
+  ];
+}
+
+/** Where packets are taken for a Service's: by their address first, as a node port's number could be a Service's port. */
+function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
+  return [
+    ...masqueradeClusterIPs(input.masquerade, fields),
+    rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.serviceIPs }]),
+    rule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
+  ];
+}
+
+function masqueradeClusterIPs({ toClusterIPs, mark }: MasqueradePlan, fields: FamilyFields): readonly NftRule[] {
+  const toCluster = matches(fields.destination, inSet(nftSets.clusterIPs));
+  const masquerade = markForMasquerade(mark);
+  switch (toClusterIPs.kind) {
+    case 'all':
+      return [rule([toCluster, masquerade], 'masquerade all clusterIP traffic')];
+    case 'all-but-pods':
+      return [
+        rule(
+          [toCluster, notFromPods(toClusterIPs.pods, fields), masquerade],
+          'masquerade clusterIP traffic from outside cluster',
+        ),
+      ];
+    case 'none-known':
+      return [];
+  }
+}
+
+function nodePortMap(map: string): Expression {
+  return { kind: 'verdict-map', key: nodePortKey, map };
+}
+
+/**
+ * Packets to the addresses that node ports listen on. Where that is every address, `unlisted` tells those of the node,
+ * and loopback is left out: node ports do not work there.
+ */
+function toNodePortAddresses(
+  { family, nodePorts }: BaseChainInput,
+  { destination }: FamilyFields,
+  unlisted: readonly Expression[],
+): readonly Expression[] {
+  return nodePorts.addresses
+    ? [matches(destination, inSet(nftSets.nodePortIPs))]
+    : [...unlisted, differs(destination, loopback[family])];
+}
+
+const loopback: { readonly [F in Family]: Right } = {
+  ipv4: networkValue('127.0.0.0/8'),
+  ipv6: addressOf('::1'),
+};
+
+function networkValue(text: string): Right {
+  const network = parseNetwork(text);
+  return equalTo(network ? { kind: 'network', network } : word(text));
+}
+
+function addressOf(text: string): Right {
+  const address = parseAddress(text);
+  return equalTo(address ? { kind: 'address', address } : word(text));
+}
+
+/** Packets to cluster IPs that no Service took: to a port that the Service does not have, or to an IP that none has. */
+function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
+  const refused = rule(
+    [matches(destination, inSet(nftSets.clusterIPs)), reject],
+    'Reject traffic to invalid ports of ClusterIPs',
+  );
+  if (serviceNetworks.length === 0) return [refused];
+  const values = serviceNetworks.map((network) => ({ kind: 'network', network }) as const);
+  const unallocated = matches(destination, { kind: 'any-of', values });
+  return [refused, rule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
+}
+
+/** What leaves the node with the node's address for its source. The mark is cleared in case the packet comes by again. */
+function masqueradingRules({ masquerade: { mark } }: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
+  const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
+  const marked = differs(
+    { kind: 'masked', field: { kind: 'meta', key: 'mark' }, mask: mark },
+    equalTo({ kind: 'number', value: 0 }),
+  );
+  const hairpin: Expression = {
+    kind: 'match',
+    left: [fields.source, fields.destination, l4proto, destinationPort],
+    right: inSet(nftSets.hairpinConnections),
+  };
+  return [
+    rule([marked, { kind: 'set-mark', operation: 'xor', value: mark }, masquerade]),
+    rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), hairpin, masquerade]),
+  ];
+}

@@ -1,0 +1,147 @@
+import type { Cluster, NodeContext } from '../cluster/model.ts';
+import { planNodePorts } from '../cluster/node-port-addresses.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import { planMasquerade } from '../cluster/plan-masquerade.ts';
+import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
+import type { Network } from '../kernel/address.ts';
+import { isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { compareElements } from '../kernel/nftables/compare-elements.ts';
+import type { Element } from '../kernel/nftables/element.ts';
+import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import { nftSets, nftTableName } from '../kube-proxy/nftables.ts';
+import { baseChains } from './base-chains.ts';
+import type { NftablesMemo } from './nftables-memo.ts';
+import { addressValue } from './rule-parts.ts';
+import { serviceObjects } from './service-objects.ts';
+import type { ServiceContext, ServiceObjects } from './service-parts.ts';
+
+/**
+ * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
+ * Service ports stand in the cluster's order, elements sorted by their key. `memo` is for runs that compile one cluster
+ * and its settings for many nodes.
+ */
+export function compileNftables(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  families: readonly Family[],
+  memo?: NftablesMemo,
+): KernelState {
+  return { ...emptyState, nftables: families.map((family) => compileTable(cluster, node, settings, family, memo)) };
+}
+
+function compileTable(
+  cluster: Cluster,
+  node: NodeContext,
+  settings: ProxySettings,
+  family: Family,
+  memo: NftablesMemo | undefined,
+): NftTable {
+  const masquerade = planMasquerade(settings, node, family);
+  const nodePorts = planNodePorts(settings, node, family);
+  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false };
+  const admitting: ServiceContext = { ...usual, nodeIsAdmitted: true };
+  const objects: ServiceObjects[] = [];
+  for (const port of cluster.servicePorts) {
+    if (port.family !== family) continue;
+    const plan = memo ? memo.recallPlan(port, node) : planTraffic(port, node);
+    const context = plan.firewall && admitsNode(plan.firewall, node.nodeIPs[family]) ? admitting : usual;
+    objects.push(memo ? memo.recallObjects(plan, context) : serviceObjects(plan, context));
+  }
+  const elements = collectElements(objects);
+  const listened = nodePorts.addresses?.filter((address) => !isLoopback(address));
+  if (listened)
+    elements.set(
+      nftSets.nodePortIPs,
+      listened.map((address) => ({ key: [addressValue(address)] })),
+    );
+  const chains = baseChains({ family, masquerade, nodePorts, serviceNetworks: serviceNetworks(cluster, family) });
+  return {
+    family,
+    name: nftTableName,
+    comment: 'rules for kube-proxy',
+    chains: byName<NftChain>(chains, objects, (some) => some.chains),
+    sets: byName<NftSet | NftMap>(sharedSets(family, elements), objects, (some) => some.sets),
+  };
+}
+
+function byName<T extends { readonly name: string }>(
+  shared: readonly T[],
+  objects: readonly ServiceObjects[],
+  own: (objects: ServiceObjects) => readonly T[],
+): ReadonlyMap<string, T> {
+  const all = new Map<string, T>();
+  for (const item of shared) all.set(item.name, item);
+  for (const some of objects) for (const item of own(some)) all.set(item.name, item);
+  return all;
+}
+
+/**
+ * The elements of all Service ports, by set, sorted. Where two ports claim a key, the first port gets it; where one
+ * port does so twice, as with a load balancer's address that is also an external IP, its last element counts.
+ */
+function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
+  const bySet = new Map<string, Element[]>();
+  for (const { elements } of objects) {
+    for (const { set, element } of elements) {
+      const others = bySet.get(set);
+      if (others) others.push(element);
+      else bySet.set(set, [element]);
+    }
+  }
+  // Sorting keeps the order of those with the same key.
+  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(elements.sort(compareElements))]));
+}
+
+/** Elements of one key stand together, those of one Service port too. */
+function settleClaims(sorted: readonly Element[]): readonly Element[] {
+  const settled: Element[] = [];
+  let holder: Element | undefined;
+  for (const element of sorted) {
+    if (!holder || compareElements(holder, element) !== 0) settled.push(element);
+    else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
+    else continue;
+    holder = element;
+  }
+  return settled;
+}
+
+const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
+
+/** The sets and maps that every node has, in the order in which nft lists them. */
+function sharedSets(family: Family, elements: ReadonlyMap<string, readonly Element[]>): readonly (NftSet | NftMap)[] {
+  const address = addressTypes[family];
+  const service = [address, 'inet_proto', 'inet_service'];
+  const nodePort = ['inet_proto', 'inet_service'];
+  const set = (name: string, keyType: readonly string[], comment: string): NftSet => ({
+    kind: 'set',
+    name,
+    keyType,
+    flags: [],
+    comment,
+    elements: elements.get(name) ?? [],
+  });
+  const map = (name: string, keyType: readonly string[], comment: string): NftMap => ({
+    ...set(name, keyType, comment),
+    kind: 'map',
+    valueType: ['verdict'],
+  });
+  const listed = elements.has(nftSets.nodePortIPs);
+  return [
+    set(nftSets.clusterIPs, [address], 'Active ClusterIPs'),
+    set(nftSets.hairpinConnections, [address, address, 'inet_proto', 'inet_service'], 'service hairpin connections'),
+    ...(listed ? [set(nftSets.nodePortIPs, [address], 'IPs that accept NodePort traffic')] : []),
+    map(nftSets.firewallIPs, service, 'destinations that are subject to LoadBalancerSourceRanges'),
+    map(nftSets.noEndpointNodePorts, nodePort, 'vmap to drop or reject packets to service nodeports with no endpoints'),
+    map(nftSets.noEndpointServices, service, 'vmap to drop or reject packets to services with no endpoints'),
+    map(nftSets.serviceIPs, service, 'ClusterIP, ExternalIP and LoadBalancer IP traffic'),
+    map(nftSets.serviceNodePorts, nodePort, 'NodePort traffic'),
+  ];
+}
+
+function serviceNetworks({ serviceCidrs }: Cluster, family: Family): readonly Network[] {
+  return serviceCidrs.map(({ network }) => network).filter((network) => network.family === family);
+}

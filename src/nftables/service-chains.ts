@@ -1,0 +1,137 @@
+import type { Endpoint, ServicePort } from '../cluster/model.ts';
+import { admittedSources, originOf, type Firewall, type TrafficPlan } from '../cluster/plan-traffic.ts';
+import type { Value } from '../kernel/nftables/element.ts';
+import type { Expression } from '../kernel/nftables/expression.ts';
+import type { NftChain, NftRule, NftSet } from '../kernel/nftables/table.ts';
+import type { Origin } from '../kernel/origin.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import type { ServiceContext, StickyEndpoint } from './service-parts.ts';
+import {
+  addressValue,
+  differs,
+  drop,
+  equalTo,
+  familyFields,
+  fromNode,
+  fromPods,
+  goto,
+  inSet,
+  l4proto,
+  markForMasquerade,
+  matches,
+  protocolValues,
+  rule,
+} from './rule-parts.ts';
+
+/**
+ * external-: where packets to all external addresses and the node port arrive. Under policy Local, what comes from the
+ * node and its pods takes the short cut to the endpoints of all nodes.
+ */
+export function externalChain(
+  { port, external }: TrafficPlan,
+  names: ServiceChainNames,
+  { masquerade }: ServiceContext,
+  origin: Origin,
+): NftChain {
+  const mark = markForMasquerade(masquerade.mark);
+  const rules: NftRule[] = [];
+  if (external.policy === 'Local') {
+    const pods = masquerade.localTraffic;
+    if (pods)
+      rules.push(rule([fromPods(pods, familyFields[port.family]), goto(names.cluster)], 'short-circuit pod traffic'));
+    // A load balancer's address is often the node's too, and would be the source of the node's own packets.
+    rules.push(rule([fromNode, mark], 'masquerade local traffic'));
+    rules.push(rule([fromNode, goto(names.cluster)], 'short-circuit local traffic'));
+  } else {
+    rules.push(rule([mark], 'masquerade'));
+  }
+  if (!external.refusal) rules.push(rule([goto(policyChainName(names, external))]));
+  return { name: names.external, rules, origin };
+}
+
+/** firewall-: packets to load balancer addresses from outside the source ranges are dropped. */
+export function firewallChain(
+  port: ServicePort,
+  names: ServiceChainNames,
+  firewall: Firewall,
+  { nodeIsAdmitted }: ServiceContext,
+  origin: Origin,
+): NftChain {
+  const values = admittedSources(firewall, nodeIsAdmitted).map(({ source }): Value =>
+    'prefixLength' in source ? { kind: 'network', network: source } : addressValue(source),
+  );
+  const others = differs(familyFields[port.family].source, { kind: 'any-of', values });
+  return { name: names.firewall, rules: [rule([others, drop])], origin };
+}
+
+/** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */
+export function policyChain(
+  name: string,
+  plan: TrafficPlan,
+  endpoints: readonly Endpoint[],
+  sticky: readonly StickyEndpoint[] | undefined,
+  origin: Origin,
+): NftChain {
+  const rules = sticky
+    ? stickyRules(plan, endpoints, sticky)
+    : [rewriteRule(plan.port, { kind: 'dnat-random', targets: endpoints })];
+  return { name, rules, origin };
+}
+
+/** Clients stay with the endpoint that remembers them; the others are sent to any. */
+function stickyRules(
+  { port }: TrafficPlan,
+  endpoints: readonly Endpoint[],
+  sticky: readonly StickyEndpoint[],
+): readonly NftRule[] {
+  const wanted = endpoints.length === sticky.length ? undefined : new Set(endpoints);
+  const targets = wanted ? sticky.filter(({ endpoint }) => wanted.has(endpoint)) : sticky;
+  const { source } = familyFields[port.family];
+  return [
+    ...targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)])),
+    rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }]),
+  ];
+}
+
+/** endpoint-: remembers the client, and sends its packets to the endpoint. */
+export function endpointChain({ port }: TrafficPlan, { endpoint, chain, affinitySet: set }: StickyEndpoint): NftChain {
+  const { source } = familyFields[port.family];
+  return {
+    name: chain,
+    rules: [
+      rule([{ kind: 'write-set', operation: 'update', set, key: [source] }]),
+      rewriteRule(port, { kind: 'dnat', target: endpoint }),
+    ],
+    origin: originOf(port, endpoint.place),
+  };
+}
+
+/** A rule that rewrites a packet's destination must say the protocol, as the port's place depends on it. */
+function rewriteRule(port: ServicePort, rewrite: Expression): NftRule {
+  return rule([protocolMatches[port.protocol], rewrite]);
+}
+
+const protocolMatches = {
+  TCP: matches(l4proto, equalTo(protocolValues.TCP)),
+  UDP: matches(l4proto, equalTo(protocolValues.UDP)),
+  SCTP: matches(l4proto, equalTo(protocolValues.SCTP)),
+};
+
+const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
+
+/** affinity-: the clients that an endpoint remembers, and for how long. */
+export function affinitySet(
+  { port }: TrafficPlan,
+  { endpoint, affinitySet: name }: StickyEndpoint,
+  timeoutSeconds: number | undefined,
+): NftSet {
+  return {
+    kind: 'set',
+    name,
+    keyType: [addressTypes[port.family]],
+    flags: ['dynamic', 'timeout'],
+    timeoutSeconds,
+    elements: [],
+    origin: originOf(port, endpoint.place),
+  };
+}

@@ -1,0 +1,99 @@
+import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
+import { originOf } from '../cluster/plan-traffic.ts';
+import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
+import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import { addressValue, portValue, protocolValues } from './rule-parts.ts';
+import type { ElementSet, PlacedElement } from './service-parts.ts';
+
+/** The elements of a Service port in the sets and maps that all share. */
+export function serviceElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+  return [
+    ...hairpinElements(plan),
+    place(nftSets.clusterIPs, { key: [addressValue(plan.clusterIP.address)], origin: plan.clusterIP.origin }),
+    ...clusterIPElements(plan, names),
+    ...externalElements(plan, names),
+    ...nodePortElements(plan, names),
+  ];
+}
+
+/** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
+function hairpinElements({ port, hairpin }: TrafficPlan): readonly PlacedElement[] {
+  return hairpin.map((endpoint) => {
+    const address = addressValue(endpoint.address);
+    const key = [address, address, protocolValues[port.protocol], portValue(endpoint.port)];
+    return place(nftSets.hairpinConnections, { key, origin: originOf(port, endpoint.place) });
+  });
+}
+
+/** Packets to the cluster IP go to its endpoints, or are refused. */
+function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+  const { internal, clusterIP } = plan;
+  const key = serviceKey(clusterIP);
+  if (internal.refusal) return [refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)];
+  return [send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP)];
+}
+
+/** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */
+function externalElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+  const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
+  const elements: PlacedElement[] = [];
+  for (const address of [...externalIPs, ...loadBalancerIPs]) {
+    const key = serviceKey(address);
+    if (hasEndpoints) elements.push(send(nftSets.serviceIPs, names.external, key, address));
+    if (external.refusal) elements.push(refuse(nftSets.noEndpointServices, plan, external, key, address));
+  }
+  for (const address of firewall?.guarded ?? []) {
+    elements.push(send(nftSets.firewallIPs, names.firewall, serviceKey(address), address));
+  }
+  return elements;
+}
+
+/** And of the node port, which source ranges do not bind. */
+function nodePortElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+  const { hasEndpoints, external, nodePort } = plan;
+  if (!nodePort) return [];
+  const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
+  const elements: PlacedElement[] = [];
+  if (hasEndpoints) elements.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
+  if (external.refusal) elements.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort));
+  return elements;
+}
+
+function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {
+  return [addressValue(address), protocolValues[protocol], portValue(port)];
+}
+
+/** Sends packets to a chain. */
+function send(
+  set: ElementSet,
+  chain: string,
+  key: ElementKey,
+  { origin }: Pick<ServiceAddress, 'origin'>,
+): PlacedElement {
+  return place(set, { key, value: { kind: 'goto', chain }, origin });
+}
+
+/** Turns packets away, with the name of the Service port beside. */
+function refuse(
+  set: ElementSet,
+  { port }: TrafficPlan,
+  { refusal }: TrafficPath,
+  key: ElementKey,
+  { origin }: Pick<ServiceAddress, 'origin'>,
+): PlacedElement {
+  const value = refusal?.answer === 'drop' ? dropped : rejected;
+  return place(set, { key, value, comment: fitComment(port.label), origin });
+}
+
+const dropped: Verdict = { kind: 'drop' };
+const rejected: Verdict = { kind: 'goto', chain: nftChains.reject };
+
+function place(set: ElementSet, element: Element): PlacedElement {
+  return { set, element };
+}
+
+/** The label as a comment: cut where it is too long for nft, with dots to show it. It is ASCII. */
+export function fitComment(label: string): string {
+  return label.length <= maxNftComment ? label : `${label.slice(0, maxNftComment - 3)}...`;
+}

@@ -1,0 +1,36 @@
+import type { Endpoint } from '../cluster/model.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import type { Element } from '../kernel/nftables/element.ts';
+import type { NftChain, NftSet } from '../kernel/nftables/table.ts';
+import type { nftSets } from '../kube-proxy/nftables.ts';
+import type { EndpointNames } from './chain-names.ts';
+
+/** What the chains of all Service ports of one family depend on besides the ports. */
+export interface ServiceContext {
+  readonly masquerade: MasqueradePlan;
+  /** Whether a firewall's source ranges hold the node's own address. */
+  readonly nodeIsAdmitted: boolean;
+}
+
+/** Which of a table's sets and maps an element is put into. */
+export type ElementSet = Exclude<(typeof nftSets)[keyof typeof nftSets], typeof nftSets.nodePortIPs>;
+
+/** An element of one of the sets and maps that all Service ports share. */
+export interface PlacedElement {
+  readonly set: ElementSet;
+  readonly element: Element;
+}
+
+/** All that a table holds for one Service port. */
+export interface ServiceObjects {
+  readonly chains: readonly NftChain[];
+  /** The clients of each endpoint, with session affinity. */
+  readonly sets: readonly NftSet[];
+  /** Of those with the same set and key, the last counts. */
+  readonly elements: readonly PlacedElement[];
+}
+
+/** An endpoint with the names of its chain and its set of clients. */
+export interface StickyEndpoint extends EndpointNames {
+  readonly endpoint: Endpoint;
+}

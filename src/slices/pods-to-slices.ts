@@ -1,0 +1,136 @@
+import type { AssumedWorkload } from '../cluster/assumed.ts';
+import { compareText } from '../cluster/compare-text.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { nameSome } from '../cluster/name-some.ts';
+import type { EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
+import { compareNames } from './compare-names.ts';
+import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
+import { PodIndex } from './pod-index.ts';
+import type { Selecting } from './selecting.ts';
+import { findSelecting } from './selecting.ts';
+import { ownerKey } from './standing.ts';
+import { describeUnselective } from './unselective.ts';
+
+/** What slices are made of. */
+export interface PodInputs {
+  /** With all addresses that kpc gives them. */
+  readonly services: readonly Sourced<Service>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly nodes: readonly Sourced<Node>[];
+  /** Workloads that are to have no Pod. */
+  readonly idle: readonly Workload[];
+}
+
+export interface SlicesOfPods {
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** The Services, "namespace/name" each, that they are for. */
+  readonly services: readonly string[];
+  /** The Pods behind them that no input holds, sorted by what they were assumed of. */
+  readonly assumed: readonly AssumedWorkload[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnostics: [] };
+
+/**
+ * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
+ * slices nor Endpoints of: `given` names the others, "namespace/name" each. Pods without a status are manifests, of which
+ * no cluster has made any endpoint yet: a Service that selects one gets no slice.
+ */
+export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: ReadonlySet<string>): SlicesOfPods {
+  if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) return nothing;
+  const index = new PodIndex(pods);
+  const selecting = findSelecting(services, index);
+  const open = selecting.filter(({ label }) => !given.has(label));
+  const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
+  const known = describeNodes(nodes);
+  const assumed = listAssumed(made);
+  return {
+    slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
+    services: made.map(({ label }) => label),
+    assumed,
+    diagnostics: [
+      ...describeOrigin(made, selecting.length - open.length),
+      ...describeAssumed(assumed),
+      ...describeLeftOut(made, known),
+      ...describeUnselective(made, pods, idle),
+    ],
+  };
+}
+
+/** Where endpoints come from is to be seen: nobody wrote them down. */
+function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
+  const keep = `${kept} ${kept === 1 ? 'Service keeps its' : 'Services keep their'} EndpointSlices or Endpoints`;
+  if (made.length === 0) {
+    return kept === 0 ? [] : [note(`Pods make no endpoints, because the input holds those of all Services: ${keep}`)];
+  }
+  const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
+  if (real.length === 0) return kept === 0 ? [] : [note(keep)];
+  const names = nameSome(real.map(({ label }) => label));
+  const which = real.length === 1 ? names : `${real.length} Services (${names})`;
+  const text = `the endpoints of ${which} are made of the Pods in the input, as the endpointslice controller makes them`;
+  return [note(kept === 0 ? text : `${text}; ${keep}`)];
+}
+
+/** The assumed Pods that are endpoints of a Service. */
+function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
+  const pods = new Set(made.flatMap((each) => each.pods.map(({ object }) => object)));
+  const used = [...pods].filter((pod) => pod.assumed && isEndpoint(pod));
+  const groups = groupBy(used, ({ metadata, owner }) => (owner ? ownerKey(metadata.namespace, owner) : ''));
+  return [...groups]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .map(([workload, its]) => ({
+      workload,
+      pods: its
+        .toSorted((a, b) => compareNames(a.metadata.name, b.metadata.name))
+        .map(({ metadata, spec, status }) => ({
+          name: metadata.name,
+          node: spec.nodeName || undefined,
+          addresses: (status?.addresses ?? []).map(({ text }) => text),
+        })),
+    }));
+}
+
+function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
+  if (assumed.length === 0) return [];
+  const total = assumed.reduce((sum, { pods }) => sum + pods.length, 0);
+  const names = nameSome(assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`));
+  const which = total === 1 ? '1 ready Pod and its address are' : `${total} ready Pods and their addresses are`;
+  const text = `${which} assumed: ${names}; the manifest.json of a bundle lists all`;
+  return [{ severity: 'note', code: 'assumed-endpoints', text }];
+}
+
+function note(text: string): Diagnostic {
+  return { severity: 'note', code: 'endpoints-from-pods', text };
+}
+
+/** Pods that look like endpoints, and that the controller leaves out all the same. */
+function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof describeNodes>): readonly Diagnostic[] {
+  const left = new Set<Sourced<Pod>>();
+  for (const { service, pods } of made) {
+    for (const pod of pods) {
+      if (isEndpoint(pod.object) && isOnUnknownNode(pod.object, service.object, known)) left.add(pod);
+    }
+  }
+  const unscheduled = [...left].filter(({ object }) => object.spec.nodeName === '');
+  const elsewhere = [...left].filter(({ object }) => object.spec.nodeName !== '');
+  const nodeNames = [...new Set(elsewhere.map(({ object }) => object.spec.nodeName))].toSorted(compareText);
+  return [
+    ...describePods(unscheduled, 'no spec.nodeName', 'write the name of its Node'),
+    ...describePods(
+      elsewhere,
+      `a Node that the input does not hold (${nameSome(nodeNames)})`,
+      'add all Nodes (kubectl get nodes -o yaml)',
+    ),
+  ];
+}
+
+function describePods(pods: readonly Sourced<Pod>[], what: string, wayOut: string): readonly Diagnostic[] {
+  const names = pods.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`).toSorted(compareText);
+  const [first] = pods;
+  if (!first) return [];
+  const which = pods.length === 1 ? `Pod ${names[0]} has` : `${pods.length} Pods have`;
+  const text = `${which} ${what}, and the endpointslice controller leaves such a Pod out: ${wayOut}`;
+  return [{ severity: 'warning', code: 'unknown-node', text, place: first.source.place(['spec', 'nodeName']) }];
+}

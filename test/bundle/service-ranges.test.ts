@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { checkForms } from '../../src/bundle/check-forms.ts';
+import type { BundleContent } from '../../src/bundle/make-bundle.ts';
+import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import { readBundle } from '../../src/bundle/read-bundle.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
+import type { Cluster } from '../../src/cluster/model.ts';
+import { describeNode } from '../../src/cluster/node-context.ts';
+import { resolveSettings } from '../../src/input/settings.ts';
+import { emptyState } from '../../src/kernel/state.ts';
+import { parseNetwork } from '../../src/kernel/address.ts';
+import { proxyModes } from '../../src/kube-proxy/modes.ts';
+import { fixtureBundle, forge } from './forge.ts';
+
+const serviceCidrs: Cluster['serviceCidrs'] = ['10.96.0.0/12', 'fd00::/112'].flatMap((text, i) => {
+  const network = parseNetwork(text);
+  return network
+    ? [{ network, from: i === 0 ? ('ServiceCIDR' as const) : ('--service-cluster-ip-range' as const) }]
+    : [];
+});
+
+test.each(proxyModes)(
+  'a manifest of mode %s says what tells the networks of cluster IPs, if the mode looks at them',
+  (mode) => {
+    const { settings } = resolveSettings(undefined, { proxyMode: mode });
+    const content: BundleContent = {
+      state: emptyState,
+      cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs },
+      node: describeNode('', undefined, undefined, settings),
+      settings,
+      families: ['ipv4'],
+      assigned: [],
+      kpcVersion: '0',
+    };
+    const expected = [
+      { cidr: '10.96.0.0/12', from: 'ServiceCIDR' },
+      { cidr: 'fd00::/112', from: '--service-cluster-ip-range' },
+    ];
+    expect(makeBundle(content).manifest.serviceCidrs).toEqual(mode === 'nftables' ? expected : undefined);
+  },
+);
+
+const bundle = fixtureBundle('dual-stack/expected-iptables');
+
+/** The bundle with these networks in its manifest, which is of a mode that does not look at any. */
+function forgeRanges(ranges: unknown) {
+  return readBundle(
+    forge(bundle, (files) => {
+      const manifest: object = JSON.parse(files.get('manifest.json') ?? '');
+      files.set('manifest.json', JSON.stringify({ ...manifest, serviceCidrs: ranges }));
+    }),
+  );
+}
+
+test.each([
+  ['10.96.0.0/12'],
+  [[{ cidr: '10.96.0.0', from: 'ServiceCIDR' }]],
+  [[{ cidr: '10.96.0.0/12 }; flush ruleset; #', from: 'ServiceCIDR' }]],
+  [[{ cidr: '10.96.0.0/12', from: 'me' }]],
+  [[{ cidr: '10.96.0.0/12' }]],
+])('what is no list of networks is refused: %j', (ranges) => {
+  expect(forgeRanges(ranges)).toMatchObject({ kind: 'broken', problems: [{ kind: 'bad-manifest' }] });
+});
+
+test('networks in a mode that does not look at them are no form of a bundle', () => {
+  const reading = forgeRanges([{ cidr: '10.96.0.0/12', from: 'ServiceCIDR' }]);
+  if (reading.kind !== 'bundle') throw new Error(reading.kind);
+  expect(reading.bundle.cluster.serviceCidrs.map(({ network }) => network.text)).toEqual(['10.96.0.0/12']);
+  const problems = checkForms(reading.bundle, bundle, (...args) => compileState(...args, undefined));
+  expect(problems).toEqual(['manifest.json: serviceCidrs does not match services.json and the settings']);
+});

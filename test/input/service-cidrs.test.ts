@@ -1,0 +1,180 @@
+import { describe as suite, expect, test } from 'vitest';
+import { buildCluster } from '../../src/cluster/build-cluster.ts';
+import { assignableNetworks, serviceRanges } from '../../src/cluster/service-ranges.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+import { parseNetwork } from '../../src/kernel/address.ts';
+import { behavioursOf } from '../../src/kube-proxy/releases.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { diagnose } from './diagnose.ts';
+
+/** A ServiceCIDR, whose networks start at line 4. */
+function serviceCidr(name: string, cidrs: string, version = 'v1'): string {
+  return `apiVersion: networking.k8s.io/${version}\nkind: ServiceCIDR\nmetadata: {name: ${name}}\nspec: {cidrs: ${cidrs}}\n`;
+}
+
+function collect(...texts: readonly string[]) {
+  return collectFiles([new TextFile('in.yaml', texts.join('---\n'))]);
+}
+
+const networks = (...texts: readonly string[]) => texts.flatMap((text) => parseNetwork(text) ?? []);
+
+suite('a ServiceCIDR', () => {
+  test.each(['v1', 'v1beta1'])('of %s is read', (version) => {
+    const { serviceCidrs, skipped, diagnostics } = collect(
+      serviceCidr('kubernetes', '[10.96.0.0/12, "fd00:10:96::/112"]', version),
+    );
+    expect(serviceCidrs.map(({ object }) => object.cidrs.map(({ text }) => text))).toEqual([
+      ['10.96.0.0/12', 'fd00:10:96::/112'],
+    ]);
+    expect({ skipped: [...skipped], diagnostics }).toEqual({ skipped: [], diagnostics: [] });
+  });
+
+  test('of a list is read', () => {
+    const list =
+      'apiVersion: networking.k8s.io/v1\nkind: ServiceCIDRList\nitems:\n- {metadata: {name: a}, spec: {cidrs: [10.0.0.0/24]}}\n';
+    expect(collect(list).serviceCidrs).toHaveLength(1);
+  });
+
+  test('of another version is not', () => {
+    const { serviceCidrs, skipped } = collect(serviceCidr('kubernetes', '[10.96.0.0/12]', 'v1alpha1'));
+    expect(serviceCidrs).toEqual([]);
+    expect([...skipped]).toEqual([['ServiceCIDR of networking.k8s.io/v1alpha1', 1]]);
+  });
+
+  const one = 'cidrs holds one network, or one of each family [bad-cidr]';
+  const none = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family [bad-cidr]';
+
+  test.each([
+    ['[]', [`4:15 error: ${none}`]],
+    ['null', [`4:15 error: ${none}`]],
+    ['[10.96.0.0/12, 10.112.0.0/12]', [`4:15 error: ${one}`]],
+    ['["fd00::/112", "fd01::/112"]', [`4:15 error: ${one}`]],
+    ['[10.96.0.0/12, "fd00::/112", 10.112.0.0/12]', [`4:15 error: ${one}`]],
+    ['[10.96.0.1/12]', ['4:16 error: cidrs[0] "10.96.0.1/12" is refused by Kubernetes: write 10.96.0.0/12 [bad-cidr]']],
+    [
+      '[10.096.0.0/12]',
+      ['4:16 error: cidrs[0] "10.096.0.0/12" is refused by Kubernetes: write 10.96.0.0/12 [bad-cidr]'],
+    ],
+    [
+      '[10.96.0.0/12, "FD00::/112"]',
+      ['4:30 error: cidrs[1] "FD00::/112" is refused by Kubernetes: write fd00::/112 [bad-cidr]'],
+    ],
+    [
+      '["::ffff:10.0.0.0/104"]',
+      ['4:16 error: cidrs[0] "::ffff:10.0.0.0/104" is refused by Kubernetes: write 10.0.0.0/8 [bad-cidr]'],
+    ],
+    [
+      '[10.96.0.0]',
+      ['4:16 error: cidrs[0] "10.96.0.0" is not a network: write 10.96.0.0/32 for this one address [bad-cidr]'],
+    ],
+    [
+      '["10.96.0.0/12 }; flush ruleset"]',
+      [
+        '4:16 error: cidrs[0] "10.96.0.0/12 }; flush ruleset" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
+      ],
+    ],
+    ['10.96.0.0/12', ['4:15 error: cidrs is "10.96.0.0/12": it must be a list, each item after "- " [bad-type]']],
+    ['[10]', ['4:16 error: cidrs[0] is the number 10, not a string: put it in quotes [bad-type]']],
+  ])('with cidrs %s is refused', (cidrs, expected) => {
+    expect(diagnose(serviceCidr('kubernetes', cidrs))).toEqual(expected);
+  });
+
+  test('needs a name, and one that is one', () => {
+    const spec = 'spec: {cidrs: [10.96.0.0/12]}\n';
+    expect(diagnose(`apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\n${spec}`)).toEqual([
+      '1:1 error: the object has no metadata.name [missing-name]',
+    ]);
+    expect(diagnose(serviceCidr('Kubernetes', '[10.96.0.0/12]'))).toHaveLength(1);
+  });
+
+  // A network of an object cannot be changed: two files that say otherwise are of two clusters, or one is out of date.
+  test('is there once', () => {
+    const twice = [serviceCidr('a', '[10.0.0.0/24]'), serviceCidr('a', '[10.0.1.0/24]')].join('---\n');
+    expect(diagnose(twice)).toEqual([
+      '8:18 error: duplicate ServiceCIDR a, first defined at in.yaml:3 [duplicate-object]',
+    ]);
+  });
+});
+
+suite('the networks of cluster IPs', () => {
+  const texts = [
+    serviceCidr('more', '[10.97.0.0/16, "fd00::/112"]'),
+    serviceCidr('kubernetes', '["fd00:10:96::/112", 10.96.0.0/12]'),
+    serviceCidr('again', '[10.96.0.0/12]'),
+    serviceCidr('few', '[9.0.0.0/24]'),
+  ];
+  const flag = networks('172.16.0.0/16');
+
+  test('are those of all objects, sorted, each once, in whatever order they come', () => {
+    const tell = (given: readonly string[]) =>
+      serviceRanges(collect(...given).serviceCidrs, flag).map(({ network, from }) => `${network.text} ${from}`);
+    const expected = ['9.0.0.0/24', '10.96.0.0/12', '10.97.0.0/16', 'fd00::/112', 'fd00:10:96::/112'];
+    expect(tell(texts)).toEqual(expected.map((text) => `${text} ServiceCIDR`));
+    expect(tell(texts.toReversed())).toEqual(tell(texts));
+  });
+
+  test('point at the field that tells them', () => {
+    const [range] = serviceRanges(collect(serviceCidr('a', '["fd00::/112"]')).serviceCidrs, []);
+    expect(range?.place?.locate()).toEqual({ file: 'in.yaml', line: 4, column: 16 });
+  });
+
+  test('are those of the flag where no object tells them', () => {
+    expect(serviceRanges([], flag)).toEqual([{ network: flag[0], from: '--service-cluster-ip-range' }]);
+    expect(serviceRanges([], [])).toEqual([]);
+  });
+
+  test('are known to a kube-proxy that looks at them', () => {
+    const { serviceCidrs } = collect(...texts);
+    const ranges = serviceRanges(serviceCidrs, []);
+    const off = new Map([['MultiCIDRServiceAllocator', false]]);
+    expect(buildCluster([], [], behavioursOf('1.36'), undefined, ranges).serviceCidrs).toHaveLength(5);
+    expect(buildCluster([], [], behavioursOf('1.33'), undefined, ranges).serviceCidrs).toHaveLength(5);
+    expect(buildCluster([], [], behavioursOf('1.33', off), undefined, ranges).serviceCidrs).toEqual([]);
+    // The gate is true for good since 1.34.
+    expect(buildCluster([], [], behavioursOf('1.34', off), undefined, ranges).serviceCidrs).toHaveLength(5);
+  });
+
+  test('addresses are chosen from: those of the object of the API server first, one of each family', () => {
+    const { serviceCidrs } = collect(...texts);
+    expect(assignableNetworks(serviceCidrs).map(({ text }) => text)).toEqual(['fd00:10:96::/112', '10.96.0.0/12']);
+    expect(assignableNetworks(serviceCidrs.toReversed())).toEqual(assignableNetworks(serviceCidrs));
+  });
+});
+
+suite('kpc compile with a ServiceCIDR', () => {
+  const web =
+    'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  selector: {app: web}\n  ports: [{port: 80}]\n';
+  const compile = async (stdin: string, ...args: readonly string[]) => {
+    const { stdout, stderr } = await runKpc(
+      ['compile', '-f', '-', '--proxy-mode', 'iptables', '--print', 'manifest', ...args],
+      { stdin },
+    );
+    return { stderr, manifest: stdout === '' ? undefined : (JSON.parse(stdout) as Readonly<Record<string, unknown>>) };
+  };
+  const addressOf = ({ manifest }: Awaited<ReturnType<typeof compile>>) =>
+    (manifest?.['assigned'] as readonly { readonly clusterIPs: readonly string[] }[] | undefined)?.[0]?.clusterIPs;
+
+  test('chooses cluster IPs from it', async () => {
+    const run = await compile([web, serviceCidr('kubernetes', '[10.50.0.0/24]')].join('---\n'));
+    expect(addressOf(run)).toEqual([expect.stringMatching(/^10\.50\.0\.\d+$/)]);
+    expect(run.stderr).not.toMatch(/ignored|no-cluster-ip/);
+  });
+
+  test('takes the flag where there is one', async () => {
+    const both = [web, serviceCidr('kubernetes', '[10.50.0.0/24]')].join('---\n');
+    const run = await compile(both, '--service-cluster-ip-range', '10.60.0.0/24');
+    expect(addressOf(run)).toEqual([expect.stringMatching(/^10\.60\.0\.\d+$/)]);
+  });
+
+  test('says what lacks a family', async () => {
+    const dual = web.replace('spec:\n', 'spec:\n  ipFamilies: [IPv6]\n');
+    const run = await compile([dual, serviceCidr('kubernetes', '[10.50.0.0/24]')].join('---\n'));
+    expect(run.stderr).toMatch(/error: default\/web: the Service wants an IPv6 address, but no ServiceCIDR has one/);
+  });
+
+  test('does not speak of networks in a mode that does not look at them', async () => {
+    const { manifest } = await compile([web, serviceCidr('kubernetes', '[10.50.0.0/24]')].join('---\n'));
+    expect(manifest).not.toHaveProperty('serviceCidrs');
+  });
+});
