@@ -78,6 +78,7 @@ export const assignedShape = objectOf<Manifest['assigned'][number]>({
   clusterIPs: listOf(address),
   nodePorts: mapOf(port),
   healthCheckNodePort: optional(port),
+  loadBalancerIPs: optional(listOf(address)),
 });
 
 /** The Pods that kpc assumes of one workload. */

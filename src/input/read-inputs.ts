@@ -10,6 +10,7 @@ import type {
   Sourced,
   Workload,
 } from '../cluster/objects.ts';
+import type { ClusterFacts } from './cluster-config.ts';
 import { type InputDocument, placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
@@ -35,6 +36,8 @@ export interface Inputs {
   readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
+  /** What the configuration of other programs says of the cluster. */
+  readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
   readonly skipped: ReadonlyMap<string, number>;
   /** Sorted by file, line, column and code. */
@@ -49,6 +52,8 @@ export interface ReadOptions {
   readonly exclude?: readonly string[] | undefined;
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
+  /** Of objects that name none. */
+  readonly namespace?: string | undefined;
 }
 
 /**
@@ -60,8 +65,8 @@ export function readInputs(sources: readonly string[], options: ReadOptions = {}
 }
 
 /** As readInputs, of files that have been read. */
-export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
-  const collected = collectFiles(files, workloads);
+export function collectInputs({ files, diagnostics }: LoadedFiles, options: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, options);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -70,9 +75,12 @@ export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
+export function collectFiles(
+  files: readonly TextFile[],
+  { workloads = false, namespace = 'default' }: Pick<ReadOptions, 'workloads' | 'namespace'> = {},
+): CollectedObjects {
   const collected = emptyCollection();
-  const context = { checks: new Checks(workloads), parsers: createParsers() };
+  const context = { checks: new Checks(workloads, namespace), parsers: createParsers() };
   const templates: Template[] = [];
   const foreign: string[] = [];
   for (const file of files) {

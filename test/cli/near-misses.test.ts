@@ -54,7 +54,6 @@ describe('kpc says what was meant by', () => {
     ['describe svc.yaml', 'no manifests are named: write -f before "svc.yaml"'],
     ['describe svc web -f svc.yaml', 'Did you mean "kpc describe web"?'],
     ['describe web -f svc.yaml -o json', 'Did you mean "--output json"?'],
-    ['describe web -f svc.yaml -n store', 'namespace/name'],
     ['describe web -f svc.yaml --otput json', 'Did you mean --output?'],
     ['describe web -f svc.yaml --otput=json', 'Did you mean --output?'],
     ['diff svc.yaml svc.yaml -o json', 'Did you mean "--output json"?'],

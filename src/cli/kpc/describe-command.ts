@@ -153,7 +153,10 @@ async function printSubject(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { findSubject } = await import('../../describe/find-subject.ts');
-  const finding = findSubject(what, view);
+  const { namespace } = options;
+  const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
+  const own = isBare ? findSubject(`${namespace}/${what}`, view) : undefined;
+  const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
     await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);

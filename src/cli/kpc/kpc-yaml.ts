@@ -8,6 +8,7 @@ import { loadFile } from '../../input/load-files.ts';
 import { readDocuments } from '../../input/read-documents.ts';
 import { TextFile } from '../../input/text-file.ts';
 import { describeValue, findNearest, quote } from '../../input/wording.ts';
+import { knownNetworks } from '../../input/pod-networks.ts';
 import type { FlagPlaces } from './message-options.ts';
 
 /** The file that holds flags for a repository. */
@@ -187,7 +188,7 @@ class Reader {
   #parse(option: Option, words: readonly string[]): unknown {
     if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
     if (option.optional && !takesBoolean(option) && words.length === 1) {
-      if (words[0] === 'true') return true;
+      if (words[0] === 'true') return knownNetworks;
       if (words[0] === 'false') return undefined;
     }
     const own = paths.has(option.attributeName()) ? words.map((word) => this.#locate(word)) : words;
