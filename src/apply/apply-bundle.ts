@@ -5,10 +5,12 @@ import type { ChainChange } from '../kernel/iptables-delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { describeError } from '../bundle/errors.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { changeNode, type ChangeOutcome, type ChangeRequest, type Session } from './change-node.ts';
+import { openBundle, type StoredBundle } from '../bundle/read-bundle.ts';
+import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
+import type { ChangeRequest, Settling } from './look.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply } from './doctor.ts';
 import type { Needs } from './finding.ts';
@@ -28,28 +30,42 @@ export interface ApplyChoices {
   readonly confirmTimeout?: number | undefined;
   /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
+  /** What was settled last, and the version of this program, where that may save looking at all again. */
+  readonly settling?: Pick<Settling, 'known' | 'version'> | undefined;
 }
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
-  const { manifest, state, cluster } = bundle;
+  const { manifest } = bundle;
+  const { settling } = choices;
   return {
-    target: async () => ({
-      state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
-      modules: state.modules,
-      settings: [
-        ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
-        ...(await decideWritable(host, manifest)),
-      ],
-    }),
+    target: async (files) => {
+      const { state } = files ? openBundle(manifest, files) : bundle;
+      return {
+        state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
+        modules: state.modules,
+        settings: [
+          ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
+          ...(await decideWritable(host, manifest)),
+        ],
+      };
+    },
+    settling: settling && bundle.files ? { ...settling, files: bundle.files } : undefined,
     families: manifest.families,
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
-    clusterIPs: new Set(cluster.servicePorts.map(({ clusterIP }) => clusterIP.text)),
+    clusterIPs: listClusterIPs(bundle),
     drainTimeout: choices.drainTimeout,
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,
   };
+}
+
+/** services.json has each in a place of its own, and nothing else looks like one there. */
+function listClusterIPs(bundle: StoredBundle): ReadonlySet<string> {
+  const text = bundle.files?.get('services.json');
+  if (text === undefined) return new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text));
+  return new Set([...text.matchAll(/,"clusterIP":"([\da-f.:]+)",/g)].map(([, address = '']) => address));
 }
 
 /** ipvsadm takes whole seconds only, whatever wrote the bundle. */
@@ -75,8 +91,18 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
+/** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
+function withoutMany(files: BundleFiles): BundleFiles {
+  const others = [...files].filter(
+    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$/.test(name),
+  );
+  return new Map(others.map(([name, text]) => [name, text.replace(/^(?:-a .*\n)+/gm, '')]));
+}
+
 /** What a bundle needs of a node. */
-export function needsOf({ manifest, state }: StoredBundle): Needs {
+export function needsOf(bundle: StoredBundle): Needs {
+  const { manifest } = bundle;
+  const state = bundle.files ? openBundle(manifest, withoutMany(bundle.files)).state : bundle.state;
   return {
     mode: manifest.mode,
     modules: state.modules,

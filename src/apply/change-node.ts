@@ -5,31 +5,13 @@ import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { readBootId } from './process-identity.ts';
-import { readModuleIndex } from './modules.ts';
+import { addressKey, joinBelongings, noBelongings, ownershipOf, type Belongings } from './belongings.ts';
+import { look, type ChangeRequest, type LookBack, type Observation } from './look.ts';
 import { listTraffic, trafficIn, type OpenTraffic } from './open-traffic.ts';
-import { parseReading, readNode, type NodeReading, type ReadingPart } from './node-reading.ts';
-import {
-  addressKey,
-  isEmptyBelongings,
-  joinBelongings,
-  noBelongings,
-  ownershipOf,
-  type Belongings,
-} from './belongings.ts';
-import { describeConflict, type Claims, type Conflict } from './ownership.ts';
-import {
-  isEmptyPlan,
-  joinRelease,
-  makePlan,
-  planRelease,
-  servesByRulesAlone,
-  withoutRelease,
-  type DrainTerms,
-  type NodeState,
-  type Plan,
-  type Target,
-} from './plan.ts';
+import { parseReading, type ReadingPart } from './node-reading.ts';
+import { describeConflict } from './ownership.ts';
+import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from './plan.ts';
+import { readBootId } from './process-identity.ts';
 import {
   readRecord,
   readSnapshot,
@@ -40,15 +22,11 @@ import {
   type StateFolder,
 } from './record.ts';
 import { runStep } from './run-steps.ts';
+import { isStillSettled, unsettle, writeSettled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 import { changedParts, describeStep, listSteps } from './steps.ts';
-import { families, type Family } from '../kernel/family.ts';
-import { applyTablesDelta } from '../kernel/iptables-delta.ts';
-import type { Tables } from '../kernel/iptables.ts';
-import { createRuleLines, type RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
-import type { KernelState } from '../kernel/state.ts';
 
 /** The node, the files that kpc-apply keeps of it, and who is told how it goes. */
 export interface Session {
@@ -57,41 +35,6 @@ export interface Session {
   readonly onEvent: (event: ChangeEvent) => void;
   /** Aborted when somebody asks to stop: what has been changed is then put back. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** What somebody wants of the node. */
-export interface ChangeRequest {
-  /** Made anew for each look at the node, since some of it depends on what the node is like. */
-  readonly target: () => Promise<Target>;
-  /** Families that the node must have. */
-  readonly families: readonly Family[];
-  readonly adopt: boolean;
-  readonly excluded: Claims['excluded'];
-  readonly clusterIPs?: Claims['clusterIPs'];
-  /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
-  readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
-  readonly confirmTimeout?: number | undefined;
-  /**
-   * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
-   * way.
-   */
-  readonly prepare?: ((plan: Plan, isIdle: boolean) => Promise<void>) | undefined;
-  /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
-  readonly refusesLeftovers?: boolean | undefined;
-  /** What will be ours, where that is not simply what the target has. */
-  readonly belongings?: Belongings | undefined;
-}
-
-/** A look at a node, and what would have to change. */
-export interface Observation {
-  readonly reading: NodeReading;
-  readonly plan: Plan;
-  readonly node: NodeState;
-  readonly rules: RuleLinesByFamily;
-  /** By which connections and clock the plan was made. */
-  readonly traffic: OpenTraffic;
-  readonly terms: DrainTerms;
 }
 
 export type ChangeOutcome =
@@ -127,73 +70,6 @@ async function readHoldings({ host, folder }: Session): Promise<{
   return { record, unfinished, owned };
 }
 
-/** A look that goes by an earlier one for all but the parts that have been changed since. */
-interface SecondLook {
-  readonly earlier: Observation;
-  readonly changed: ReadonlySet<ReadingPart>;
-  readonly traffic: OpenTraffic;
-}
-
-async function look(
-  host: Host,
-  request: ChangeRequest,
-  owned: Belongings,
-  terms: DrainTerms,
-  second?: SecondLook,
-): Promise<Observation> {
-  const target = await request.target();
-  const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
-  const scope = {
-    hasIpvs: listing && listing.ipvs !== undefined,
-    families: request.families,
-    timeouts: target.state.ipvsTimeouts !== undefined,
-    settings: target.settings.map((setting) => setting.path),
-  };
-  const before = second?.earlier;
-  const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
-  const [reading, modules] = await Promise.all([
-    readNode(host, scope, second && { reading: second.earlier.reading, changed: second.changed }),
-    before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
-  ]);
-  const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
-  const state = parseReading(reading, {
-    rules,
-    earlier: before && { reading: before.reading, state: before.node.state },
-  });
-  const node: NodeState = { state, settings: reading.settings, modules, traffic };
-  const { adopt, excluded, clusterIPs } = request;
-  const claims: Claims = { owned, adopt, excluded, clusterIPs };
-  const wanted =
-    before && !before.plan.takeover
-      ? { ...target, state: { ...target.state, iptables: afterwards(before.plan, target.state) } }
-      : target;
-  const plan = makePlan(node, wanted, claims, terms);
-  // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
-  const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, traffic, terms };
-}
-
-/** A plan in which rules of a kube-proxy that packets still meet are in the way. */
-function refuseLeftovers(plan: Plan): Plan {
-  const { conflicts, leftovers } = plan.share;
-  const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
-  return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
-}
-
-/**
- * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
- * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
- */
-function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    if (wanted.iptables[family] === undefined) continue;
-    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
-  }
-  return iptables;
-}
-
 /**
  * Brings the node to what is wanted, or back to what it was. Before the first change a snapshot of the node is on the
  * disk as the journal; it stays there until everything has been read back and is right. So whenever this process dies,
@@ -206,14 +82,20 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await settleUnconfirmed(session);
   const { record, unfinished, owned } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
-  const before = await look(host, request, owned, drainTerms(host, request, record));
-  const { reading, plan } = before;
+  const known = unfinished ? undefined : await findSettled(session, request, record);
+  const before = await look(host, request, owned, drainTerms(host, request, record), known);
+  const { reading, plan, focus } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it.
   await request.prepare?.(plan, isIdle);
   assertNoConflicts(plan);
-  if (isIdle) return { kind: 'unchanged', plan };
+  if (isIdle) {
+    if (!known) await settleFor(session, request, before, record);
+    return { kind: 'unchanged', plan };
+  }
 
+  // What was not looked at stays ours.
+  const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);
   const snapshot: Snapshot = unfinished
     ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.touched) }
     : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.touched };
@@ -233,18 +115,20 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), before, progress);
     const committed: OwnershipRecord = {
       bootId: record.bootId,
-      owned: withDraining(request.belongings ?? plan.share.belongings, settled, progress.plan),
-      draining: settled.draining,
-      leftIpvs: settled.leftIpvs,
+      owned: withDraining(withAside(request.belongings ?? plan.share.belongings), settled.plan, progress.plan),
+      draining: settled.plan.draining,
+      leftIpvs: settled.plan.leftIpvs,
     };
     if (unconfirmed) {
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
     await commit(host, folder, committed);
+    await settleFor(session, request, settled, committed);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
-    return { kind: 'changed', plan: { ...progress.plan, kept: settled.kept }, draining: settled.draining };
+    const { kept, draining } = settled.plan;
+    return { kind: 'changed', plan: { ...progress.plan, kept }, draining };
   } catch (error) {
     const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
@@ -254,6 +138,38 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
   }
+}
+
+/** What was settled last, where that is still so, and nothing is taken over or left of another mode. */
+async function findSettled(
+  { host, folder }: Session,
+  { settling, adopt }: ChangeRequest,
+  { draining, leftIpvs }: OwnershipRecord,
+): Promise<LookBack | undefined> {
+  const settled = settling?.known;
+  if (!settled || adopt || leftIpvs !== undefined) return undefined;
+  const unlike = draining.map(({ virtualServer }) => virtualServer);
+  return (await isStillSettled(host, folder, settled)) ? { kind: 'settled', settled, unlike } : undefined;
+}
+
+/**
+ * Keeps what the next change need not look at, where all that is ours is as the bundle says, and nothing else is ours. It
+ * saves time and no more: where it cannot be kept, everything is looked at the next time.
+ */
+async function settleFor(
+  { host, folder }: Session,
+  { settling }: ChangeRequest,
+  { plan, reading }: Observation,
+  { bootId, leftIpvs }: OwnershipRecord,
+): Promise<void> {
+  const { belongings, ours, conflicts } = plan.share;
+  const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
+  const keepsOthers =
+    belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
+  if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
+  const { files, version, known } = settling;
+  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading };
+  await writeSettled(host, folder, settled, { bootId, version, known }).catch(() => undefined);
 }
 
 function assertNoConflicts(plan: Plan): void {
@@ -272,6 +188,7 @@ function assertNoConflicts(plan: Plan): void {
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
   try {
+    await unsettle(host, folder);
     await writeJson(host, folder.journal, snapshot);
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
@@ -347,15 +264,16 @@ async function settle(
   owned: Belongings,
   before: Observation,
   { plan, changed, traffic }: Progress,
-): Promise<Plan> {
+): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  let after = await look(session.host, request, owned, terms, { earlier: before, changed, traffic });
+  const kind = 'earlier';
+  let after = await look(session.host, request, owned, terms, { kind, earlier: before, changed, traffic });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    after = await look(session.host, request, owned, terms, { earlier: after, changed: new Set(), traffic });
+    after = await look(session.host, request, owned, terms, { kind, earlier: after, changed: new Set(), traffic });
   }
-  if (isEmptyPlan(after.plan)) return after.plan;
+  if (isEmptyPlan(after.plan)) return after;
   throw new Failure(
     'wrong-result',
     `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,

@@ -1,6 +1,6 @@
 import { emptyState } from '../kernel/state.ts';
 import { readNetworks } from './apply-bundle.ts';
-import type { ChangeRequest } from './change-node.ts';
+import type { ChangeRequest } from './look.ts';
 import type { Host } from './host.ts';
 import { assertNoKubeProxy } from './running-kube-proxy.ts';
 

@@ -192,7 +192,7 @@ function withoutBorrowed(
 }
 
 /** "TCP 10.96.0.1:80". */
-export function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
+function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${server.protocol} ${joinHostPort(server.address, server.port)}`;
 }
 

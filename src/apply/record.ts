@@ -52,6 +52,8 @@ export interface StateFolder {
   readonly awaiting: string;
   readonly confirmed: string;
   readonly unconfirmed: string;
+  /** A folder: see settled.ts. */
+  readonly settled: string;
 }
 
 export function stateFolder(path: string): StateFolder {
@@ -63,6 +65,7 @@ export function stateFolder(path: string): StateFolder {
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
+    settled: `${path}/settled`,
   };
 }
 

@@ -1,13 +1,7 @@
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
-import {
-  changeNode,
-  putBack,
-  requestSnapshot,
-  type ChangeOutcome,
-  type ChangeRequest,
-  type Session,
-} from './change-node.ts';
+import { changeNode, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
+import type { ChangeRequest } from './look.ts';
 import { guardIn, withoutGuard } from './access-guard.ts';
 import { noBelongings, withoutBelongings, type Belongings } from './belongings.ts';
 import { placeKey } from './connections.ts';

@@ -1,4 +1,4 @@
-import { splitDelta, type KernelDelta, type TimeoutsChange } from '../kernel/delta.ts';
+import { splitDelta, type KernelDelta } from '../kernel/delta.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatSetsDelta } from '../kernel/ipset-delta.ts';
 import { diffTables, formatTablesDelta } from '../kernel/iptables-delta.ts';
@@ -6,6 +6,7 @@ import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { addGuard, guardOf } from './access-guard.ts';
+import type { TimeoutsChange } from '../kernel/timeouts-delta.ts';
 import type { Command } from './host.ts';
 import type { ReadingPart } from './node-reading.ts';
 import { listStages, type Plan, type SettingChange } from './plan.ts';

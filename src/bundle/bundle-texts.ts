@@ -1,19 +1,16 @@
 import { sha256 } from './sha256.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import type { Chain } from '../kernel/iptables.ts';
-import { formatAppends } from '../kernel/iptables.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
-import { formatVirtualServer } from '../kernel/ipvs.ts';
-import { formatChain } from '../kernel/nftables/format.ts';
-import type { NftChain } from '../kernel/nftables/table.ts';
 import type { BundleFileName } from './manifest.ts';
 import { writeServices } from './services-file.ts';
 
+/** The texts of what a state holds many of. */
+export interface PartTexts {
+  /** What writes one of them: the function itself, or one that keeps what it wrote. */
+  each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
+}
+
 /** The parts of a bundle's text that bundles of other nodes may have in common with it. */
-export interface BundleTexts {
-  readonly formatVirtualServer: (server: VirtualServer) => string;
-  readonly formatAppends: (chain: Chain) => string;
-  readonly formatNftChain: (chain: NftChain) => string;
+export interface BundleTexts extends PartTexts {
   readonly writeServices: (cluster: Cluster) => string;
   readonly countServices: (cluster: Cluster) => ServiceCounts;
   /** The SHA-256 of a file in hex. */
@@ -22,9 +19,7 @@ export interface BundleTexts {
 
 /** Each text made when it is asked for, for one bundle alone. */
 export const freshTexts: BundleTexts = {
-  formatVirtualServer,
-  formatAppends,
-  formatNftChain: formatChain,
+  each: (format) => format,
   writeServices,
   countServices,
   digest: (_, text) => sha256(text),
@@ -35,12 +30,19 @@ export const freshTexts: BundleTexts = {
  * checksum of each file as it was last. It changes no byte.
  */
 export class BundleMemo implements BundleTexts {
-  readonly formatVirtualServer: (server: VirtualServer) => string = remember(formatVirtualServer);
-  readonly formatAppends: (chain: Chain) => string = remember(formatAppends);
-  readonly formatNftChain: (chain: NftChain) => string = remember(formatChain);
   readonly writeServices: (cluster: Cluster) => string = remember(writeServices);
   readonly countServices: (cluster: Cluster) => ServiceCounts = remember(countServices);
+  readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: string; readonly digest: string }>();
+
+  each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
+    // What was kept for a function is of that function's own type.
+    const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
+    if (known) return known;
+    const remembered = remember(format);
+    this.#parts.set(format, remembered);
+    return remembered;
+  }
 
   digest(name: BundleFileName, text: string): string {
     const last = this.#last.get(name);

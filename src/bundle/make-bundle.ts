@@ -4,22 +4,16 @@ import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
-import { formatSets } from '../kernel/ipset.ts';
-import type { Tables } from '../kernel/iptables.ts';
-import { formatTables } from '../kernel/iptables.ts';
-import { formatVirtualServers } from '../kernel/ipvs.ts';
-import { formatLinks } from '../kernel/link.ts';
-import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
-import { formatModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { formatSysctls } from '../kernel/sysctl.ts';
 import type { CountName } from '../kube-proxy/modes.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { writeNode } from './bundle-node.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileKinds, bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
+import type { StateFile } from './state-files.ts';
+import { stateFiles } from './state-files.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {
@@ -65,32 +59,9 @@ export function formatFile(
   { state, cluster, settings }: BundleContent,
   texts: BundleTexts = freshTexts,
 ): string | undefined {
-  const kind = bundleFileKinds[name];
-  if (kind !== 'services' && !programs(settings.mode, kind)) return undefined;
-  switch (name) {
-    case 'modules.conf':
-      return formatModules(state.modules);
-    case 'sysctl.conf':
-      return formatSysctls(state.sysctls);
-    case 'ipset.restore':
-      return formatSets(state.sets);
-    case 'iptables.restore':
-      return formatFamily(state.iptables.ipv4, texts);
-    case 'ip6tables.restore':
-      return formatFamily(state.iptables.ipv6, texts);
-    case 'ipvsadm.restore':
-      return formatVirtualServers(state.virtualServers, texts.formatVirtualServer);
-    case 'ip.batch':
-      return formatLinks(state.links);
-    case 'nftables.nft':
-      return formatNftTables(state.nftables, texts.formatNftChain);
-    case 'services.json':
-      return texts.writeServices(cluster);
-  }
-}
-
-function formatFamily(tables: Tables | undefined, texts: BundleTexts): string | undefined {
-  return tables && formatTables(tables, texts.formatAppends);
+  if (name === 'services.json') return texts.writeServices(cluster);
+  const file: StateFile = stateFiles[name];
+  return programs(settings.mode, file.kind) ? file.format(state, texts) : undefined;
 }
 
 function makeManifest(
@@ -127,7 +98,8 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
     : undefined;
 }
 
-function countState(state: KernelState): Readonly<Record<CountName, number>> {
+/** What a manifest counts of a state. */
+export function countState(state: KernelState): Readonly<Record<CountName, number>> {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = [...iptables, ...state.nftables.map((table) => table.chains)].flatMap((table) => [...table.values()]);
   const nftSets = state.nftables.flatMap((table) => [...table.sets.values()]);

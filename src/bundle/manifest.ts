@@ -4,32 +4,19 @@ import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
-import type { ObjectKind } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
+import type { StateFileName } from './state-files.ts';
+import { stateFileNames } from './state-files.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;
 
-/**
- * The files that a bundle may hold besides manifest.json, in the order in which they are to be read, with the kind of
- * objects that each holds: a mode has the files of its kinds, and services.json.
- */
-export const bundleFileKinds = {
-  'modules.conf': 'modules',
-  'sysctl.conf': 'sysctls',
-  'ipset.restore': 'sets',
-  'iptables.restore': 'iptables',
-  'ip6tables.restore': 'iptables',
-  'ipvsadm.restore': 'virtualServers',
-  'ip.batch': 'links',
-  'nftables.nft': 'nftables',
-  'services.json': 'services',
-} as const satisfies Readonly<Record<string, ObjectKind | 'services'>>;
+/** A file that a bundle may hold besides manifest.json. */
+export type BundleFileName = StateFileName | 'services.json';
 
-export type BundleFileName = keyof typeof bundleFileKinds;
-
-export const bundleFileNames = Object.keys(bundleFileKinds) as readonly BundleFileName[];
+/** All of them, in the order in which they are to be read. */
+export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json'];
 
 /** manifest.json: what the bundle is, for kpc-apply and for people. Keys are written in this order. */
 export interface Manifest {

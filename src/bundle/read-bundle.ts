@@ -1,23 +1,17 @@
 import { quotePrintable } from '../base/printable.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
-import type { Tables } from '../kernel/iptables.ts';
-import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import { parseIpsetSave } from '../kernel/ipset.ts';
-import { parseIpvsadm } from '../kernel/ipvs.ts';
-import { parseIpBatch } from '../kernel/link.ts';
-import { parseNftText } from '../kernel/nftables/parse-text.ts';
-import { parseModules } from '../kernel/modules.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { parseSysctls } from '../kernel/sysctl.ts';
+import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { goldenHead } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
-import type { BundleFileName, Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 import { manifestShape } from './manifest-shape.ts';
 import { sha256 } from './sha256.ts';
 import { readServices } from './services-file.ts';
+import { stateFileNames, stateFiles } from './state-files.ts';
 import { readNetwork } from './stored-address.ts';
 
 /** A bundle as it was compiled. Items of the state have no origin: files of the tools hold none. */
@@ -73,6 +67,34 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | undefined
   if (listed.kind === 'broken') return undefined;
   const cluster = readCluster(listed.manifest, files);
   return 'kind' in cluster ? undefined : { manifest: listed.manifest, cluster };
+}
+
+/** The manifest of a bundle whose files are those that it lists, by their checksums too; undefined where that fails. */
+export function readListedManifest(files: BundleFiles): Manifest | undefined {
+  const listed = readListed(files);
+  return listed.kind === 'listed' ? listed.manifest : undefined;
+}
+
+/** A bundle that is known to be one that kpc wrote, of which each part is read when it is asked for. */
+export function openBundle(manifest: Manifest, files: BundleFiles): StoredBundle {
+  let state: KernelState | undefined;
+  let cluster: Cluster | undefined;
+  return {
+    manifest,
+    files,
+    get state() {
+      return (state ??= readState(manifest, files).state);
+    },
+    get cluster() {
+      return (cluster ??= requireCluster(manifest, files));
+    },
+  };
+}
+
+function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
+  const cluster = readCluster(manifest, files);
+  if ('kind' in cluster) throw new TypeError(describeBundleProblem(cluster));
+  return cluster;
 }
 
 /** The manifest, where the other files are those that it lists. */
@@ -131,27 +153,14 @@ function readState(
   files: BundleFiles,
 ): { readonly state: KernelState; readonly problems: readonly BundleProblem[] } {
   const problems: BundleProblem[] = [];
-  const read = <T extends { readonly unread: readonly UnreadLine[] }>(
-    file: BundleFileName,
-    parse: (text: string) => T,
-  ): T => {
-    const result = parse(files.get(file) ?? '');
-    for (const line of result.unread) problems.push({ kind: 'unread-line', file, line });
-    return result;
-  };
-  const iptables: { ipv4?: Tables; ipv6?: Tables } = {};
-  if (files.has('iptables.restore')) iptables.ipv4 = read('iptables.restore', parseIptablesSave).tables;
-  if (files.has('ip6tables.restore')) iptables.ipv6 = read('ip6tables.restore', parseIptablesSave).tables;
-  const state: KernelState = {
-    iptables,
-    nftables: read('nftables.nft', parseNftText).tables,
-    sets: read('ipset.restore', parseIpsetSave).sets,
-    virtualServers: read('ipvsadm.restore', parseIpvsadm).virtualServers,
-    links: read('ip.batch', parseIpBatch).links,
-    sysctls: read('sysctl.conf', parseSysctls).sysctls,
-    ipvsTimeouts: manifest.ipvsTimeouts ?? undefined,
-    modules: read('modules.conf', parseModules).modules,
-  };
+  let state: KernelState = { ...emptyState, ipvsTimeouts: manifest.ipvsTimeouts ?? undefined };
+  for (const file of stateFileNames) {
+    const text = files.get(file);
+    if (text === undefined) continue;
+    const read = stateFiles[file].read(text, state);
+    ({ state } = read);
+    for (const line of read.unread) problems.push({ kind: 'unread-line', file, line });
+  }
   return { state, problems };
 }
 

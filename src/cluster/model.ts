@@ -15,6 +15,8 @@ export interface Cluster {
   readonly servicePorts: readonly ServicePort[];
   /** Sorted by service and family. */
   readonly healthChecks: readonly ServiceHealthCheck[];
+  /** Of a part of a cluster, how many endpoints the Service ports have that are left out. */
+  readonly endpointsElsewhere?: { readonly [F in Family]: number };
   /** What cluster IPs are given from, sorted, none twice: kube-proxy drops packets to the rest of it in nftables mode. */
   readonly serviceCidrs: readonly ServiceRange[];
 }

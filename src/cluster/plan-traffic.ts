@@ -55,7 +55,7 @@ export interface ServiceAddress {
 }
 
 /** A port of the node's own addresses that leads to the Service. Source ranges do not bind it. */
-export interface NodePort {
+interface NodePort {
   readonly protocol: Protocol;
   readonly port: number;
   readonly origin: Origin;

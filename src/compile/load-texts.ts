@@ -37,8 +37,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly kubernetesVersion?: string;
   /** Of objects that name none. */
   readonly namespace?: string;
-  /** The networks of the Pods that workloads are taken to have, or the word auto; nothing is assumed without it. */
-  readonly assumeEndpoints?: string;
+  /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
+  readonly assumeEndpoints?: string | true;
 }
 
 /** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
@@ -70,7 +70,9 @@ function describeEmptiness(
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
-  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(({ length }) => length > 0);
+  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
+    ({ length }) => length > 0,
+  );
   if (skipped.has('Kustomization')) return [notBuilt];
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }

@@ -1,4 +1,4 @@
-import { labelInComment } from '../diff/owners.ts';
+import { labelInComment } from '../changes/owners.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';

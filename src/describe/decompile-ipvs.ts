@@ -1,5 +1,5 @@
-import type { Owners } from '../diff/owners.ts';
-import { setFamily } from '../diff/belonging.ts';
+import type { Owners } from '../changes/owners.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';

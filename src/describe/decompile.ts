@@ -1,5 +1,5 @@
 import { compareText } from '../cluster/compare-text.ts';
-import type { Owners } from '../diff/owners.ts';
+import type { Owners } from '../changes/owners.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';

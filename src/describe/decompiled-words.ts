@@ -1,4 +1,4 @@
-import type { Owners } from '../diff/owners.ts';
+import type { Owners } from '../changes/owners.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';

@@ -1,6 +1,6 @@
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { count } from '../diff/counts.ts';
+import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import type { Because, Finding, SharedSubject } from './find-subject.ts';
 import type { KernelItem } from './kernel-items.ts';

@@ -1,5 +1,5 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { isServiceChain } from '../diff/owners.ts';
+import { isServiceChain } from '../changes/owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';

@@ -5,9 +5,10 @@ import { families } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
-import { setFamily, type StatePair } from './belonging.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
+import type { StatePair } from './belonging.ts';
 import type { Gap } from './gaps.ts';
-import type { KernelChange, OwnedChange } from './kernel-change.ts';
+import type { KernelChange, OwnedChange } from '../changes/kernel-change.ts';
 import type { Side } from './side.ts';
 
 /** Two sides whose settings can be compared one by one. */

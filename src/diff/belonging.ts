@@ -2,7 +2,6 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
-import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { Ownership } from '../kernel/restrict.ts';
 import { jumpChain, ownsJump, restrictState } from '../kernel/restrict.ts';
@@ -11,7 +10,7 @@ import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet, setFamily } from '../kube-proxy/sets.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
 import type { Coverage, Side } from './side.ts';
@@ -73,11 +72,6 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
 function coverTables(tables: Tables, told: readonly TableName[]): Tables {
   if (tableNames.every((name) => told.includes(name))) return tables;
   return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
-}
-
-/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
-export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
-  return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
 }
 
 /**

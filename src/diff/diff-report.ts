@@ -1,9 +1,10 @@
 import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import type { Extent } from './gaps.ts';
-import type { ChangeKind, KernelChange } from './kernel-change.ts';
+import { describeKernelChange } from '../changes/change-words.ts';
+import { count } from '../changes/counts.ts';
+import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
 import { oneLine } from './one-line.ts';
-import { count } from './counts.ts';
-import { describeGaps, describeKernelChange, describeReason, summarizeKinds } from './words.ts';
+import { describeGaps, describeReason, summarizeKinds } from './words.ts';
 
 /** A line for people. Its role tells how to show it: with a sign, in colour, as an item of a list. */
 export interface ReportLine {

@@ -5,7 +5,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes, type ObjectKind } from '../kube-proxy/modes.ts';
 import type { StatePair } from './belonging.ts';
-import { setFamily } from './belonging.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 import type { Coverage, Doubt, Side } from './side.ts';
 import { workingTables } from './side.ts';
 

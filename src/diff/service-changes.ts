@@ -5,7 +5,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { ChangeKind } from './kernel-change.ts';
+import type { ChangeKind } from '../changes/kernel-change.ts';
 import type { SideServices } from './side.ts';
 
 /** One reason, in the words of Kubernetes, why a Service port differs. */

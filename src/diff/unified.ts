@@ -1,16 +1,13 @@
 import { compareText } from '../cluster/compare-text.ts';
+import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
-import type { Family } from '../kernel/family.ts';
+import type { StateFileName } from '../bundle/state-files.ts';
+import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
-import { formatDeclaration, formatTables, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
+import { formatDeclaration, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
-import { formatSets } from '../kernel/ipset.ts';
-import { formatVirtualServers, sortVirtualServers } from '../kernel/ipvs.ts';
-import { formatLinks } from '../kernel/link.ts';
-import { formatModules } from '../kernel/modules.ts';
-import { formatTables as formatNftTables } from '../kernel/nftables/format.ts';
+import { sortVirtualServers } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { formatSysctls } from '../kernel/sysctl.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
 import type { Side } from './side.ts';
@@ -53,21 +50,31 @@ function writeInputs({ services, state }: Side, other: Side) {
   return { 'manifest.json': [timeouts, ...settings].join(''), 'services.json': writeServices(services.cluster) };
 }
 
-function writeFiles(state: KernelState, byMeaning: boolean) {
-  const rules = byMeaning ? formatMeanings : formatTables;
-  const family = (name: Family) => rules(state.iptables[name] ?? {});
-  const sets = byMeaning ? state.sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNames) : state.sets;
+function writeFiles(state: KernelState, byMeaning: boolean): Readonly<Record<string, string>> {
+  const comparable = byMeaning ? withoutForm(state) : state;
+  return Object.fromEntries(
+    stateFileNames.map((name) => {
+      const write = (byMeaning ? meanings[name] : undefined) ?? ((each) => stateFiles[name].format(each, freshTexts));
+      return [name, write(comparable) ?? ''];
+    }),
+  );
+}
+
+/** A state without what a tool chooses itself. */
+function withoutForm(state: KernelState): KernelState {
   return {
-    'modules.conf': formatModules(state.modules),
-    'sysctl.conf': formatSysctls(state.sysctls),
-    'ipset.restore': formatSets(sets),
-    'iptables.restore': family('ipv4'),
-    'ip6tables.restore': family('ipv6'),
-    'nftables.nft': byMeaning ? formatNftMeanings(state.nftables) : formatNftTables(state.nftables),
-    'ipvsadm.restore': formatVirtualServers(state.virtualServers),
-    'ip.batch': formatLinks(state.links.map((link) => (byMeaning ? { ...link, kind: 'dummy' } : link))),
+    ...state,
+    sets: state.sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNames),
+    links: state.links.map((link) => ({ ...link, kind: 'dummy' })),
   };
 }
+
+/** Files whose form says less than what is in them. */
+const meanings: { readonly [N in StateFileName]?: (state: KernelState) => string } = {
+  'iptables.restore': ({ iptables }) => formatMeanings(iptables.ipv4 ?? {}),
+  'ip6tables.restore': ({ iptables }) => formatMeanings(iptables.ipv6 ?? {}),
+  'nftables.nft': ({ nftables }) => formatNftMeanings(nftables),
+};
 
 function formatMeanings(tables: Tables): string {
   return tableNames

@@ -1,9 +1,8 @@
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
-import type { ChangeKind, KernelChange } from './kernel-change.ts';
+import { count } from '../changes/counts.ts';
+import type { ChangeKind } from '../changes/kernel-change.ts';
 import type { Doubt } from './side.ts';
-import { count, namesOf, signed } from './counts.ts';
-import { describeNftChange } from './nftables-words.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
 /** A reason in the words of Kubernetes, on one line. */
@@ -82,81 +81,6 @@ function describeTurn(from: EndpointState, to: EndpointState): readonly string[]
   }
   if (from.used !== to.used) parts.push(to.used ? 'now used on this node' : 'no longer used on this node');
   return parts;
-}
-
-/** What differs of one thing of the kernel, on one line, without saying whether it was added or removed. */
-export function describeKernelChange(change: KernelChange): string {
-  switch (change.kind) {
-    case 'virtual-server': {
-      const at = `virtual server ${change.protocol} ${change.address.includes(':') ? `[${change.address}]` : change.address}:${change.port}`;
-      return change.change === 'changed'
-        ? `${at}: ${describeServerEdits(change).join('; ')}`
-        : `${at} with ${count(change.added.length + change.removed.length, 'real server')}`;
-    }
-    case 'set-entry':
-      return `${change.set} ${change.value}`;
-    case 'set':
-      return change.change === 'changed'
-        ? `set ${change.set}: ${change.from ?? ''} → ${change.to ?? ''}`
-        : `set ${change.set}${change.entries > 0 ? ` with ${count(change.entries, 'entry', 'entries')}` : ''}`;
-    case 'chain':
-      return `chain ${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
-    case 'nft-table':
-    case 'nft-chain':
-    case 'nft-set':
-    case 'nft-element':
-      return describeNftChange(change);
-    case 'address':
-      return `address ${change.address} on ${change.link}`;
-    case 'link':
-      return `link ${change.link}${change.addresses > 0 ? ` with ${count(change.addresses, 'address', 'addresses')}` : ''}`;
-    case 'sysctl':
-      return `sysctl ${change.name}: ${change.from ?? '(not set)'} → ${change.to ?? '(left as it is)'}`;
-    case 'ipvs-timeouts': {
-      const { from, to } = change;
-      const names = [
-        ['tcp', from.tcp, to.tcp],
-        ['tcpfin', from.tcpFin, to.tcpFin],
-        ['udp', from.udp, to.udp],
-      ] as const;
-      const value = (seconds: number) => (seconds === 0 ? '(left as it is)' : `${seconds} s`);
-      const texts = names.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${value(a)} → ${value(b)}`);
-      return `IPVS timeouts: ${texts.join(', ')}`;
-    }
-    case 'module':
-      return `kernel module ${change.name}`;
-    case 'setting':
-      return `setting ${change.name}: ${orNone(change.from)} → ${orNone(change.to)}`;
-  }
-}
-
-function describeServerEdits(change: KernelChange & { readonly kind: 'virtual-server' }): readonly string[] {
-  const { optionsFrom, optionsTo, added, removed, edited } = change;
-  return [
-    ...(optionsFrom === undefined || optionsTo === undefined ? [] : [`${optionsFrom} → ${optionsTo}`]),
-    ...namesOf('+', 'real server', added),
-    ...namesOf('−', 'real server', removed),
-    ...edited.map(({ server, from, to }) => `real server ${server} ${from} → ${to}`),
-  ];
-}
-
-function describeTable(family: Family, table: string): string {
-  return family === 'ipv4' ? table : `IPv6 ${table}`;
-}
-
-function describeRules(change: KernelChange & { readonly kind: 'chain' }): string {
-  const { rulesFrom, rulesTo, added, removed } = change;
-  switch (change.change) {
-    case 'added':
-      return rulesTo > 0 ? ` with ${count(rulesTo, 'rule')}` : '';
-    case 'removed':
-      return rulesFrom > 0 ? ` with ${count(rulesFrom, 'rule')}` : '';
-    case 'changed':
-      if (change.reordered) return ': the same rules in another order';
-      if (!change.shared && rulesFrom !== rulesTo) return `: ${rulesFrom} → ${count(rulesTo, 'rule')}`;
-      if (added.length === removed.length) return `: ${count(added.length, 'rule')} changed`;
-      return `: ${[...signed('+', added.length), ...signed('−', removed.length)].join(', ')}`;
-  }
 }
 
 /** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" where all do the same. */

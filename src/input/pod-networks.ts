@@ -13,9 +13,9 @@ export interface PodNetworks {
 }
 
 /** Reads --assume-endpoints: nothing, one network, or one of each family. */
-export function parsePodNetworks(text: string | undefined): PodNetworks {
+export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   if (text === undefined) return { networks: undefined, diagnostics: [] };
-  if (text === knownNetworks) return { networks: [], diagnostics: [] };
+  if (text === true || text === knownNetworks) return { networks: [], diagnostics: [] };
   const texts = text.split(',');
   const networks = texts.flatMap((each) => parseNetwork(each.trim()) ?? []);
   if (networks.length === texts.length && new Set(networks.map(({ family }) => family)).size === texts.length) {

@@ -11,6 +11,7 @@ import type {
   Sourced,
   Workload,
 } from '../cluster/objects.ts';
+import { workloadKinds } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
 import { type ClusterFacts, readClusterFacts } from './cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from './document.ts';
@@ -192,10 +193,15 @@ function collectObject(
     }
     return;
   }
-  // A kind that kpc reads, but not of that version.
-  const name =
-    Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod' ? `${kind} of ${apiVersion}` : kind;
+  const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+}
+
+/** Whether a kind has the name of one that kpc reads, but is not of that version. */
+function isOfOtherVersion(apiVersion: string, kind: string): boolean {
+  const type = `${apiVersion} ${kind}`;
+  if (workloadKinds.some((known) => known === kind)) return workloadTypes[type] === undefined;
+  return Object.hasOwn(readKinds, kind) && type !== 'v1 Pod';
 }
 
 /** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */

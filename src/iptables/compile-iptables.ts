@@ -67,7 +67,8 @@ function compileFamily(
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
   const masquerade = planMasquerade(settings, node, family);
   const rules = masqueradeRules(masquerade);
-  const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], countEndpoints(ports), memo);
+  const endpointCount = countEndpoints(ports) + (cluster.endpointsElsewhere?.[family] ?? 0);
+  const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], endpointCount, memo);
   const tables: Tables = {
     filter: filterTable(plans, rules, settings, localhostNodePorts),
     nat: natTable(plans, chains, rules, nodePortJumps(nodePorts, family, localhostNodePorts)),

@@ -8,6 +8,8 @@ import {
   type RealServer,
   type VirtualServer,
 } from './ipvs.ts';
+import type { Split } from './split.ts';
+import { partition } from './split.ts';
 
 /** One step from some IPVS services to others. `service` is the service as it is to be. */
 export type VirtualServerChange =
@@ -153,4 +155,8 @@ function pushServerLines(lines: string[], change: VirtualServerChange): void {
     default:
       change satisfies never;
   }
+}
+
+export function splitVirtualServersDelta(changes: readonly VirtualServerChange[]): Split<VirtualServerChange> {
+  return partition(changes, ({ kind }) => kind === 'delete-service' || kind === 'delete-real-server');
 }

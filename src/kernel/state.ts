@@ -1,16 +1,15 @@
-import type { Family } from './family.ts';
-import type { Tables } from './iptables.ts';
 import type { IpSet } from './ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from './ipvs.ts';
 import type { Link } from './link.ts';
 import type { NftTable } from './nftables/table.ts';
+import type { FamilyTables } from './tables-delta.ts';
 
 /**
  * What a kernel holds, or is to hold, of what kube-proxy programs: the one value that compile, diff, plan, apply,
  * verify, trace and lint meet in. A family without iptables state is one that was not compiled, or not dumped.
  */
 export interface KernelState {
-  readonly iptables: { readonly [F in Family]?: Tables };
+  readonly iptables: FamilyTables;
   /** Tables of both families, one of each family and name; IPv4 before IPv6. */
   readonly nftables: readonly NftTable[];
   /** Sets of both families, in the order to create them. */

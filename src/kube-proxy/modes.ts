@@ -40,8 +40,8 @@ export interface ModeFacts {
   /** Sysctls that it sets besides where the configuration or the kernel's release asks for it. */
   readonly conditionalSysctls: readonly string[];
   readonly summary: readonly SummaryPart[];
-  /** Whether the kernel's objects name the Services that they stem from, in comments or in names. */
-  readonly namesServices: boolean;
+  /** How many of the kernel's objects name the Services that they stem from, in comments or in names. */
+  readonly namesServices: 'all' | 'some' | 'none';
   /** Whether rules have an iptables chain for each Service port: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
   /** What stays empty, or does not work, without the name of the node. */
@@ -89,7 +89,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
       { count: 'setEntries', one: 'set entry', more: 'set entries' },
       { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
     ],
-    namesServices: false,
+    namesServices: 'none',
     hasServiceChains: false,
     gapsWithoutNode: ['the hairpin set stays empty'],
     nodePorts: 'known-addresses',
@@ -112,7 +112,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
       { count: 'chains', one: 'chain', more: 'chains' },
       { count: 'rules', one: 'iptables rule', more: 'iptables rules' },
     ],
-    namesServices: true,
+    namesServices: 'all',
     hasServiceChains: true,
     gapsWithoutNode: [],
     nodePorts: 'any-local-address',
@@ -138,7 +138,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
       { count: 'rules', one: 'nftables rule', more: 'nftables rules' },
       { count: 'setEntries', one: 'set element', more: 'set elements' },
     ],
-    namesServices: true,
+    namesServices: 'some',
     hasServiceChains: false,
     gapsWithoutNode: ['the hairpin set stays empty'],
     nodePorts: 'any-local-address',

@@ -1,4 +1,5 @@
 import { families, type Family } from '../kernel/family.ts';
+import type { IpSet } from '../kernel/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
 const setNames = {
@@ -40,4 +41,9 @@ const allNames: ReadonlySet<string> = new Set(families.flatMap((family) => setId
 /** Whether a set has the name of one of kube-proxy's. */
 export function isKubeProxySet(name: string): boolean {
   return allNames.has(name);
+}
+
+/** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
+export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
+  return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
 }

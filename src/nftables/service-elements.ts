@@ -94,6 +94,6 @@ function place(set: ElementSet, element: Element): PlacedElement {
 }
 
 /** The label as a comment: cut where it is too long for nft, with dots to show it. It is ASCII. */
-export function fitComment(label: string): string {
+function fitComment(label: string): string {
   return label.length <= maxNftComment ? label : `${label.slice(0, maxNftComment - 3)}...`;
 }

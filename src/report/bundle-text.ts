@@ -1,26 +1,22 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
-import { bundleFileKinds, bundleFileNames } from '../bundle/manifest.ts';
+import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
+import { readingOrder } from '../changes/list-changes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { formatCount } from '../base/format-count.ts';
 
-/** The files as people want to see them: what a Service becomes first, what every node has last. */
-const headings: readonly (readonly [file: BundleFileName | 'manifest.json', what: string])[] = [
-  ['ipvsadm.restore', 'virtual servers and the endpoints behind them, for ipvsadm -R'],
-  ['ip.batch', 'virtual addresses on kube-ipvs0, for ip -batch'],
-  ['ipset.restore', 'sets of addresses and ports that the rules match, for ipset restore'],
-  ['iptables.restore', 'IPv4 rules, for iptables-restore --noflush'],
-  ['ip6tables.restore', 'IPv6 rules, for ip6tables-restore --noflush'],
-  ['nftables.nft', 'rules of both families, for nft -f'],
-  ['sysctl.conf', 'kernel settings, for sysctl -p'],
-  ['modules.conf', 'kernel modules, for modules-load.d'],
-  ['services.json', 'the Services and endpoints that all this comes from'],
-  ['manifest.json', 'what was compiled, and the checksums of the files'],
-];
+/** What the other files of a bundle hold, which no tool reads. */
+const otherFiles = {
+  'services.json': 'the Services and endpoints that all this comes from',
+  'manifest.json': 'what was compiled, and the checksums of the files',
+} as const;
 
-/** All files of a bundle in one text, each under a heading. */
+/** All files of a bundle in one text, each under a heading: what a Service becomes first, what every node has last. */
 export function formatAll(files: BundleFiles): string {
-  return headings
+  const state = stateFileNames.toSorted(
+    (a, b) => readingOrder.indexOf(stateFiles[a].kind) - readingOrder.indexOf(stateFiles[b].kind),
+  );
+  return [...state.map((name) => [name, stateFiles[name].title] as const), ...Object.entries(otherFiles)]
     .flatMap(([name, what]) => {
       const text = files.get(name);
       return text === undefined ? [] : [`==> ${name}: ${what} <==\n${text}`];
@@ -29,26 +25,16 @@ export function formatAll(files: BundleFiles): string {
 }
 
 /** The names that --print takes, and the file that each stands for. */
-export const printNames = {
-  modules: 'modules.conf',
-  sysctl: 'sysctl.conf',
-  ipset: 'ipset.restore',
-  iptables: 'iptables.restore',
-  ip6tables: 'ip6tables.restore',
-  ipvsadm: 'ipvsadm.restore',
-  nftables: 'nftables.nft',
-  ip: 'ip.batch',
-  manifest: 'manifest.json',
-  services: 'services.json',
-} as const satisfies Record<string, BundleFileName | 'manifest.json'>;
-
-export type PrintName = keyof typeof printNames;
+export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
+  ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
+  ['manifest', 'manifest.json'] as const,
+  ['services', 'services.json'] as const,
+]);
 
 /** The name after --print of the file that tells most of a bundle. */
-export function mainFile({ mode, files }: Manifest): PrintName {
-  const main = bundleFileNames.find((name) => name in files && bundleFileKinds[name] === modeFacts[mode].mainKind);
-  const names = Object.keys(printNames) as readonly PrintName[];
-  return names.find((name) => printNames[name] === main) ?? 'manifest';
+export function mainFile({ mode, files }: Manifest): string {
+  const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
+  return main ? stateFiles[main].print : 'manifest';
 }
 
 /** One line that says how much came out. */

@@ -3,7 +3,8 @@ import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { coverAll } from '../diff/side.ts';
-import { describeKernelChange, describeReason } from '../diff/words.ts';
+import { describeKernelChange } from '../changes/change-words.ts';
+import { describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
 import { readStoredSide } from '../sides/read-side.ts';
 

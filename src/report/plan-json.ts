@@ -9,7 +9,7 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
   const release = olderReleaseOf(bundle);
   return formatJson({
     ...(release === undefined ? {} : { kubernetesVersion: release }),
-    changes: describePlan(plan, bundle.cluster.servicePorts),
+    changes: describePlan(plan),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,

@@ -1,4 +1,5 @@
-import { describeDraining, describeHeld, describePlan, type PlannedChange } from '../apply/describe-plan.ts';
+import { countPlan, describeDraining, describeHeld, describePlan, type PlannedChange } from '../apply/describe-plan.ts';
+import { countObjects } from '../changes/change-words.ts';
 import { describeConflict } from '../apply/ownership.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan.ts';
 import { printableLines } from '../base/printable.ts';
@@ -11,8 +12,8 @@ import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
 /** A plan as people read it: Service by Service, then what belongs to none. '' for one that changes nothing. */
-function formatPlan(plan: Plan, servicePorts: StoredBundle['cluster']['servicePorts']): string {
-  const groups = groupBy(describePlan(plan, servicePorts), (change) => change.service ?? '');
+function formatPlan(plan: Plan): string {
+  const groups = groupBy(describePlan(plan), (change) => change.service ?? '');
   const names = [...groups.keys()].sort();
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
   return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [])).join('\n');
@@ -22,43 +23,21 @@ function formatPlan(plan: Plan, servicePorts: StoredBundle['cluster']['servicePo
 const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain']);
 
 function formatGroup(name: string, changes: readonly PlannedChange[]): string {
-  const lines = [name];
-  const counts = new Map<string, number>();
-  for (const change of changes) {
-    if (counted.has(change.object) && changes.length > 8) {
-      const key = `${signs[change.action]} ${change.object}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    } else lines.push(`  ${signs[change.action]} ${change.object} ${change.text}`);
-  }
-  for (const [key, count] of counts) {
-    const [sign, object = ''] = [key.slice(0, 1), key.slice(2)];
-    lines.push(`  ${sign} ${count} ${plural(object, count)}`);
-  }
-  return `${lines.join('\n')}\n`;
+  const isCounted = ({ object }: PlannedChange) => counted.has(object) && changes.length > 8;
+  const lines = changes
+    .filter((change) => !isCounted(change))
+    .map(({ action, object, text }) => `${signs[action]} ${object} ${text}`);
+  const counts = groupBy(changes.filter(isCounted), ({ action, object }) => `${signs[action]} ${object}`);
+  const many = [...counts.values()].flatMap(([first, ...others]) =>
+    first ? [`${signs[first.action]} ${countObjects(others.length + 1, first.object)}`] : [],
+  );
+  return `${[name, ...[...lines, ...many].map((line) => `  ${line}`)].join('\n')}\n`;
 }
 
 /** "3 virtual servers added, 1 chain changed". */
 export function summarizePlan(plan: Plan): string {
-  const counts = new Map<string, number>();
-  for (const { object, action } of describePlan(plan, [])) {
-    const key = `${object}|${action}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  const done = { add: 'added', change: 'changed', remove: 'removed' } as const;
-  const parts = [...counts].map(([key, count]) => {
-    const [object = '', action] = key.split('|') as [string, keyof typeof done];
-    return `${count} ${plural(object, count)} ${done[action]}`;
-  });
+  const parts = countPlan(plan).map(({ object, change, number }) => `${countObjects(number, object)} ${change}`);
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
-}
-
-function plural(object: string, count: number): string {
-  if (count === 1 || object.endsWith('timeouts')) return object;
-  return object.endsWith('entry')
-    ? `${object.slice(0, -1)}ies`
-    : object.endsWith('address')
-      ? `${object}es`
-      : `${object}s`;
 }
 
 /** A plan for people; `nothing` is what to say of an empty one. */
@@ -82,7 +61,7 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
-  return printableLines(`${formatPlan(plan, bundle.cluster.servicePorts)}\n${notes.join('')}${summarizePlan(plan)}\n`);
+  return printableLines(`${formatPlan(plan)}\n${notes.join('')}${summarizePlan(plan)}\n`);
 }
 
 /** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */

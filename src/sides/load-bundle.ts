@@ -1,11 +1,13 @@
 import { Failure } from '../apply/failure.ts';
 import { printable } from '../base/printable.ts';
+import { certifyChange } from '../bundle/certify-change.ts';
 import { checkDumpedForms, checkForms, compileChecked } from '../bundle/check-forms.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, readBundleMeaning, type StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { version } from '../base/version.ts';
 
 /** Reads the files of a bundle, by name, from wherever they are kept. */
@@ -18,8 +20,9 @@ type BundleReader = () => Promise<BundleFiles>;
 export async function loadBundle(
   folder: string,
   readFiles: BundleReader = () => readFolder(folder),
+  known?: BundleFiles,
 ): Promise<StoredBundle> {
-  const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles);
+  const { bundle, problems, isFolder = true } = await readCheckedBundle(readFiles, known);
   if (bundle && problems.length === 0) return bundle;
   throw new Failure(
     'bad-bundle',
@@ -28,9 +31,32 @@ export async function loadBundle(
   );
 }
 
-/** As loadBundle, to bring the node to what the bundle says. */
-export async function loadBundleToApply(folder: string, readFiles?: BundleReader): Promise<StoredBundle> {
-  const bundle = await loadBundle(folder, readFiles);
+/** As loadBundle, where kpc-apply looks at all that the bundle says: what it does not look at, it must not call the same. */
+export async function loadProgrammed(
+  folder: string,
+  readFiles?: BundleReader,
+  known?: BundleFiles,
+): Promise<StoredBundle> {
+  const bundle = await loadBundle(folder, readFiles, known);
+  const { mode } = bundle.manifest;
+  if (!programs(mode, 'nftables')) return bundle;
+  throw new Failure(
+    'bad-bundle',
+    `${folder} is a bundle of ${modeFacts[mode].title}, which kpc-apply does not program yet`,
+    'load its rules with "nft -f nftables.nft" in that folder: they take the place of what is there in one transaction',
+  );
+}
+
+/**
+ * As loadBundle, to bring the node to what the bundle says. `known` are the files of a bundle that had nothing wrong: of one
+ * that differs in few endpoints only, those are checked.
+ */
+export async function loadBundleToApply(
+  folder: string,
+  readFiles?: BundleReader,
+  known?: BundleFiles,
+): Promise<StoredBundle> {
+  const bundle = await loadProgrammed(folder, readFiles, known);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',
@@ -46,10 +72,10 @@ interface CheckedBundle {
   readonly isFolder?: boolean;
 }
 
-async function readCheckedBundle(readFiles: BundleReader): Promise<CheckedBundle> {
+async function readCheckedBundle(readFiles: BundleReader, before: BundleFiles | undefined): Promise<CheckedBundle> {
   try {
     const files = await readFiles();
-    const good = readGoodBundle(files);
+    const good = (before && certifyChange(before, files, compile)) ?? readGoodBundle(files);
     if (good) return { bundle: good, problems: [] };
     const reading = readBundle(files);
     const bundle = reading.kind === 'bundle' ? reading.bundle : undefined;

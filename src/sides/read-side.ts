@@ -183,9 +183,10 @@ function sideOfBundle(path: string, what: string, { manifest, state, cluster }: 
     name: path,
     state,
     // Its files hold no origins. Where no comments tell the Services, compiling them again does.
-    labels: modeFacts[manifest.mode].namesServices
-      ? undefined
-      : compileState(cluster, node, settings, families, undefined),
+    labels:
+      modeFacts[manifest.mode].namesServices === 'all'
+        ? undefined
+        : compileState(cluster, node, settings, families, undefined),
     coverage: coverAll(),
     families,
     doubts: [],

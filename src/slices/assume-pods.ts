@@ -170,7 +170,7 @@ function claimsOf(
 ): readonly Claim[] {
   return stands.flatMap(({ key, template, scales, replicas, places }) => {
     if (template.spec.hostNetwork) return [];
-    const room = scales && replicas > 0 ? roomFor(replicas, least) : replicas;
+    const room = scales ? roomFor(replicas, least) : replicas;
     return places(room).flatMap(({ index, node, name }) => {
       // One of each Node is told by the Node's name: another Node is not to change its address.
       const [workload, at] = scales ? [key, index] : [`${key}/${name}`, 0];

@@ -8,8 +8,9 @@ import { hasLabels } from './pod-index.ts';
 import type { Selecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
 
-/** More Pods than these are not compared with what a Service looks for. */
+/** More Pods than these are not compared with what a Service looks for, nor for more Services. */
 const maxCompared = 10_000;
+const maxHinted = 200;
 
 /**
  * Says which Services select no Pod: each with the Pod that comes nearest, as a selector that misses is a slip of a label
@@ -25,7 +26,10 @@ export function describeUnselective(
     ...pods.slice(0, maxCompared).map(({ object }) => candidateOf(object)),
     ...idle.map(idleCandidate),
   ]);
-  const near = lost.map(({ service }) => ({ service, hint: findNear(service.object, candidates) }));
+  const near = lost.map(({ service }, i) => ({
+    service,
+    hint: i < maxHinted ? findNear(service.object, candidates) : undefined,
+  }));
   const without = near.filter(({ hint }) => hint === undefined);
   return [
     ...near.flatMap(({ service, hint }) => (hint === undefined ? [] : [describeNear(service, hint)])),
@@ -137,7 +141,7 @@ function listDifferent(selector: Selector, labels: Selector): string {
 }
 
 function describeNear({ object, source }: Sourced<Service>, hint: string): Diagnostic {
-  const text = `${nameOf(object.metadata)} selects no Pod (${textOf(object.spec.selector ?? {})}), so that all connections to it are refused: ${hint}`;
+  const text = `${nameOf(object.metadata)} selects no Pod (${textOf(object.spec.selector ?? {})}), and has no endpoints: ${hint}`;
   return { severity: 'warning', code: 'selects-nothing', text, place: source.place(['spec', 'selector']) };
 }
 
@@ -145,9 +149,10 @@ function describeWithout(services: readonly Sourced<Service>[]): readonly Diagno
   const [first] = services;
   if (!first) return [];
   const names = nameSome(services.map(({ object }) => nameOf(object.metadata)));
-  const which = services.length === 1 ? `${names} selects` : `${services.length} Services (${names}) select`;
-  const them = services.length === 1 ? `it (${textOf(first.object.spec.selector ?? {})})` : 'them';
-  const text = `${which} no Pod of the input, so that all connections to ${them} are refused`;
+  const text =
+    services.length === 1
+      ? `${names} selects no Pod of the input (${textOf(first.object.spec.selector ?? {})}), and has no endpoints`
+      : `${services.length} Services (${names}) select no Pod of the input, and have no endpoints`;
   return [{ severity: 'warning', code: 'selects-nothing', text, place: first.source.place(['spec', 'selector']) }];
 }
 

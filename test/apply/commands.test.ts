@@ -27,7 +27,7 @@ describe('plan', () => {
     const { status, out } = await callApply(host, 'plan', ipvs);
     expect(status).toBe(1);
     expect(out).toMatch(/^this node\n {2}~ setting net\.ipv4\.ip_forward: 0 → 1\n/);
-    expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ rr, \d+ real servers?\n/);
+    expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ with \d+ real servers?\n/);
     expect(out).toMatch(/\d+ virtual servers added.*\n$/);
     expect(commands.filter(({ stdin }) => stdin !== undefined)).toEqual([]);
   });

@@ -62,7 +62,7 @@ function linesOf(text: string): readonly string[] {
 
 const compiling = listFixtures().filter(({ fails }) => !fails);
 
-describe.each(['ipvs', 'iptables'] as const)('a golden in mode %s', (mode) => {
+describe.each(['ipvs', 'iptables', 'nftables'] as const)('a golden in mode %s', (mode) => {
   test.each(compiling.filter(({ modes }) => modes.includes(mode)))(
     'means the bundle of the same input, and has all its lines: $name',
     async (fixture) => {

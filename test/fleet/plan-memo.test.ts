@@ -66,6 +66,8 @@ describe('what one node leaves for the next', () => {
     { mode: 'ipvs', nodePortAddresses: ['primary'] },
     { mode: 'iptables' },
     { mode: 'iptables', detectLocal: { mode: 'NodeCIDR' } },
+    { mode: 'nftables' },
+    { mode: 'nftables', nodePortAddresses: ['primary'], detectLocal: { mode: 'NodeCIDR' } },
   ];
   test.each(modes)('changes no byte of its bundle: %j', (settings) => {
     for (let seed = 1; seed <= rounds(12); seed++) {

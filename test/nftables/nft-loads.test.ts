@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { diffNftTables } from '../../src/kernel/nftables/delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
@@ -13,34 +11,14 @@ import type { NftTable } from '../../src/kernel/nftables/table.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { rounds } from '../support/rounds.ts';
 import { compiledTables } from './arbitrary-cluster.ts';
+import { inNetwork, whyNoNetwork } from './network.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'kpc-nft-'));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const missing = whyNoNetwork();
 
-/** Runs a script in a network of its own, with files in its folder. */
-function runInNetwork(
-  script: string,
-  files: Readonly<Record<string, string>>,
-): { status: number | null; stderr: string } {
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(scratch, name), text);
-  const { status, stderr } = spawnSync('unshare', ['--net', 'sh', '-ec', script], { cwd: scratch, encoding: 'utf8' });
-  return { status, stderr };
-}
-
-/** What this machine lacks; undefined where nothing. */
-function findMissing(): string | undefined {
-  if (spawnSync('sh', ['-c', 'command -v nft']).status !== 0) return 'no nft here';
-  const probe = 'table ip t { chain c { type nat hook postrouting priority 100; fib saddr type local masquerade; }; }';
-  const { status, stderr } = runInNetwork(`nft -f probe.nft`, { 'probe.nft': `${probe}\n` });
-  return status === 0 ? undefined : `no network with nftables here: ${stderr.trim()}`;
-}
-
-const missing = findMissing();
-
-/** The tables as the kernel gives them back. */
-function readBack(name: string): { readonly text: readonly NftTable[]; readonly json: readonly NftTable[] } {
-  const text = parseNftText(readFileSync(join(scratch, `${name}.txt`), 'utf8'));
-  const json = parseNftJson(readFileSync(join(scratch, `${name}.json`), 'utf8'));
+/** The tables as the kernel gave them back, in both forms. */
+function readBack(name: string, { listed }: ReturnType<typeof inNetwork>) {
+  const text = parseNftText(listed[`${name}.txt`] ?? '');
+  const json = parseNftJson(listed[`${name}.json`] ?? '');
   expect([...text.unread, ...json.unread]).toEqual([]);
   return { text: text.tables, json: json.tables };
 }
@@ -50,6 +28,7 @@ function expectSame(found: readonly NftTable[], wanted: readonly NftTable[]): vo
   expect(formatNftDelta(diffNftTables(wanted, found))).toBe('');
 }
 
+const results = (names: readonly string[]) => names.flatMap((name) => [`${name}.txt`, `${name}.json`]);
 const load = (name: string): string => `nft -f ${name}.nft; `;
 const list = (name: string): string => `nft list ruleset >${name}.txt; nft -j list ruleset >${name}.json; `;
 
@@ -60,9 +39,9 @@ describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '
     const names = samples.map((_, i) => `load-${i}`);
     const script = names.map((name) => `${load(name)}${load(name)}${list(name)}`).join('');
     const files = Object.fromEntries(samples.map((tables, i) => [`load-${i}.nft`, formatTables(tables)]));
-    expect(runInNetwork(script, files)).toEqual({ status: 0, stderr: '' });
+    const outcome = inNetwork(script, files, results(names));
     for (const [i, tables] of samples.entries()) {
-      const { text, json } = readBack(`load-${i}`);
+      const { text, json } = readBack(`load-${i}`, outcome);
       expectSame(text, tables);
       expectSame(json, tables);
       expectSame(text, json);
@@ -74,9 +53,9 @@ describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '
     ({ name }) => {
       const text = readFileSync(join(fixturesFolder, name, 'expected-nftables', 'nftables.nft'), 'utf8');
       const script = `${load('fixture')}${list('fixture')}`;
-      expect(runInNetwork(script, { 'fixture.nft': text })).toEqual({ status: 0, stderr: '' });
+      const outcome = inNetwork(script, { 'fixture.nft': text }, results(['fixture']));
       const wanted = parseNftText(text);
-      const found = readBack('fixture');
+      const found = readBack('fixture', outcome);
       expect(wanted.unread).toEqual([]);
       expectSame(found.text, wanted.tables);
       expectSame(found.json, wanted.tables);
@@ -89,7 +68,7 @@ describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '
       if (i > 0) files[`delta-${i}.nft`] = formatNftDelta(diffNftTables(samples[i - 1] ?? [], tables));
     }
     const script = samples.map((_, i) => `${load(`delta-${i}`)}${list(`delta-${i}`)}`).join('');
-    expect(runInNetwork(script, files)).toEqual({ status: 0, stderr: '' });
-    for (const [i, tables] of samples.entries()) expectSame(readBack(`delta-${i}`).json, tables);
+    const outcome = inNetwork(script, files, results(samples.map((_, i) => `delta-${i}`)));
+    for (const [i, tables] of samples.entries()) expectSame(readBack(`delta-${i}`, outcome).json, tables);
   });
 });

@@ -82,6 +82,11 @@ describe('which Pods are assumed', () => {
     expect(await counts(service('web'), { ...workload('Job', 'web'), ...over })).toEqual({});
   });
 
+  test('a kind that has the name of a workload is named with its version', async () => {
+    const old = { ...workload('Deployment', 'web'), apiVersion: 'extensions/v1beta1' };
+    expect((await run(assume, service('web'), old)).stderr).toContain('1 Deployment of extensions/v1beta1');
+  });
+
   test('a CronJob is ignored, with the reason', async () => {
     const cron = { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'web' }, spec: {} };
     const { stderr } = await run(assume, service('web'), cron);
@@ -310,6 +315,19 @@ describe('addresses stay', () => {
         expect(after.pods[`Deployment default/${name}`]).toHaveLength(replicas);
       }
     }
+  });
+
+  test('nor does the first replica of a workload that had none', async () => {
+    const compile = (replicas: number): Promise<Result> => {
+      const objects = names.flatMap((name, i) => [
+        service(name, { clusterIP: 'None' }),
+        workload('Deployment', name, { replicas: i === 0 ? replicas : 3 }),
+      ]);
+      return run(['--assume-endpoints=10.244.0.0/24'], ...objects);
+    };
+    const [none, one] = [await compile(0), await compile(1)];
+    expect(Object.keys(none.pods)).toHaveLength(names.length - 1);
+    expect(one.pods).toMatchObject(none.pods);
   });
 
   test('the order of the input has no say', async () => {

@@ -37,7 +37,7 @@ describe.each(cases)('case %s', (name) => {
   const withSlices = [...withoutPods, ...documents(name, 'slices.yaml').map(({ text }) => text)];
   const withPods = input.map(({ text }) => text);
 
-  for (const mode of ['ipvs', 'iptables']) {
+  for (const mode of ['ipvs', 'iptables', 'nftables']) {
     test(`compiles to the same in mode ${mode}`, async () => {
       for (const node of ['node-1', 'node-2']) {
         expect(await compile(withPods, mode, node)).toBe(await compile(withSlices, mode, node));

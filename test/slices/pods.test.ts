@@ -274,7 +274,7 @@ describe('a selector that selects nothing', () => {
     [{ app: 'web' }, { 'app.kubernetes.io/name': 'web' }, 'Pod default/a has app.kubernetes.io/name=web'],
     [{ app: 'web', tier: 'x' }, { app: 'web' }, 'Pod default/a has no tier'],
   ])('%o beside %o', async (selector, labels, hint) => {
-    expect(await stderrOf(selector, labels)).toContain(`all connections to it are refused: ${hint} [selects-nothing]`);
+    expect(await stderrOf(selector, labels)).toContain(`, and has no endpoints: ${hint} [selects-nothing]`);
   });
 
   test('in another namespace', async () => {
@@ -286,7 +286,7 @@ describe('a selector that selects nothing', () => {
   test('far from all', async () => {
     const stderr = await stderrOf({ app: 'web' }, { job: 'backup' });
     expect(stderr).toContain(
-      'default/web selects no Pod of the input, so that all connections to it (app=web) are refused [selects-nothing]',
+      'default/web selects no Pod of the input (app=web), and has no endpoints [selects-nothing]',
     );
   });
 

@@ -3,6 +3,9 @@ import { printableLines } from '../../base/printable.ts';
 import { applyBundle, requestBundle } from '../../apply/apply-bundle.ts';
 import { describeHeld } from '../../apply/describe-plan.ts';
 import { observe, type ChangeOutcome } from '../../apply/change-node.ts';
+import { readBootId } from '../../apply/process-identity.ts';
+import { stateFolder } from '../../apply/record.ts';
+import { readSettled } from '../../apply/settled.ts';
 import { withLock } from '../../apply/lock.ts';
 import { isEmptyPlan, type Plan } from '../../apply/plan.ts';
 import { formatCommand } from '../../apply/host.ts';
@@ -13,6 +16,7 @@ import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { onInterrupt } from './interrupt.ts';
+import { version } from '../../base/version.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 interface ApplyOptions extends ClaimOptions {
@@ -55,8 +59,10 @@ the container.
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
-  const bundle = await loadBundleToApply(folder);
+  const known = await readSettled(host, stateFolder(options.stateDir), await readBootId(host), version);
+  const bundle = await loadBundleToApply(folder, undefined, known?.bundle);
   const choices = {
+    settling: { known, version },
     adopt: options.adopt,
     excludeCIDRs: options.ipvsExcludeCidrs,
     drainTimeout: options.drainTimeout,

@@ -87,7 +87,7 @@ export function reportWarning(problem: string, terminal: Terminal): Promise<void
 /** Says what could not be put back. */
 export async function reportStuck(failure: Failure, left: Plan | undefined, terminal: Terminal): Promise<ExitStatus> {
   await reportFailure(failure, terminal);
-  const changes = left === undefined ? [] : describePlan(left, []);
+  const changes = left === undefined ? [] : describePlan(left);
   const lines = changes
     .slice(0, 50)
     .map(({ action, object, text }) => `  ${printable(`${action} ${object} ${text}`)}\n`);

@@ -15,7 +15,6 @@ import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
-import type { PrintName } from '../../report/bundle-text.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -44,7 +43,7 @@ import { tuneForShortRun } from './tune-compiler.ts';
 interface CompileOptions extends FileOptions, MessageOptions, Omit<FleetOptions, 'hostAddresses'> {
   readonly out?: string;
   readonly golden?: string;
-  readonly print?: PrintName;
+  readonly print?: string;
   readonly check?: string;
   readonly output: OutputFormat;
 }
@@ -73,7 +72,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .argParser(parseOutFolder(true))
         .conflicts(['out', 'print', 'check']),
     )
-    .addOption(new Option('--print <file>', 'print one file').choices(Object.keys(printNames)).conflicts('check'))
+    .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
@@ -274,8 +273,8 @@ async function reportFailure(
   return exitStatus.badInput;
 }
 
-async function print(name: PrintName, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {
-  const file = printNames[name];
+async function print(name: string, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {
+  const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
     await terminal.err(

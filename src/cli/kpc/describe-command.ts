@@ -122,7 +122,7 @@ async function readView(options: DescribeOptions, terminal: Terminal): Promise<V
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
-  const { findOwners } = await import('../../diff/owners.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
@@ -222,7 +222,7 @@ async function describeDump(
 ): Promise<ExitStatus> {
   const { readStoredSide } = await import('../../sides/read-side.ts');
   const { decompile } = await import('../../describe/decompile.ts');
-  const { findOwners } = await import('../../diff/owners.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
   const { classifyServers } = await import('../../diff/server-belonging.ts');
   const stored = await readStoredSide(path);
   if (stored.kind === 'bundle' || stored.kind === 'manifests') {
@@ -241,7 +241,7 @@ async function describeDump(
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(stored.dump.state, owners, belongingOf);
   const facts = decompiled.mode && modeFacts[decompiled.mode];
-  if (facts && !facts.namesServices) {
+  if (facts?.namesServices === 'none') {
     await say(
       terminal,
       `kpc: note: Services are shown by address, because the state of a node in ${facts.title} holds no names\n`,

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { count } from '../../diff/counts.ts';
+import { count } from '../../changes/counts.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Behaviours, Release } from '../../kube-proxy/releases.ts';
 import { behaviourChanges, behavioursOf } from '../../kube-proxy/releases.ts';

@@ -86,7 +86,7 @@ function formatChances(chains: readonly string[]): string {
 }
 
 /** Fields that stand together make one key. */
-export function formatSelector(selector: Selector): string {
+function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }
 
@@ -132,7 +132,7 @@ function formatMarkValue(value: Value): string {
   return value.kind === 'number' ? formatMark(value.value) : formatValue(value);
 }
 
-export function formatVerdict(verdict: Verdict): string {
+function formatVerdict(verdict: Verdict): string {
   switch (verdict.kind) {
     case 'accept':
     case 'drop':

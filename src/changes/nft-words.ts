@@ -3,15 +3,15 @@ import type { KernelChange } from './kernel-change.ts';
 
 type NftChange = Extract<KernelChange, { readonly kind: `nft-${string}` }>;
 
-/** What differs of one thing of nftables, on one line, without saying whether it was added or removed. */
+/** Which thing of nftables it is, and what differs of it. */
 export function describeNftChange(change: NftChange): string {
   switch (change.kind) {
     case 'nft-table':
-      return `table ${change.table}${where(change)} with ${count(change.chains, 'chain')} and ${count(change.sets, 'set')}`;
+      return `${change.table}${where(change)} with ${count(change.chains, 'chain')} and ${count(change.sets, 'set')}`;
     case 'nft-chain':
-      return `chain ${change.chain}${where(change)}${describeRules(change)}`;
+      return `${change.chain}${where(change)}${describeRules(change)}`;
     case 'nft-set': {
-      const name = `${change.isMap ? 'map' : 'set'} ${change.set}${where(change)}`;
+      const name = `${change.set}${where(change)}`;
       if (change.change === 'changed') return `${name}: ${change.from ?? ''} → ${change.to ?? ''}`;
       return change.elements === 0 ? name : `${name} with ${count(change.elements, 'element')}`;
     }

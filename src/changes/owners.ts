@@ -6,12 +6,13 @@ import type { IpSet, SetEntry } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { LinkAddress } from '../kernel/link.ts';
+import type { NftOwners } from './nft-owners.ts';
+import { findNftOwners, renameNftOwners } from './nft-owners.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
 import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
-import { setFamily } from './belonging.ts';
-import { findNftOwners, renameNftOwners, type NftOwners } from './nftables-owners.ts';
+import { setFamily } from '../kube-proxy/sets.ts';
 
 /**
  * Which Service port each item of a state is there for: its label ("namespace/name:port"). Where nothing tells the name,

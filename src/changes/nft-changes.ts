@@ -5,10 +5,75 @@ import type { Element } from '../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../kernel/nftables/format-expression.ts';
 import { formatSetProperties } from '../kernel/nftables/format.ts';
 import { elementMeaning, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
-import { isLearned, type NftChain, type NftMap, type NftRule, type NftSet } from '../kernel/nftables/table.ts';
+import {
+  isLearned,
+  type NftChain,
+  type NftMap,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+} from '../kernel/nftables/table.ts';
+import { type ChangedObject, type ChangeLister, tally } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
-import { targetsOf } from './nftables-owners.ts';
+import { targetsOf } from './nft-owners.ts';
 import type { Owners, SideOwners } from './owners.ts';
+
+export const nftChanges: ChangeLister<readonly NftTableDelta[]> = {
+  list: (deltas, owners) => deltas.flatMap((delta) => nftTableChanges(delta, owners)),
+  count: (deltas) => tally(deltas.flatMap(countTable)),
+};
+
+type Counted = readonly [ChangedObject, ChangeKind];
+
+/** The table, and each chain, set and element in it. */
+function countTable(delta: NftTableDelta): readonly Counted[] {
+  switch (delta.kind) {
+    case 'create-table':
+      return countWhole(delta.table, 'added');
+    case 'delete-table':
+      return countWhole(delta.table, 'removed');
+    case 'change-table':
+      return delta.changes.flatMap(countStep);
+  }
+}
+
+function countWhole({ chains, sets }: NftTable, change: 'added' | 'removed'): readonly Counted[] {
+  return [
+    ['table', change],
+    ...[...sets.values()].flatMap((set) => countSet(set, change)),
+    ...[...chains.values()].map((): Counted => ['chain', change]),
+  ];
+}
+
+function countSet(set: NftSet | NftMap, change: 'added' | 'removed'): readonly Counted[] {
+  return [[set.kind, change], ...set.elements.map((): Counted => ['set element', change])];
+}
+
+function countStep(change: NftChange): readonly Counted[] {
+  switch (change.kind) {
+    case 'add-chain':
+      return [['chain', 'added']];
+    case 'delete-chain':
+      return [['chain', 'removed']];
+    case 'replace-chain':
+      return [['chain', 'changed']];
+    case 'refill-chain':
+      return [];
+    case 'add-set':
+      return countSet(change.set, 'added');
+    case 'delete-set':
+      return countSet(change.set, 'removed');
+    case 'replace-set':
+      return [[change.to.kind, 'changed']];
+    case 'change-elements': {
+      const old = new Set(change.removed.map(({ key }) => keyMeaning(key)));
+      const changes = change.added.map(({ key }): Counted => {
+        return ['set element', old.delete(keyMeaning(key)) ? 'changed' : 'added'];
+      });
+      return [...[...old].map((): Counted => ['set element', 'removed']), ...changes];
+    }
+  }
+}
 
 /** The table that changes are of. */
 interface At {
@@ -17,7 +82,7 @@ interface At {
 }
 
 /** The changes of one table one by one, each with its owner. */
-export function nftTableChanges(delta: NftTableDelta, owners: SideOwners): readonly OwnedChange[] {
+function nftTableChanges(delta: NftTableDelta, owners: SideOwners): readonly OwnedChange[] {
   switch (delta.kind) {
     case 'create-table':
       return wholeTable(delta, 'added', owners.to);

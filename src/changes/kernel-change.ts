@@ -121,6 +121,8 @@ export type KernelChange =
       readonly name: string;
       readonly from: string;
       readonly to: string;
+      /** Why this value, where the node decided it: "32768 × 4 cores". */
+      readonly reason?: string | undefined;
     };
 
 /** A change, and the Service port that it is about; undefined for what every node has. */

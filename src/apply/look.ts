@@ -1,0 +1,146 @@
+import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { applyTablesDelta } from '../kernel/iptables-delta.ts';
+import type { Tables } from '../kernel/iptables.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../kernel/rule-lines.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { isEmptyBelongings, type Belongings } from './belongings.ts';
+import { focusOn, type Focus } from './focus.ts';
+import type { Host } from './host.ts';
+import { readModuleIndex } from './modules.ts';
+import { parseReading, readNode, type NodeReading, type ReadingPart } from './node-reading.ts';
+import { listTraffic, trafficIn, type OpenTraffic } from './open-traffic.ts';
+import type { Claims, Conflict } from './ownership.ts';
+import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from './plan.ts';
+import type { Settled } from './settled.ts';
+
+/** What somebody wants of the node. */
+export interface ChangeRequest {
+  /**
+   * Made anew for each look at the node, since some of it depends on what the node is like. `files` are those of the
+   * bundle as far as it is in sight, where not all of it is.
+   */
+  readonly target: (files?: BundleFiles) => Promise<Target>;
+  /** The bundle that the target is, and what is known of the one before it, where that is the target. */
+  readonly settling?: Settling | undefined;
+  /** Families that the node must have. */
+  readonly families: readonly Family[];
+  readonly adopt: boolean;
+  readonly excluded: Claims['excluded'];
+  readonly clusterIPs?: Claims['clusterIPs'];
+  /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
+  readonly drainTimeout: number | undefined;
+  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
+  readonly confirmTimeout?: number | undefined;
+  /**
+   * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
+   * way.
+   */
+  readonly prepare?: ((plan: Plan, isIdle: boolean) => Promise<void>) | undefined;
+  /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
+  readonly refusesLeftovers?: boolean | undefined;
+  /** What will be ours, where that is not simply what the target has. */
+  readonly belongings?: Belongings | undefined;
+}
+
+/** A bundle, which is settled once the node is as it says. */
+export interface Settling {
+  readonly files: BundleFiles;
+  /** Of this program. */
+  readonly version: string;
+  /** What was settled last, as it was before anybody had the lock. */
+  readonly known: Settled | undefined;
+}
+
+/** A look at a node, and what would have to change. */
+export interface Observation {
+  readonly reading: NodeReading;
+  readonly plan: Plan;
+  readonly node: NodeState;
+  readonly rules: RuleLinesByFamily;
+  /** Where not all of the node and the bundle was looked at, what was. The plan is of that alone. */
+  readonly focus: Focus | undefined;
+  /** By which connections and clock the plan was made. */
+  readonly traffic: OpenTraffic;
+  readonly terms: DrainTerms;
+}
+
+/** How much has to be looked at: all, or what may differ from something that is known. */
+export type LookBack =
+  /** What was settled last, but for virtual servers that had more than the bundle says: those that drained. */
+  | { readonly kind: 'settled'; readonly settled: Settled; readonly unlike: readonly string[] }
+  /** An earlier look, for all but the parts that have been changed since. */
+  | {
+      readonly kind: 'earlier';
+      readonly earlier: Observation;
+      readonly changed: ReadonlySet<ReadingPart>;
+      readonly traffic: OpenTraffic;
+    };
+
+/** Looks at the node, and says what would have to change. */
+export async function look(
+  host: Host,
+  request: ChangeRequest,
+  owned: Belongings,
+  terms: DrainTerms,
+  back?: LookBack,
+): Promise<Observation> {
+  const second = back?.kind === 'earlier' ? back : undefined;
+  const before = second?.earlier;
+  const settled = back?.kind === 'settled' ? back.settled : undefined;
+  const expected =
+    back?.kind === 'settled' && request.settling
+      ? focusOn(back.settled, request.settling.files, back.unlike)
+      : before?.focus;
+  const target = await request.target(expected?.bundle());
+  const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
+  const scope = {
+    hasIpvs: listing && listing.ipvs !== undefined,
+    families: request.families,
+    timeouts: target.state.ipvsTimeouts !== undefined,
+    settings: target.settings.map((setting) => setting.path),
+  };
+  const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
+  const [reading, modules] = await Promise.all([
+    readNode(host, scope, second && before && { reading: before.reading, changed: second.changed }),
+    before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
+  ]);
+  const focus = expected?.widen((before ?? settled)?.reading ?? reading, reading);
+  const rules = before?.rules ?? { ipv4: createRuleLines(), ipv6: createRuleLines() };
+  const earlier = before && !before.focus ? { reading: before.reading, state: before.node.state } : undefined;
+  const state = focus ? parseReading(focus.node(reading)) : parseReading(reading, { rules, earlier });
+  const node: NodeState = { state, settings: reading.settings, modules, traffic };
+  const { adopt, excluded, clusterIPs } = request;
+  const claims: Claims = { owned, adopt, excluded, clusterIPs };
+  const asked = focus === expected ? target : await request.target(focus?.bundle());
+  // What rules guarded for a while is no part of what is wanted.
+  const wanted =
+    earlier && before && !before.plan.takeover
+      ? { ...asked, state: { ...asked.state, iptables: afterwards(before.plan, asked.state) } }
+      : asked;
+  const plan = makePlan(node, wanted, claims, terms);
+  // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
+  const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
+  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, traffic, terms };
+}
+
+/** A plan in which rules of a kube-proxy that packets still meet are in the way. */
+function refuseLeftovers(plan: Plan): Plan {
+  const { conflicts, leftovers } = plan.share;
+  const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
+  const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
+  return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
+}
+
+/**
+ * The wanted tables, of the values that were read where these mean the same: what has not been changed then compares at
+ * no cost. A plan's changes lead from what is there to what is wanted, no more and no less.
+ */
+function afterwards({ present, delta }: Plan, wanted: KernelState): KernelState['iptables'] {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    if (wanted.iptables[family] === undefined) continue;
+    iptables[family] = applyTablesDelta(present.iptables[family] ?? {}, delta.iptables[family] ?? []);
+  }
+  return iptables;
+}

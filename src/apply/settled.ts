@@ -1,0 +1,95 @@
+import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { listOf, objectOf, text } from '../bundle/shape.ts';
+import type { Host } from './host.ts';
+import type { NodeReading } from './node-reading.ts';
+import { readJson, writeJson, type StateFolder } from './record.ts';
+
+/**
+ * A bundle that was found to hold what kpc writes and nothing else, and what the tools printed of the node when all that
+ * is kpc-apply's there was as this bundle says. What has not changed since in either need not be looked at again.
+ */
+export interface Settled {
+  readonly id: string;
+  readonly bundle: BundleFiles;
+  readonly reading: Pick<NodeReading, SettledPart>;
+}
+
+/** The parts of a reading that are kept. */
+type SettledPart = 'iptables' | 'ipset' | 'ipvsadm';
+
+/** Which one it is, and of what: another version might write a bundle otherwise, and a reboot leaves nothing. */
+interface SettledIndex {
+  readonly id: string;
+  readonly bootId: string;
+  readonly version: string;
+  /** The names of the bundle's files. */
+  readonly files: readonly string[];
+}
+
+const indexShape = objectOf<SettledIndex>({ id: text, bootId: text, version: text, files: listOf(text) });
+
+const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
+const indexFile = (folder: StateFolder): string => `${folder.settled}/index.json`;
+
+const parts = ['ipv4', 'ipv6', 'ipset', 'ipvsadm'] as const;
+
+/** What was settled last, since the node booted and by this version; undefined where nothing was, or since was changed. */
+export async function readSettled(
+  host: Host,
+  folder: StateFolder,
+  bootId: string,
+  version: string,
+): Promise<Settled | undefined> {
+  const index = await readIndex(host, folder);
+  if (index?.bootId !== bootId || index.version !== version) return undefined;
+  const bundle = new Map<string, string>();
+  for (const name of index.files) {
+    const file = await host.readFile(bundleFile(folder, name));
+    if (file === undefined) return undefined;
+    bundle.set(name, file);
+  }
+  const [ipv4, ipv6, ipset, ipvsadm] = await Promise.all(
+    parts.map((part) => host.readFile(`${folder.settled}/${part}`)),
+  );
+  if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
+  return { id: index.id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm } };
+}
+
+/** Whether it still is what was settled last. Ask with the lock held. */
+export async function isStillSettled(host: Host, folder: StateFolder, { id }: Settled): Promise<boolean> {
+  return (await readIndex(host, folder))?.id === id;
+}
+
+function readIndex(host: Host, folder: StateFolder): Promise<SettledIndex | undefined> {
+  return readJson<SettledIndex>(host, indexFile(folder), indexShape, 'remove it').catch(() => undefined);
+}
+
+/** Says that nothing is settled any more: before the node is changed. */
+export function unsettle(host: Host, folder: StateFolder): Promise<void> {
+  return host.remove(indexFile(folder));
+}
+
+/** Keeps what is settled from now on. The index comes last: until then, nothing is. `known` need not be written again. */
+export async function writeSettled(
+  host: Host,
+  folder: StateFolder,
+  { id, bundle, reading }: Settled,
+  {
+    bootId,
+    version,
+    known,
+  }: { readonly bootId: string; readonly version: string; readonly known?: Settled | undefined },
+): Promise<void> {
+  await unsettle(host, folder);
+  const write = async (path: string, content: string, before: string | undefined) => {
+    if (content !== before) await host.replaceFile(path, content);
+  };
+  const texts = (of: Settled['reading'] | undefined) =>
+    [of?.iptables.ipv4, of?.iptables.ipv6, of?.ipset, of?.ipvsadm] as const;
+  const before = texts(known?.reading);
+  await Promise.all([
+    ...[...bundle].map(([name, content]) => write(bundleFile(folder, name), content, known?.bundle.get(name))),
+    ...texts(reading).map((content = '', i) => write(`${folder.settled}/${parts[i]}`, content, before[i])),
+  ]);
+  await writeJson(host, indexFile(folder), { id, bootId, version, files: [...bundle.keys()] } satisfies SettledIndex);
+}

@@ -1,0 +1,222 @@
+import { findChangedLines } from '../base/changed-lines.ts';
+import type { Cluster, ServicePort } from '../cluster/model.ts';
+import type { Family } from '../kernel/family.ts';
+import { nodeOfBundle } from './bundle-node.ts';
+import type { Compile } from './check-forms.ts';
+import { checkServiceValues } from './check-values.ts';
+import type { BundleFiles } from './make-bundle.ts';
+import { countState, formatFile } from './make-bundle.ts';
+import type { BundleFileName, Manifest } from './manifest.ts';
+import { bundleFileNames, settingsOf } from './manifest.ts';
+import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
+import { readServices, writeServices, type ServicePortRecord } from './services-file.ts';
+
+/**
+ * The bundle of these files, where it differs from one that is known to hold what kpc writes in nothing but endpoints
+ * of Service ports, and in what comes of these; undefined where that cannot be told so, which says nothing against it.
+ *
+ * The chains and real servers of a Service port come of that port and the settings alone. So the ports
+ * that changed are compiled by themselves, as they were and as they are: what is new in each file must be what is new in
+ * theirs, line by line and at the same place. Whatever else differs, be it one character, is for checkForms to look at.
+ */
+export function certifyChange(known: BundleFiles, files: BundleFiles, compile: Compile): StoredBundle | undefined {
+  try {
+    return certify(known, files, compile);
+  } catch {
+    // checkForms says what is wrong with it.
+    return undefined;
+  }
+}
+
+function certify(known: BundleFiles, files: BundleFiles, compile: Compile): StoredBundle | undefined {
+  const manifest = readListedManifest(files);
+  const before = JSON.parse(known.get('manifest.json') ?? 'null') as Manifest | null;
+  if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
+  const change = findChangedPorts(known.get('services.json') ?? '', files.get('services.json') ?? '');
+  if (!change || checkServiceValues(change.new, manifest).length > 0) return undefined;
+  const parts = { old: compilePart(change.old, manifest, compile), new: compilePart(change.new, manifest, compile) };
+  if (!haveSameCounts(before, manifest, parts)) return undefined;
+  for (const name of bundleFileNames) {
+    if (name === 'services.json') continue;
+    const whole = { old: known.get(name), new: files.get(name) };
+    if (!isOwnChange(name, whole, { old: parts.old.files.get(name), new: parts.new.files.get(name) })) return undefined;
+  }
+  return openBundle(manifest, files);
+}
+
+interface Versions<T> {
+  readonly old: T;
+  readonly new: T;
+}
+
+/** All but what a change of endpoints changes. */
+function haveSameSettings(a: Manifest, b: Manifest): boolean {
+  const rest = ({ files, counts: _, ...settings }: Manifest) => JSON.stringify([settings, Object.keys(files)]);
+  return a.dumped === undefined && rest(a) === rest(b);
+}
+
+const endpointStart = ' {"address":"';
+
+/** The Service ports that changed, as they were and as they are; undefined where anything else did. */
+function findChangedPorts(old: string, now: string): Versions<Cluster> | undefined {
+  const changes = findChangedLines(old, now);
+  if (!changes || !changes.every(({ removed, added }) => [...removed, ...added].every(isEndpoint))) return undefined;
+  const blocks = { old: new Set<string>(), new: new Set<string>() };
+  for (const { at, newAt } of changes) {
+    const [was, is] = [findBlock(old, at), findBlock(now, newAt)];
+    if (was === undefined || is === undefined || headerOf(was) !== headerOf(is)) return undefined;
+    blocks.old.add(was);
+    blocks.new.add(is);
+  }
+  const headers = listHeaders(now);
+  const clusters = { old: readPart(old, [...blocks.old]), new: readPart(now, [...blocks.new]) };
+  if (!headers || !clusters.old || !clusters.new) return undefined;
+  const isAlone = clusters.new.servicePorts.every(
+    (port) => headers.filter((other) => claimSame(port, other)).length === 1,
+  );
+  if (!isAlone) return undefined;
+  return {
+    old: { ...clusters.old, endpointsElsewhere: countElsewhere(old, clusters.old) },
+    new: { ...clusters.new, endpointsElsewhere: countElsewhere(now, clusters.new) },
+  };
+}
+
+function isEndpoint(line: string): boolean {
+  return line.startsWith(endpointStart);
+}
+
+/** The Service port in whose endpoints a place is. */
+function findBlock(text: string, at: number): string | undefined {
+  // What differs is a line of an endpoint, so its Service port begins before.
+  const start = text.lastIndexOf('\n{', at - 1) + 1;
+  const end = text.indexOf('\n]}', at - 1);
+  const block = text.slice(start, end + '\n]}'.length);
+  const lines = block.split('\n');
+  const isWhole = end >= 0 && isHeader(lines[0] ?? '') && lines.slice(1, -1).every(isEndpoint);
+  return isWhole ? block : undefined;
+}
+
+function headerOf(block: string): string {
+  return block.slice(0, block.indexOf('\n'));
+}
+
+function isHeader(line: string): boolean {
+  return line.startsWith('{"namespace":"') && line.endsWith(',"endpoints":[');
+}
+
+/** What each Service port says of itself, without its endpoints. */
+function listHeaders(text: string): readonly ServicePortRecord[] | undefined {
+  const lines = text
+    .slice(text.indexOf('\n"servicePorts": ['))
+    .match(/^\{"namespace":".*,"endpoints":\[(?=\]\},?$|$)/gm);
+  try {
+    return (lines ?? []).map((line) => JSON.parse(`${line}]}`) as ServicePortRecord);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether both could have one virtual server or one chain: only a part that nobody else claims can be compiled alone. */
+function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
+  if (port.protocol !== other.protocol || port.family !== other.family) return false;
+  const isSame = port.namespace === other.namespace && port.service === other.service;
+  if (isSame && port.portName === other.port) return true;
+  if (port.nodePort !== 0 && port.nodePort === other.nodePort) return true;
+  const own = new Set([port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text));
+  const others = [other.clusterIP, ...(other.externalIPs ?? []), ...(other.loadBalancerIPs ?? [])];
+  return port.port === other.number && others.some((text) => own.has(text));
+}
+
+/** These Service ports as a cluster, where they are written as kpc writes them. */
+function readPart(text: string, blocks: readonly string[]): Cluster | undefined {
+  const services = new Set<string>();
+  const end = text.indexOf('\n"servicePorts": [');
+  for (const block of blocks) {
+    const { namespace, service } = JSON.parse(block) as ServicePortRecord;
+    const at = text.indexOf(`\n${JSON.stringify({ namespace, name: service }).slice(0, -1)},`) + 1;
+    if (at === 0 || at > end) return undefined;
+    services.add(text.slice(at, text.indexOf('\n', at)).replace(/,$/, ''));
+  }
+  const list = (items: readonly string[]) => (items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`);
+  const part = `{\n"services": ${list([...services])},\n"servicePorts": ${list(blocks)},\n"healthChecks": [\n]\n}\n`;
+  const stored = readServices(part);
+  if (typeof stored === 'string') return undefined;
+  // What networks there are shapes only rules of all Services.
+  const cluster: Cluster = { ...stored, serviceCidrs: [] };
+  return writeServices(cluster) === part ? cluster : undefined;
+}
+
+/** Endpoints of Service ports besides these. The lists of one family follow those of the other, port by port. */
+function countElsewhere(text: string, part: Cluster): { readonly [F in Family]: number } {
+  const counts = { ipv4: 0, ipv6: 0 };
+  let family: Family = 'ipv4';
+  for (const [line] of text.matchAll(/^ \{"address":"|^\{"namespace":".*,"family":"ipv[46]"(?=.*,"endpoints":\[$)/gm)) {
+    if (line === endpointStart) counts[family]++;
+    else family = line.endsWith('"ipv6"') ? 'ipv6' : 'ipv4';
+  }
+  for (const port of part.servicePorts) counts[port.family] -= port.endpoints.length;
+  return counts;
+}
+
+interface CompiledPart {
+  readonly files: ReadonlyMap<BundleFileName, string | undefined>;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+function compilePart(cluster: Cluster, manifest: Manifest, compile: Compile): CompiledPart {
+  const { families, assigned, kpcVersion } = manifest;
+  const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
+  const state = compile(cluster, node, settings, families);
+  const content = { state, cluster, node, settings, families, assigned, kpcVersion };
+  return {
+    files: new Map(bundleFileNames.map((name) => [name, formatFile(name, content)])),
+    counts: countState(state),
+  };
+}
+
+function haveSameCounts(before: Manifest, after: Manifest, parts: Versions<CompiledPart>): boolean {
+  const names = Object.keys(before.counts);
+  if (names.join() !== Object.keys(after.counts).join()) return false;
+  return names.every((name) => {
+    const change = (parts.new.counts[name] ?? 0) - (parts.old.counts[name] ?? 0);
+    return (before.counts[name] ?? 0) + change === after.counts[name];
+  });
+}
+
+/** Whether a file changed as the part did, and only in lines that come of one Service port each. */
+function isOwnChange(
+  name: BundleFileName,
+  whole: Versions<string | undefined>,
+  part: Versions<string | undefined>,
+): boolean {
+  if (whole.old === whole.new && part.old === part.new) return true;
+  if (whole.old === undefined || whole.new === undefined || part.old === undefined || part.new === undefined)
+    return false;
+  const changes = findChangedLines(whole.old, whole.new);
+  const own = findChangedLines(part.old, part.new);
+  if (!changes || !own || changes.length !== own.length) return false;
+  const isOwn = (line: string): boolean => ownLines[name]?.test(line) === true;
+  return changes.every(({ at, removed, added }, i) => {
+    const twin = own[i];
+    if (!twin || !isSame(removed, twin.removed) || !isSame(added, twin.added)) return false;
+    if (![...removed, ...added].every(isOwn)) return false;
+    // What is nothing but new stands behind a line of the same Service port.
+    const anchor = lineBefore(whole.old ?? '', at);
+    return removed.length > 0 || (isOwn(anchor) && anchor === lineBefore(part.old ?? '', twin.at));
+  });
+}
+
+function lineBefore(text: string, at: number): string {
+  return text.slice(text.lastIndexOf('\n', at - 2) + 1, Math.max(0, at - 1));
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((line, i) => line === b[i]);
+}
+
+/** The lines that come of one Service port and of no other. Each is once in its file. */
+const ownLines: { readonly [N in BundleFileName]?: RegExp } = {
+  'iptables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
+  'ip6tables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
+  'ipvsadm.restore': /^-a /,
+};

@@ -1,0 +1,110 @@
+import { formatSets, parseIpsetSave } from '../kernel/ipset.ts';
+import { formatAppends, formatTables } from '../kernel/iptables.ts';
+import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import { formatVirtualServer, formatVirtualServers, parseIpvsadm } from '../kernel/ipvs.ts';
+import type { Family } from '../kernel/family.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
+import { formatLinks, parseIpBatch } from '../kernel/link.ts';
+import { formatModules, parseModules } from '../kernel/modules.ts';
+import { formatChain, formatTables as formatNftTables } from '../kernel/nftables/format.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { formatSysctls, parseSysctls } from '../kernel/sysctl.ts';
+import type { UnreadLine } from '../kernel/unread-line.ts';
+import type { PartTexts } from './bundle-texts.ts';
+
+/** A file of a bundle that holds objects of a kernel, in the form of the tool that reads it. */
+export interface StateFile {
+  readonly kind: ObjectKind;
+  /** What --print calls it. */
+  readonly print: string;
+  /** What is in it, and what reads it. */
+  readonly title: string;
+  /** Undefined where the state has no such part. */
+  format(state: KernelState, texts: PartTexts): string | undefined;
+  /** Adds what a text says to a state. */
+  read(text: string, into: KernelState): { readonly state: KernelState; readonly unread: readonly UnreadLine[] };
+}
+
+/** All of them, in the order in which they are to be read. A mode has the files of its kinds. */
+export const stateFiles = {
+  'modules.conf': {
+    kind: 'modules',
+    print: 'modules',
+    title: 'kernel modules, for modules-load.d',
+    format: ({ modules }) => formatModules(modules),
+    read: (text, into) => {
+      const { modules, unread } = parseModules(text);
+      return { state: { ...into, modules }, unread };
+    },
+  },
+  'sysctl.conf': {
+    kind: 'sysctls',
+    print: 'sysctl',
+    title: 'kernel settings, for sysctl -p',
+    format: ({ sysctls }) => formatSysctls(sysctls),
+    read: (text, into) => {
+      const { sysctls, unread } = parseSysctls(text);
+      return { state: { ...into, sysctls }, unread };
+    },
+  },
+  'ipset.restore': {
+    kind: 'sets',
+    print: 'ipset',
+    title: 'sets of addresses and ports that the rules match, for ipset restore',
+    format: ({ sets }) => formatSets(sets),
+    read: (text, into) => {
+      const { sets, unread } = parseIpsetSave(text);
+      return { state: { ...into, sets }, unread };
+    },
+  },
+  'iptables.restore': rulesFile('ipv4', 'iptables', 'IPv4 rules, for iptables-restore --noflush'),
+  'ip6tables.restore': rulesFile('ipv6', 'ip6tables', 'IPv6 rules, for ip6tables-restore --noflush'),
+  'ipvsadm.restore': {
+    kind: 'virtualServers',
+    print: 'ipvsadm',
+    title: 'virtual servers and the endpoints behind them, for ipvsadm -R',
+    format: ({ virtualServers }, texts) => formatVirtualServers(virtualServers, texts.each(formatVirtualServer)),
+    read: (text, into) => {
+      const { virtualServers, unread } = parseIpvsadm(text);
+      return { state: { ...into, virtualServers }, unread };
+    },
+  },
+  'ip.batch': {
+    kind: 'links',
+    print: 'ip',
+    title: 'virtual addresses on kube-ipvs0, for ip -batch',
+    format: ({ links }) => formatLinks(links),
+    read: (text, into) => {
+      const { links, unread } = parseIpBatch(text);
+      return { state: { ...into, links }, unread };
+    },
+  },
+  'nftables.nft': {
+    kind: 'nftables',
+    print: 'nftables',
+    title: 'rules of both families, for nft -f',
+    format: ({ nftables }, texts) => formatNftTables(nftables, texts.each(formatChain)),
+    read: (text, into) => {
+      const { tables, unread } = parseNftText(text);
+      return { state: { ...into, nftables: tables }, unread };
+    },
+  },
+} as const satisfies Readonly<Record<string, StateFile>>;
+
+export type StateFileName = keyof typeof stateFiles;
+
+export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
+
+function rulesFile<Print extends string>(family: Family, print: Print, title: string) {
+  return {
+    kind: 'iptables',
+    print,
+    title,
+    format: ({ iptables }, texts) => iptables[family] && formatTables(iptables[family], texts.each(formatAppends)),
+    read: (text, into) => {
+      const { tables, unread } = parseIptablesSave(text);
+      return { state: { ...into, iptables: { ...into.iptables, [family]: tables } }, unread };
+    },
+  } as const satisfies StateFile;
+}

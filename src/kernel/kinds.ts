@@ -1,0 +1,60 @@
+import { applySetsDelta, diffSets, splitSetsDelta } from './ipset-delta.ts';
+import { applyVirtualServersDelta, diffVirtualServers, splitVirtualServersDelta } from './ipvs-delta.ts';
+import { applyLinksDelta, diffLinks, splitLinksDelta } from './link-delta.ts';
+import { applyModulesDelta, diffModules, splitModulesDelta } from './module-delta.ts';
+import { applyNftDelta, diffNftTables, splitNftDelta } from './nftables/delta.ts';
+import type { Split } from './split.ts';
+import type { KernelState } from './state.ts';
+import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl-delta.ts';
+import { applyFamilyTablesDelta, diffFamilyTables, isEmptyFamilyTablesDelta } from './tables-delta.ts';
+import { applyTimeoutsDelta, diffTimeouts } from './timeouts-delta.ts';
+
+/** What a kernel's objects are told apart by: the field of a state that holds them. */
+export type ObjectKind = keyof KernelState;
+
+/** What can be done with the objects of one kind. */
+export interface Kind<State, Delta> {
+  /** How to get from one to the other, in an order in which the changes can be made. */
+  diff(from: State, to: State): Delta;
+  isEmpty(delta: Delta): boolean;
+  apply(state: State, delta: Delta): State;
+  /** What is made before anything goes, and what goes once everything new is there. */
+  split(delta: Delta): { readonly additions: Delta; readonly removals: Delta };
+}
+
+/**
+ * All kinds of objects, in the order in which they are made on a node: what uses another comes after it. What goes takes
+ * the other way. Each has files of its own beside this one: types, format and parse, and what changes.
+ */
+export const kinds = {
+  modules: listKind(diffModules, applyModulesDelta, splitModulesDelta),
+  sysctls: listKind(diffSysctls, applySysctlsDelta, splitSysctlsDelta),
+  ipvsTimeouts: {
+    diff: diffTimeouts,
+    isEmpty: (change) => change === undefined,
+    apply: applyTimeoutsDelta,
+    split: (change) => ({ additions: change, removals: undefined }),
+  } satisfies Kind<KernelState['ipvsTimeouts'], ReturnType<typeof diffTimeouts>>,
+  sets: listKind(diffSets, applySetsDelta, splitSetsDelta),
+  iptables: {
+    diff: diffFamilyTables,
+    isEmpty: isEmptyFamilyTablesDelta,
+    apply: applyFamilyTablesDelta,
+    // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
+    split: (delta) => ({ additions: delta, removals: {} }),
+  } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
+  nftables: listKind(diffNftTables, applyNftDelta, splitNftDelta),
+  virtualServers: listKind(diffVirtualServers, applyVirtualServersDelta, splitVirtualServersDelta),
+  links: listKind(diffLinks, applyLinksDelta, splitLinksDelta),
+} as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
+
+export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
+
+/** A kind whose delta is a list of changes. */
+function listKind<State, Change>(
+  diff: (from: State, to: State) => readonly Change[],
+  apply: (state: State, changes: readonly Change[]) => State,
+  split: (changes: readonly Change[]) => Split<Change>,
+): Kind<State, readonly Change[]> {
+  return { diff, isEmpty: (changes) => changes.length === 0, apply, split };
+}

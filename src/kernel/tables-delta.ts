@@ -1,0 +1,34 @@
+import type { Family } from './family.ts';
+import { families } from './family.ts';
+import type { TableDelta } from './iptables-delta.ts';
+import { applyTablesDelta, diffTables } from './iptables-delta.ts';
+import type { Tables } from './iptables.ts';
+
+/** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */
+export type FamilyTables = { readonly [F in Family]?: Tables };
+
+/** What changes of them; nothing stands for a family of which nothing changes. */
+export type FamilyTablesDelta = { readonly [F in Family]?: readonly TableDelta[] };
+
+/** A family without tables counts as one without chains. */
+export function diffFamilyTables(from: FamilyTables, to: FamilyTables): FamilyTablesDelta {
+  const delta: { [F in Family]?: readonly TableDelta[] } = {};
+  for (const family of families) {
+    const tables = diffTables(from[family] ?? {}, to[family] ?? {});
+    if (tables.length > 0) delta[family] = tables;
+  }
+  return delta;
+}
+
+export function isEmptyFamilyTablesDelta(delta: FamilyTablesDelta): boolean {
+  return families.every((family) => (delta[family] ?? []).length === 0);
+}
+
+export function applyFamilyTablesDelta(iptables: FamilyTables, delta: FamilyTablesDelta): FamilyTables {
+  const result: { [F in Family]?: Tables } = { ...iptables };
+  for (const family of families) {
+    const tables = delta[family];
+    if (tables) result[family] = applyTablesDelta(iptables[family] ?? {}, tables);
+  }
+  return result;
+}

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { certifyChange } from '../../src/bundle/certify-change.ts';
+import { checkForms } from '../../src/bundle/check-forms.ts';
+import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
+import { compileState } from '../../src/compile/compile-node.ts';
+import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
+
+const compile: Parameters<typeof certifyChange>[2] = (cluster, node, settings, families) =>
+  compileState(cluster, node, settings, families, undefined);
+
+type Editable = Record<string, any>; // eslint-disable-line
+
+/** The bundle of the same Services but for what is edited, as kpc compiles it. */
+function recompile(files: Files, edit: (services: Editable) => void): Files {
+  return forgeWhole(files, (changed) => {
+    const services = JSON.parse(changed.get('services.json') ?? '');
+    edit(services);
+    changed.set('services.json', JSON.stringify(services));
+  });
+}
+
+/** Nothing of it is what kpc would not have written. */
+function isGenuine(files: Files): boolean {
+  const meaning = readBundleMeaning(files);
+  return meaning !== undefined && checkForms(meaning, files, compile).length === 0;
+}
+
+const names = ['quickstart', 'dual-stack'].flatMap((name) => [`${name}/expected-ipvs`, `${name}/expected-iptables`]);
+
+/** The first Service port of a family that has endpoints elsewhere. */
+function pickEndpoints(services: Editable, family = 'ipv4'): Editable[] {
+  const port = services['servicePorts'].find(
+    (each: Editable) =>
+      each['family'] === family && each['endpoints'].some((one: Editable) => one['node'] !== 'worker-1'),
+  );
+  return port['endpoints'];
+}
+
+const another = (endpoint: Editable, address: string): Editable => ({ ...endpoint, address, node: 'elsewhere' });
+
+describe.each(names)('%s', (name) => {
+  const before = recompile(fixtureBundle(name), (services) => {
+    const endpoints = pickEndpoints(services);
+    const template = endpoints.at(-1) ?? {};
+    for (let i = 0; i < 4; i++) endpoints.push(another(template, `10.244.77.${10 + i}`));
+  });
+  const changes: Record<string, (services: Editable) => void> = {
+    'another address': (services) => {
+      const endpoint = pickEndpoints(services).at(-1) ?? {};
+      endpoint['address'] = '10.244.77.99';
+    },
+    'one less': (services) => void pickEndpoints(services).pop(),
+    'one more': (services) => {
+      const endpoints = pickEndpoints(services);
+      endpoints.push(another(endpoints.at(-1) ?? {}, '10.244.77.99'));
+    },
+    'one in the middle that is not ready': (services) => {
+      const endpoints = pickEndpoints(services);
+      Object.assign(endpoints.at(-2) ?? {}, { ready: false, serving: false });
+    },
+  };
+
+  test.each(Object.entries(changes))('%s: certified as it was compiled', (_, edit) => {
+    const after = recompile(before, edit);
+    const bundle = certifyChange(before, after, compile);
+    expect(bundle?.files).toBe(after);
+    expect(isGenuine(after)).toBe(true);
+  });
+
+  test('the same bundle again is certified', () => {
+    expect(certifyChange(before, new Map(before), compile)).toBeDefined();
+  });
+
+  test.each<[string, (services: Editable) => void]>([
+    [
+      'a Service port more',
+      (services) => services['servicePorts'].push({ ...services['servicePorts'][0], number: 81, port: 'x' }),
+    ],
+    ['another cluster IP', (services) => (services['servicePorts'][0].clusterIP = '10.96.99.99')],
+    ['a Service port that goes', (services) => void services['servicePorts'].pop()],
+  ])('%s is for the whole check', (_, edit) => {
+    expect(certifyChange(before, recompile(before, edit), compile)).toBeUndefined();
+  });
+
+  test('a changed endpoint that no cluster has is not certified', () => {
+    const after = recompile(before, (services) => {
+      const endpoint = pickEndpoints(services).at(-1) ?? {};
+      endpoint['address'] = '127.0.0.1';
+    });
+    expect(certifyChange(before, after, compile)).toBeUndefined();
+  });
+
+  test('two Service ports that claim one address are not certified', () => {
+    const twin = (services: Editable): void => {
+      const [first] = services['servicePorts'];
+      services['services'].push({ ...services['services'][0], name: 'zz-twin' });
+      services['servicePorts'].push({
+        ...first,
+        service: 'zz-twin',
+        endpoints: [...pickEndpoints(services).slice(0, 1)],
+      });
+    };
+    const known = recompile(before, twin);
+    const after = recompile(known, (services) => {
+      const [first] = services['servicePorts'];
+      first.endpoints.push(another(first.endpoints[0] ?? {}, first.family === 'ipv4' ? '10.244.77.98' : 'fd00:77::98'));
+    });
+    expect(certifyChange(known, after, compile)).toBeUndefined();
+  });
+
+  /** A change of one line of one file. */
+  const mutation = fc.record({
+    file: fc.nat(),
+    line: fc.nat(),
+    other: fc.nat(),
+    how: fc.constantFrom('drop', 'double', 'swap', 'move', 'copy from elsewhere', 'change a digit', 'change a letter'),
+  });
+  type Mutation = typeof mutation extends fc.Arbitrary<infer T> ? T : never;
+
+  function mutate(files: Files, { file, line, other, how }: Mutation): Files {
+    return forge(files, (changed) => {
+      const all = [...changed.keys()].filter((each) => each !== 'manifest.json');
+      const picked = all[file % all.length] ?? '';
+      const lines = (changed.get(picked) ?? '').split('\n');
+      const at = line % lines.length;
+      const [text = ''] = lines.splice(at, 1);
+      const place = other % (lines.length + 1);
+      const digit = `${other % 10}`;
+      if (how === 'double') lines.splice(at, 0, text, text);
+      else if (how === 'swap') lines.splice(at + 1, 0, text);
+      else if (how === 'move') lines.splice(place, 0, text);
+      else if (how === 'copy from elsewhere') lines.splice(at, 0, text, lines[place] ?? '');
+      else if (how === 'change a digit') lines.splice(at, 0, text.replace(/\d(?=\D*$)/, digit));
+      else if (how === 'change a letter') lines.splice(at, 0, text.replace(/[A-Z]/, 'Q'));
+      changed.set(picked, lines.join('\n'));
+    });
+  }
+
+  test('what is certified is what the whole check finds nothing wrong with, whatever was forged', () => {
+    const afters = [before, ...Object.values(changes).map((edit) => recompile(before, edit))];
+    fc.assert(
+      fc.property(fc.nat(), fc.array(mutation, { minLength: 1, maxLength: 2 }), (which, mutations) => {
+        const after = mutations.reduce(mutate, afters[which % afters.length] ?? before);
+        if (certifyChange(before, after, compile)) expect(isGenuine(after)).toBe(true);
+      }),
+      { numRuns: 600 },
+    );
+  });
+});
