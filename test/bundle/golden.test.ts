@@ -26,16 +26,9 @@ let folders = 0;
 const freshPath = () => join(scratch, `out-${++folders}`);
 
 function contentOf({ manifest, state, cluster }: StoredBundle): BundleContent {
-  const { families, assigned, kpcVersion } = manifest;
-  return {
-    state,
-    cluster,
-    node: nodeOfBundle(manifest),
-    settings: settingsOf(manifest),
-    families,
-    assigned,
-    kpcVersion,
-  };
+  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
+  const [node, settings] = [nodeOfBundle(manifest), settingsOf(manifest)];
+  return { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
 }
 
 async function readBack(folder: string): Promise<StoredBundle> {
