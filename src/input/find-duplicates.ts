@@ -21,7 +21,7 @@ interface Duplicate {
  * found.
  */
 export function findDuplicates(
-  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
+  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
 ): Diagnostic[] {
   const all = [
@@ -34,7 +34,9 @@ export function findDuplicates(
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
-  return [...groups.values()].flatMap((group) => describeGroup(group, origins));
+  // A patch of a kustomization looks like the object that it changes.
+  const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isUnbuilt));
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */
@@ -43,13 +45,17 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
   return folders[0] === folders[1] ? [first.file, place.file] : folders;
 }
 
-function describeGroup(group: readonly Duplicate[], origins: ReadonlyMap<string, FolderOrigin>): Diagnostic[] {
+function describeGroup(
+  group: readonly Duplicate[],
+  origins: ReadonlyMap<string, FolderOrigin>,
+  isUnbuilt: boolean,
+): Diagnostic[] {
   const [example] = group;
   if (!example) return [];
   const [first, second] = pairOf(example);
   const origin = origins.get(example.place.file);
   // What a folder brought can be left out; what was named itself need not be named.
-  const advice = origin && first !== second ? adviseOn(origin, second) : '';
+  const advice = origin && first !== second ? adviseOn(origin, second, isUnbuilt) : '';
   if (group.length === 1 || first === second || !origin) {
     return group.map((duplicate) => toDiagnostic(duplicate, `${describeOne(duplicate)}${advice}`));
   }
@@ -61,10 +67,11 @@ function describeOne({ kind, label, first }: Duplicate): string {
   return `duplicate ${kind} ${label}, first defined at ${first.file}:${first.line}`;
 }
 
-function adviseOn({ folder }: FolderOrigin, path: string): string {
+function adviseOn({ folder }: FolderOrigin, path: string, isUnbuilt: boolean): string {
   const below = relative(folder, path);
   const example = below !== '' && !below.startsWith('..') && isPlain(below) ? ` ${below}` : '';
-  return `: leave one of them out, as with --exclude${example}`;
+  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
+  return `: leave one of them out, as with --exclude${example}${build}`;
 }
 
 function toDiagnostic({ place }: Duplicate, text: string): Diagnostic {
