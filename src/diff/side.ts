@@ -4,6 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
@@ -40,9 +41,11 @@ export interface SideServices {
 }
 
 /** What a side can tell of a kernel. What one of two sides cannot tell is no difference between them. */
-export interface Coverage {
+export interface Coverage extends Readonly<Record<ObjectKind, unknown>> {
   /** For each family the tables of iptables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
+  /** Families of whose rules a part was printed, as somebody meant it: what there is of it can be looked at. */
+  readonly excerpts?: readonly Family[] | undefined;
   /** Families whose tables of nftables are known. */
   readonly nftables: readonly Family[];
   /** Families that sets, virtual servers and addresses were made for. */

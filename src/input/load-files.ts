@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
+import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
@@ -102,6 +103,8 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, 'the file is UTF-16: save it as UTF-8');
   }
+  const packed = describePacked(bytes);
+  if (packed !== undefined) return fileError(name, `the file is ${packed}`);
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
   if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
   return new TextFile(name, new TextDecoder().decode(bytes), origin);

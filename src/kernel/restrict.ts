@@ -31,7 +31,6 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
     if (tables) iptables[family] = restrictTables(tables, family, owns);
   }
   return {
-    ...state,
     iptables,
     nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
     sets: state.sets.filter((set) => owns.set(set.name)),
@@ -44,6 +43,9 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
         addresses: link.addresses.filter((address) => owns.address(address, link.name)),
       })),
     sysctls: new Map([...state.sysctls].filter(([name]) => owns.sysctl(name))),
+    // Nobody's in particular.
+    ipvsTimeouts: state.ipvsTimeouts,
+    modules: state.modules,
   };
 }
 

@@ -19,6 +19,8 @@ export function diffToJson(from: Side, to: Side, diff: SideDiff): unknown {
     base: diff.base,
     foreign: diff.foreign,
     unaccounted: diff.unaccounted,
+    ...(diff.leftovers.dead.length + diff.leftovers.live.length > 0 ? { leftovers: diff.leftovers } : {}),
+    ...(diff.comments > 0 ? { rulesThatDifferInCommentsAlone: diff.comments } : {}),
   };
 }
 
@@ -30,7 +32,7 @@ function servicePortToJson(port: ServicePortDiff): unknown {
     change: port.change,
     ...(place ? { place } : {}),
     reasons: port.reasons.map((reason) => ({ ...reason, text: describeReason(reason) })),
-    kernel: port.kernel,
+    kernel: [...port.kernel, ...port.follows],
   };
 }
 

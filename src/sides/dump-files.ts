@@ -42,7 +42,7 @@ export function readDumpFiles(
   const meant = [...texts.keys(), ...passedOver.map(({ name }) => name)].some((name) => isDumpFileName(basename(name)));
   const isFolder = sources.some((source) => source !== '-' && statSync(source).isDirectory());
   // The addresses of a node lie next to manifests too, for --host-addresses.
-  const isBeside = ({ kind }: Dump['files'][number]) => /^ip /.test(kind) || kind === 'sysctl';
+  const isBeside = ({ kind }: Dump['files'][number]) => kind.startsWith('ip ') || kind === 'sysctl';
   if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
     return undefined;
   }
@@ -105,10 +105,10 @@ function decodeStdin(stdin: Uint8Array | string): Decoded {
 
 function describeFault(fault: DumpFault, file: string): Diagnostic {
   switch (fault.kind) {
-    case 'unread-line':
-      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}`, fault.line.line);
-    case 'more-unread':
-      return warnOfFile(file, 'unread-line', `${countLines(fault.count, 'more line')} left out: ${fault.reason}`);
+    case 'unread-line': {
+      const more = fault.more === 0 ? '' : ` (and ${countLines(fault.more, 'more line')})`;
+      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}${more}`, fault.line.line);
+    }
     case 'no-output':
       return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
     case 'cut-off':
@@ -118,6 +118,10 @@ function describeFault(fault: DumpFault, file: string): Diagnostic {
     case 'no-table': {
       const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
       return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
+    }
+    case 'legacy-tables': {
+      const text = 'iptables-legacy has rules besides, which are not here: add what iptables-legacy-save prints';
+      return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };
     }
     case 'strays': {
       const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;

@@ -53,6 +53,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'nftables',
       'input',
       'bundle',
+      'dumps',
       'fleet',
     ],
     packages: [],
@@ -83,7 +84,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],
-    node: ['fs', 'tty'],
+    node: ['fs', 'path', 'tty'],
   },
   'cli/kpc': {
     folders: [

@@ -115,7 +115,7 @@ describe.each(['ipvs', 'iptables'])('the JSON of mode %s keeps to its schema', (
 
 test('the JSON of a dump keeps to its schema', async () => {
   const dumps = join(projectFolder, 'fixtures', 'dumps');
-  const names = readdirSync(dumps, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const names = readdirSync(dumps, { withFileTypes: true }).filter(({ name }) => name.startsWith('kube-proxy'));
   for (const { name } of names) await expectValid('describe', ['describe', '--from-dump', join(dumps, name)]);
 });
 

@@ -51,7 +51,8 @@ interface CompileOptions extends FileOptions, MessageOptions, Omit<FleetOptions,
 export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('compile')
-    .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.');
+    .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')
+    .argument('[input...]', 'manifests, as with -f');
   addMessageOptions(addInputOptions(command))
     .option(
       '--node <name>',
@@ -79,7 +80,13 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .choices(outputFormats)
         .default('text'),
     )
-    .action(async (options: CompileOptions) => done(await runCompile(options, quieten(terminal, options))));
+    .action(async (inputs: readonly string[], options: CompileOptions) => {
+      // What is named here takes the place of what kpc.yaml names.
+      const isGiven = command.getOptionValueSource('file') === 'cli';
+      const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
+      const quiet = quieten(terminal, options);
+      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, quiet));
+    });
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -90,7 +97,26 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal.readStdin);
+  const mistaken = await describeMistakenInput(loaded, options, terminal);
+  if (mistaken) {
+    await reportDiagnostics([mistaken], loaded.files, terminal);
+    return reportFailure(options, [mistaken], terminal);
+  }
   return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+}
+
+/** Where nothing could be compiled: whether that is since the input is a bundle or a dump, which kpc compile does not take. */
+async function describeMistakenInput(
+  { diagnostics, prepared }: LoadedInputs,
+  { file = [] }: CompileOptions,
+  terminal: Terminal,
+): Promise<Diagnostic | undefined> {
+  const hasErrors = diagnostics.some(({ severity }) => severity === 'error');
+  if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
+  const { describeNoManifests } = await import('../../sides/recognise-input.ts');
+  const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
+  const text = await describeNoManifests(file, { stdin });
+  return text === undefined ? undefined : { severity: 'error', code: 'no-manifests', text };
 }
 
 async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {

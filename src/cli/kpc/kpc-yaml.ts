@@ -12,7 +12,7 @@ import { knownNetworks } from '../../input/pod-networks.ts';
 import type { FlagPlaces } from './message-options.ts';
 
 /** The file that holds flags for a repository. */
-export const kpcYaml = 'kpc.yaml';
+const kpcYaml = 'kpc.yaml';
 
 /** The commands whose flags it may hold. */
 export const configuredCommands = ['compile', 'diff', 'describe'] as const;

@@ -10,7 +10,7 @@ export interface Terminal {
   readonly err: (text: string) => Promise<void>;
   /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For somebody who watches. */
   readonly status: (text: string) => Promise<void>;
-  /** All of standard input: bytes, or a text that was bytes before. */
+  /** All of standard input: bytes, or a text that was bytes before. The same each time: it is read once. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether somebody watches stderr: progress is for them only. */
@@ -45,7 +45,7 @@ function leaveHungUp(): void {
  * Whether a stream gets colour: a terminal does, but not where NO_COLOR is set (no-color.org). FORCE_COLOR wins over both, as
  * Node and CI services have it: 0 and false say no, anything else yes.
  */
-export function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: none, TERM: term } = environment;
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
   return isTerminal && !none && term !== 'dumb';
@@ -55,12 +55,13 @@ export function wantsColour(environment: Readonly<Record<string, string | undefi
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
   const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
+  let stdin: Promise<Uint8Array> | undefined;
   return {
     out: (chunk) => writeText(process.stdout, chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
-    readStdin: () => readToEnd(process.stdin),
+    readStdin: () => (stdin ??= readToEnd(process.stdin)),
     colour: { out: hasColour(process.stdout), err: hasColour(process.stderr) },
     interactive: process.stderr.isTTY === true,
   };
