@@ -51,7 +51,7 @@ const fixedChains: { readonly [T in TableName]?: ReadonlySet<string> } = {
 const canaryTables: ReadonlySet<TableName> = new Set(['mangle', 'nat', 'filter']);
 
 /** Whether a name is one that kube-proxy gives to the chain of a Service port or endpoint. */
-function isServiceChainName(name: string): boolean {
+export function isServiceChainName(name: string): boolean {
   return serviceChain.test(name);
 }
 
