@@ -1,4 +1,4 @@
-import { dirname, relative } from 'node:path';
+import { folderOf, pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
@@ -41,7 +41,7 @@ export function findDuplicates(
 
 /** The two places that hold the same objects: two folders, or two files of one. */
 function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
-  const folders = [dirname(first.file), dirname(place.file)] as const;
+  const folders = [folderOf(first.file), folderOf(place.file)] as const;
   return folders[0] === folders[1] ? [first.file, place.file] : folders;
 }
 
@@ -68,8 +68,8 @@ function describeOne({ kind, label, first }: Duplicate): string {
 }
 
 function adviseOn({ folder }: FolderOrigin, path: string, isUnbuilt: boolean): string {
-  const below = relative(folder, path);
-  const example = below !== '' && !below.startsWith('..') && isPlain(below) ? ` ${below}` : '';
+  const below = pathBelow(folder, path);
+  const example = below !== '' && isPlain(below) ? ` ${below}` : '';
   const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
   return `: leave one of them out, as with --exclude${example}${build}`;
 }

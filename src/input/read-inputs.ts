@@ -113,7 +113,7 @@ function collectFile(
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
   const template = findTemplate(file, into.diagnostics.slice(before));
   if (template) {
-    // Whatever else is wrong with it is so because nobody rendered it.
+    // Whatever else is wrong with it is so because the template is not rendered.
     into.diagnostics.splice(before);
     return template;
   }

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { placeAt } from './document.ts';
@@ -54,7 +54,7 @@ function describe({ file: { origin } }: Template, count: number): string {
     const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${origin.folder}`;
     return `${what}: render the chart first, as with ${render}, or leave it out with --exclude`;
   }
-  const below = relative(origin.folder, origin.chart);
+  const below = pathBelow(origin.folder, origin.chart);
   const others = below === '' || !isPlain(below) ? '' : `, or leave it out with --exclude ${below}`;
   const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
   return `${what} in the chart ${origin.chart}: render it first, as with ${render}${others}`;

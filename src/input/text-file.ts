@@ -1,6 +1,6 @@
 import type { Location } from '../kernel/origin.ts';
 
-/** Where a file was found that nobody named itself. */
+/** Where a file was found that was not named itself. */
 export interface FolderOrigin {
   /** The folder that was named. */
   readonly folder: string;

@@ -29,7 +29,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   bundle: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: [],
-    node: ['fs/promises', 'path'],
+    node: ['fs', 'fs/promises', 'path'],
   },
   changes: { folders: ['kernel', 'kube-proxy'], ...pure },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },

@@ -177,7 +177,7 @@ await suite.check(
   async () => {
     await expectApply(['apply', ipvs], 0);
     // Long enough for a busy machine: a flow of UDP that pauses for longer is a new one.
-  run('ipvsadm', ['--set', '900', '2', '20']);
+    run('ipvsadm', ['--set', '900', '2', '20']);
     opened.push(...(await open('first-', routes)));
     openedRoutes.push(...routes);
     for (const [i, bundle] of [iptables, ipvs, iptables, ipvs].entries()) {
