@@ -85,10 +85,10 @@ function readTable(parts: Map<string, Part>, lines: readonly string[]): void {
     if (head === undefined) continue;
     const end = lines.indexOf('\t}', at);
     const own = lines.slice(at + 1, end).map((line) => line.trim());
-    const isElement = (line: string, i: number) => own.indexOf('elements = {') >= 0 && i > own.indexOf('elements = {');
+    const isElement = (i: number) => own.indexOf('elements = {') >= 0 && i > own.indexOf('elements = {');
     const isProperty = (line: string) => /^(type|flags|timeout|size|comment|policy) /.test(line);
     const inside = own.filter((line) => line !== 'elements = {' && line !== '}');
-    const elements = own.filter((line, i) => isElement(line, i) && line !== '}').map((line) => line.replace(/,$/, ''));
+    const elements = own.filter((line, i) => isElement(i) && line !== '}').map((line) => line.replace(/,$/, ''));
     const isChain = head.startsWith('chain ');
     parts.set(head, {
       head,
