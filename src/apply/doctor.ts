@@ -38,6 +38,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineKubeProxy(host),
     examineBridges(host),
     examineAddresses(host, needs),
+    examineEndpoints(needs),
   ]);
   return groups.flat();
 }
@@ -332,6 +333,16 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
       advice: 'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
     },
   ];
+}
+
+/** A bundle to review is easily taken for one to apply. */
+function examineEndpoints({ manifest }: Needs): readonly Finding[] {
+  const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
+  if (pods.length === 0) return [];
+  const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;
+  const text = `the bundle sends connections to ${many} that kpc assumed (--assume-endpoints), at addresses that no Pod has`;
+  const advice = 'compile it with what the cluster has: kubectl get services,endpointslices,nodes -A -o yaml';
+  return [{ severity: 'warning', subject: 'endpoints', text, advice }];
 }
 
 async function examineBridges(host: Host): Promise<readonly Finding[]> {

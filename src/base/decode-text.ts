@@ -1,23 +1,31 @@
 /** What the bytes of a file are as a text, or why they are none, in words that go on with "it". */
 export type Decoded =
-  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: string };
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
+
+/** The first bytes of what a program packed, and what unpacks it. */
+const packed: readonly (readonly [first: readonly number[], words: string])[] = [
+  [[0x1f, 0x8b], 'compressed with gzip: unpack it with gunzip'],
+  [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd: unpack it with unzstd'],
+  [[0xfd, 0x37, 0x7a, 0x58], 'compressed with xz: unpack it with unxz'],
+  [[0x42, 0x5a, 0x68], 'compressed with bzip2: unpack it with bunzip2'],
+  [[0x50, 0x4b, 0x03, 0x04], 'a zip archive: unpack it first'],
+];
+
+/** What bytes are that a program packed, and how to unpack them; undefined for any other. */
+export function describePacked(bytes: Uint8Array): string | undefined {
+  return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
+}
 
 /**
  * The text of what a program printed into a file: UTF-8 whatever it holds, or UTF-16 with its mark, which PowerShell writes.
- * What is compressed is not unpacked.
+ * What is packed is not unpacked.
  */
 export function decodePrinted(bytes: Uint8Array): Decoded {
-  const [first, second, third] = bytes;
-  if (first === 0x1f && second === 0x8b) return refuse('it is compressed with gzip: unpack it with gunzip');
-  if (first === 0x28 && second === 0xb5 && third === 0x2f) return refuse('it is compressed with zstd: unpack it with unzstd');
-  if (first === 0xfd && second === 0x37 && third === 0x7a) return refuse('it is compressed with xz: unpack it with unxz');
-  if (first === 0x42 && second === 0x5a && third === 0x68) return refuse('it is compressed with bzip2: unpack it with bunzip2');
-  if (first === 0x50 && second === 0x4b && third === 0x03) return refuse('it is a zip archive: unpack it');
-  if (first === 0xff && second === 0xfe) return { kind: 'text', text: new TextDecoder('utf-16le').decode(bytes) };
-  if (first === 0xfe && second === 0xff) return { kind: 'text', text: new TextDecoder('utf-16be').decode(bytes) };
-  return { kind: 'text', text: new TextDecoder().decode(bytes) };
-}
-
-function refuse(reason: string): Decoded {
-  return { kind: 'none', reason };
+  const words = describePacked(bytes);
+  if (words !== undefined) return { kind: 'none', reason: `it is ${words}`, isPacked: true };
+  const [first, second] = bytes;
+  const encoding =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
+  return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }

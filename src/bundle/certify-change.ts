@@ -116,7 +116,7 @@ function listHeaders(text: string): readonly ServicePortRecord[] | undefined {
   }
 }
 
-/** Whether both could have one virtual server or one chain: only a part that nobody else claims can be compiled alone. */
+/** Whether both could have one virtual server or one chain: only a part that no other claims can be compiled alone. */
 function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   if (port.protocol !== other.protocol || port.family !== other.family) return false;
   const isSame = port.namespace === other.namespace && port.service === other.service;

@@ -2,7 +2,7 @@ import { describeError, hasCode } from './errors.ts';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile, readRegularFile } from '../base/read-file.ts';
-import { encodeChunks } from './chunks.ts';
+import { encodeChunks } from '../base/chunks.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 
@@ -20,8 +20,8 @@ export function isBundleFile(name: string): boolean {
 
 /**
  * Makes the folder hold these files and no others. They are written beside it and put in its place by a rename, so
- * that nobody ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
- * anything in it that no bundle has is left alone: `-o` may name somebody's home. `makeFile` makes the file of that
+ * that no reader ever sees half of a bundle; the folder that was there comes back where that fails. A folder with
+ * anything in it that no bundle has is left alone: `-o` may name a home folder. `makeFile` makes the file of that
  * path and text, which is not there yet.
  */
 export async function replaceFolder(
@@ -52,7 +52,7 @@ export async function replaceFolder(
   }
 }
 
-/** The folder that a link stands for: whoever reads the folder through either name gets the new bundle. */
+/** The folder that a link stands for: a program that reads the folder through either name gets the new bundle. */
 async function followLink(path: string): Promise<string> {
   const isLink = await lstat(path).then(
     (found) => found.isSymbolicLink(),
@@ -77,7 +77,7 @@ export async function listStrangers(folder: string): Promise<readonly string[]> 
   return (await listFolder(folder)).filter((name) => !knownNames.has(name)).toSorted();
 }
 
-/** manifest.json has a few lines for a Service; whoever makes one of more does not mean it to be read. */
+/** manifest.json has a few lines for a Service; a file with more is not meant to be read. */
 const largestManifest = 64 * 2 ** 20;
 
 /** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */

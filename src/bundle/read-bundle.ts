@@ -8,7 +8,7 @@ import type { BundleFiles } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
 import { manifestShape } from './manifest-shape.ts';
-import { sha256 } from './sha256.ts';
+import { hashHex } from '#hash';
 import { readServices } from './services-file.ts';
 import { stateFileNames, stateFiles } from './state-files.ts';
 import { readNetwork } from './stored-address.ts';
@@ -139,7 +139,7 @@ function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProb
     const text = files.get(file);
     if (expected === undefined) return text === undefined ? [] : [{ kind: 'extra-file', file }];
     if (text === undefined) return [{ kind: 'missing-file', file }];
-    const found = sha256(text);
+    const found = hashHex(text);
     return found === expected ? [] : [{ kind: 'checksum', file, expected, found }];
   });
 }

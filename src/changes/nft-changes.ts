@@ -185,7 +185,9 @@ function ruleShape(rule: NftRule): string {
   return ruleMeaning({
     ...rule,
     expressions: rule.expressions.map((expression) =>
-      expression.kind === 'dnat-random' ? { ...expression, targets: [] } : expression,
+      expression.kind === 'dnat' || expression.kind === 'dnat-random'
+        ? { kind: 'unknown', form: 'text', text: expression.kind }
+        : expression,
     ),
   });
 }

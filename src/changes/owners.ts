@@ -10,8 +10,7 @@ import type { NftOwners } from './nft-owners.ts';
 import { findNftOwners, renameNftOwners } from './nft-owners.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { boundAddresses } from '../kube-proxy/link.ts';
-import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
+import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 
 /**
@@ -168,13 +167,11 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
 }
 
 function indexServersOf(state: KernelState, labels: ServerLabels): void {
-  const bound = new Set(boundAddresses(state));
-  const listed = nodePortKeys(state);
+  const isNodePortServer = findNodePortServers(state);
   for (const server of state.virtualServers) {
     const { family, protocol, address, port } = server;
     const key = virtualServerKey(server);
-    // Without the addresses, kube-proxy's sets tell its node ports.
-    const isNodePort = bound.size > 0 ? !bound.has(address) : listed.has(`${protocol} ${port}`);
+    const isNodePort = isNodePortServer(server);
     const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
     remember(labels.servers, key, name);
     const label = labels.servers.get(key);
@@ -191,11 +188,13 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-const servicePortLabel = /(?:^| )([a-z0-9](?:[-a-z0-9]*)\/[a-z0-9](?:[-a-z0-9.]*)(?::[-a-z0-9]+)?)(?= |$)/;
+const servicePortLabel = /(?:^| )([a-z0-9](?:[-a-z0-9]*)\/[a-z0-9](?:[-a-z0-9.]*)(?::[-a-z0-9]*)?)(?= |$)/;
 
-/** The Service port that kube-proxy's comment on a rule names. */
+/** The Service port that kube-proxy's comment on a rule names. Up to 1.14 a port without a name had its colon too. */
 export function labelInComment(rule: Rule): string | undefined {
-  for (const arg of rule.args) if (arg.kind === 'comment') return servicePortLabel.exec(arg.text)?.[1];
+  for (const arg of rule.args) {
+    if (arg.kind === 'comment') return servicePortLabel.exec(arg.text)?.[1]?.replace(/:$/, '');
+  }
   return undefined;
 }
 

@@ -1,8 +1,8 @@
-import { readNamedFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
+import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseAddress } from '../kernel/address.ts';
+import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 
@@ -17,19 +17,10 @@ export interface HostText {
   readonly text: string;
 }
 
-/** Reads a file, or says why it cannot be read. */
-export function readHostText(file: string): HostText | Diagnostic {
-  try {
-    return { name: file, text: readNamedFile(file).toString('utf8') };
-  } catch (error) {
-    return badHostAddresses(file, describeError(error));
-  }
-}
-
-/** The addresses in what `ip -j addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
+/** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
 export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if ('severity' in file) return { addresses: [], diagnostics: [file] };
-  const { links, unread } = parseIpAddrJson(file.text);
+  const { links, unread } = parsePrinted(file.text);
   const [first] = unread;
   if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
   const addresses = links
@@ -38,7 +29,16 @@ export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   return { addresses, diagnostics: [] };
 }
 
-function badHostAddresses(file: string, reason: string): Diagnostic {
+/** What is no text of ip addr is taken for JSON, whose reader says what is wrong with it. */
+function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
+  const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
+  if (printed.length === 0) return parseIpAddrJson(text);
+  const readings = printed.map((output) => parseIpAddrText(output.text));
+  return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
+}
+
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
   return {
     severity: 'error',
     code: 'bad-host-addresses',

@@ -31,13 +31,13 @@ export interface InputTexts {
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
-  readonly allowEmpty?: boolean;
-  readonly kubernetesVersion?: string;
+  readonly allowEmpty?: boolean | undefined;
+  readonly kubernetesVersion?: string | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
-  readonly assumeEndpoints?: string | true;
+  readonly assumeEndpoints?: string | true | undefined;
 }
 
-/** A bundle of nothing takes all Services off a node: not what somebody means who names an empty file. */
+/** A bundle of nothing takes all Services off a node: not what a user means who names an empty file. */
 const nothingFound: Diagnostic = {
   severity: 'error',
   code: 'no-input',

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Stdin } from '../input/load-files.ts';
 import { loadFile, loadFiles } from '../input/load-files.ts';
-import { readHostText } from './host-addresses.ts';
+import { readHostText } from './read-hosts.ts';
 import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
 import { loadTexts } from './load-texts.ts';
 

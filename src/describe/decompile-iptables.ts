@@ -20,6 +20,8 @@ interface Draft {
   readonly sourceRanges: string[];
   healthCheckNodePort: number | undefined;
   readonly endpoints: Map<string, Set<TrafficPolicy>>;
+  /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
+  hasEndpointsTold: boolean;
 }
 
 type Chains = ReadonlyMap<string, Chain>;
@@ -44,12 +46,14 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
 
 const noChains: Chains = new Map();
 
-function finish({ addresses, endpoints, ...draft }: Draft): DecompiledPort {
+function finish({ addresses, endpoints, hasEndpointsTold, ...draft }: Draft): DecompiledPort {
   return {
     ...draft,
     addresses: [...addresses.values()],
     scheduler: undefined,
-    endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
+    endpoints: hasEndpointsTold
+      ? [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] }))
+      : undefined,
   };
 }
 
@@ -71,6 +75,7 @@ function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft 
     sourceRanges: [],
     healthCheckNodePort: undefined,
     endpoints: new Map(),
+    hasEndpointsTold: false,
   };
   drafts.set(name, draft);
   return draft;
@@ -114,13 +119,15 @@ function readCapture(rule: Rule, drafts: Map<string, Draft>, family: Family): vo
     draft.internalTrafficPolicy = jumpChain(rule)?.startsWith('KUBE-SVL-') ? 'Local' : 'Cluster';
   } else if (comment.endsWith(' external IP')) addAddress(rule, draft, 'external-ip');
   else if (comment.endsWith(' loadbalancer IP')) addAddress(rule, draft, 'load-balancer-ip');
+  else if (jumpChain(rule) !== 'KUBE-MARK-MASQ') addAddress(rule, draft, 'unknown');
 }
 
-/** filter: packets that nobody takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
+/** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
 function readRefusal(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
   const draft = draftOf(rule, drafts, family);
   if (!draft) return;
   readProtocol(rule, draft);
+  if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
   if (find(rule, 'address-type')) {
     draft.nodePort ??= portOf(rule);
     return;
@@ -188,17 +195,35 @@ function isLocalExternal(chain: Chain): boolean {
 }
 
 function readEndpoints(chain: Chain, policy: TrafficPolicy, nat: Chains, draft: Draft): void {
+  if (chain.rules.length > 0) draft.hasEndpointsTold = true;
   for (const rule of chain.rules) {
     const recent = find(rule, 'recent')?.action;
     if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
     const target = jumpChain(rule);
     if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
-    const endpoint = destinationOf(nat.get(target));
+    const endpoint = destinationOf(nat.get(target)) ?? destinationInComment(rule) ?? sourceOf(nat.get(target));
     if (endpoint === undefined) continue;
     const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
     takes.add(policy);
     draft.endpoints.set(endpoint, takes);
   }
+}
+
+/** Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080". */
+function destinationInComment(rule: Rule): string | undefined {
+  return / -> (\S+:\d{1,5})$/.exec(commentOf(rule))?.[1];
+}
+
+/**
+ * The address of an endpoint, of the rule of its chain for packets that come from it. That is all there is of it where
+ * iptables-save cannot print the target of rules that another version of it wrote.
+ */
+function sourceOf(chain: Chain | undefined): string | undefined {
+  for (const rule of chain?.rules ?? []) {
+    const source = find(rule, 'source');
+    if (source && !source.negated) return source.cidr.replace(/\/(32|128)$/, '');
+  }
+  return undefined;
 }
 
 /** Where an endpoint's chain sends packets: "ip:port". */

@@ -5,6 +5,7 @@ import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */
@@ -16,37 +17,56 @@ interface SetFacts {
 }
 
 /**
- * Reads Service ports back from virtual servers and sets. Neither carries a name, so that each address and port stands
- * for itself; the virtual servers of one node port, on all the node's addresses, count as one. The internal policy shows
- * in the endpoints alone, which could be few for other reasons: it is left out.
+ * Reads Service ports back from virtual servers and sets. Neither carries a name: where nothing else tells it, each address and
+ * port stands for itself, and the virtual servers of one node port, on all the node's addresses, count as one. The internal
+ * policy shows in the endpoints alone, which could be few for other reasons: it is left out.
  */
-export function decompileIpvs(
-  state: KernelState,
-  owners: Owners,
-  bound: ReadonlySet<string>,
-  nodePorts: ReadonlySet<string>,
-): readonly DecompiledPort[] {
+export function decompileIpvs(state: KernelState, owners: Owners): readonly DecompiledPort[] {
   const facts = readSets(state);
+  const isNodePort = findNodePortServers(state);
   const ports = new Map<string, DecompiledPort>();
   for (const server of state.virtualServers) {
-    const isNodePort = !bound.has(server.address) && nodePorts.has(`${server.protocol} ${server.port}`);
     const label = owners.ofServer(server);
-    const port = isNodePort ? decompileNodePort(server, facts, label) : decompileServer(server, facts, label);
-    const key = `${port.family} ${port.name}`;
-    if (!ports.has(key)) ports.set(key, port);
+    const port = isNodePort(server) ? decompileNodePort(server, facts, label) : decompileServer(server, facts, label);
+    addPort(ports, port);
   }
-  for (const port of decompileSets(state, facts)) {
-    const key = `${port.family} ${port.name}`;
-    if (!ports.has(key)) ports.set(key, port);
-  }
+  for (const port of decompileSets(state, facts, owners)) addPort(ports, port);
   return [...ports.values()];
+}
+
+/** A Service port has a virtual server for each of its addresses, and for its node port on each of the node's. */
+function addPort(ports: Map<string, DecompiledPort>, port: DecompiledPort): void {
+  const key = `${port.family} ${port.name}`;
+  const known = ports.get(key);
+  ports.set(key, known ? mergePorts(known, port) : port);
+}
+
+function mergePorts(one: DecompiledPort, other: DecompiledPort): DecompiledPort {
+  const addresses = [...one.addresses];
+  for (const address of other.addresses) {
+    if (addresses.every((each) => each.address !== address.address)) addresses.push(address);
+  }
+  const endpoints = new Map(
+    [...(one.endpoints ?? []), ...(other.endpoints ?? [])].map((each) => [each.endpoint, each]),
+  );
+  return {
+    ...one,
+    port: one.port ?? other.port,
+    addresses,
+    nodePort: one.nodePort ?? other.nodePort,
+    externalTrafficPolicy: one.externalTrafficPolicy ?? other.externalTrafficPolicy,
+    affinitySeconds: one.affinitySeconds ?? other.affinitySeconds,
+    scheduler: one.scheduler ?? other.scheduler,
+    sourceRanges: [...new Set([...one.sourceRanges, ...other.sourceRanges])],
+    endpoints: one.endpoints || other.endpoints ? [...endpoints.values()] : undefined,
+  };
 }
 
 /**
  * What only sets tell of: the virtual servers are gone, or are not in the dump. What a virtual server stands for is told
  * by it alone.
  */
-function decompileSets(state: KernelState, facts: SetFacts): readonly DecompiledPort[] {
+function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): readonly DecompiledPort[] {
   const known = new Set(state.virtualServers.map((server) => virtualServerKey(server)));
   const knownPorts = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   return state.sets.flatMap((set) => {
@@ -54,17 +74,19 @@ function decompileSets(state: KernelState, facts: SetFacts): readonly Decompiled
     const name = set.name.replace(/^KUBE-(6-)?/, '');
     const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
     if (ofPorts === undefined && !addressSets.has(name)) return [];
-    return set.entries.flatMap(({ value }) => {
+    return set.entries.flatMap((entry) => {
+      const { value } = entry;
+      const label = owners.ofEntry(set, entry);
       const [, address, written, number] = /^(?:([^,]+),(\w+):)?(\d+)$/.exec(value) ?? [];
       const protocol = protocolOf(written ?? ofPorts);
       const port = Number(number);
       if (protocol === undefined) return [];
       if (ofPorts !== undefined) {
         if (knownPorts.has(`${family} ${protocol} ${port}`)) return [];
-        return [decompileNodePort({ ...nothing, family, protocol, address: address ?? '', port }, facts, undefined)];
+        return [decompileNodePort({ ...nothing, family, protocol, address: address ?? '', port }, facts, label)];
       }
       if (address === undefined || known.has(virtualServerKey({ protocol, address, port }))) return [];
-      return [decompileServer({ ...nothing, family, protocol, address, port }, facts, undefined)];
+      return [decompileServer({ ...nothing, family, protocol, address, port }, facts, label)];
     });
   });
 }

@@ -5,9 +5,11 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
+import type { LeftChain } from '../kube-proxy/left-chains.ts';
+import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { nodePortKeys } from '../kube-proxy/virtual-servers.ts';
+import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
+import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { decompileIptables } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
@@ -52,6 +54,19 @@ export interface Decompiled {
   readonly mode: ProxyMode | undefined;
   /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
+  readonly leftovers: Leftovers;
+}
+
+/** What a mode left that the node has no more. */
+export interface Leftovers {
+  /** Of iptables mode, on a node in IPVS mode. */
+  readonly chains: readonly LeftChain[];
+  /** Service ports that only such rules tell of. */
+  readonly ports: readonly DecompiledPort[];
+  /** Of IPVS mode, on a node in iptables mode. */
+  readonly virtualServers: readonly VirtualServer[];
+  readonly sets: readonly string[];
+  readonly addresses: readonly string[];
 }
 
 /** Whose a virtual server is, as far as a state tells. */
@@ -59,18 +74,28 @@ type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
 /**
  * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
- * nftables mode, addresses in IPVS mode. All are looked for, whichever mode it is: a node that changed its mode may have what is left of the other.
+ * nftables mode, addresses in IPVS mode. What is left of another mode is told apart.
  */
 export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
-  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other');
-  const ofIpvs = decompileIpvs(
-    { ...state, virtualServers },
-    owners,
-    new Set(boundAddresses(state)),
-    nodePortKeys(state),
-  );
-  return { mode, ports: sortPorts([...decompileIptables(state), ...ofIpvs, ...decompileNftables(state, owners)]) };
+  const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
+  const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && belongingOf(server) === 'kube-proxy';
+  const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
+  const ofRules = decompileIptables(state);
+  const ofIpvs = decompileIpvs({ ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets }, owners);
+  const ofNftables = decompileNftables(state, owners);
+  const chains = findLeftChains(state, mode);
+  return {
+    mode,
+    ports: sortPorts([...(chains.length > 0 ? [] : ofRules), ...ofIpvs, ...ofNftables]),
+    leftovers: {
+      chains,
+      ports: chains.length > 0 ? sortPorts(ofRules) : [],
+      virtualServers: state.virtualServers.filter(isLeft),
+      sets: hasLeftIpvs ? state.sets.map(({ name }) => name).filter(isKubeProxySet) : [],
+      addresses: hasLeftIpvs ? boundAddresses(state) : [],
+    },
+  };
 }
 
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {

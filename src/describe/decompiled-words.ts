@@ -69,7 +69,10 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
   ];
 }
 
-function headEndpoints({ endpoints }: DecompiledPort): string {
-  if (endpoints === undefined) return 'endpoints: unknown, because the dump does not show the virtual servers';
+function headEndpoints({ endpoints, internalTrafficPolicy }: DecompiledPort): string {
+  if (endpoints === undefined) {
+    const lacking = internalTrafficPolicy === undefined ? 'the virtual servers' : 'the chains that choose among them';
+    return `endpoints: unknown, because the dump does not show ${lacking}`;
+  }
   return endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`;
 }

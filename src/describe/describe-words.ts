@@ -80,6 +80,8 @@ function describeBecause(because: Because): string | undefined {
       return because.to === undefined
         ? `${because.chain} is one of its chains`
         : `${because.chain} is its chain for endpoint ${because.to}`;
+    case 'affinity-set':
+      return `${because.set} is the set of the clients of ${because.endpoint === undefined ? 'one of its endpoints' : `endpoint ${because.endpoint}`}`;
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':

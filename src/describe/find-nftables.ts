@@ -2,13 +2,16 @@ import { targetsOf } from '../changes/nft-owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
+import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import type { SharedSubject } from './find-subject.ts';
 import type { View } from './view.ts';
 
 /** What a name of nftables stands for. */
 export type NftSubject =
-  /** A Service port's own: `to` is the endpoint of an endpoint's chain. */
-  | { readonly kind: 'own'; readonly label: string; readonly name: string; readonly to: string | undefined }
+  /** A Service port's own chain: `to` is the endpoint of an endpoint's chain. */
+  | { readonly kind: 'own-chain'; readonly label: string; readonly to: string | undefined }
+  /** The clients that session affinity remembers of an endpoint. */
+  | { readonly kind: 'own-set'; readonly label: string; readonly endpoint: string | undefined }
   /** What Service ports share, or what every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] };
 
@@ -18,8 +21,10 @@ export function findNftSubject(name: string, { state, owners }: View): NftSubjec
   for (const table of state.nftables) {
     const chain = table.chains.get(name);
     const set = table.sets.get(name);
-    const label = (chain && owners.ofNftChain(chain)) ?? (set && owners.ofNftSet(set));
-    if (label !== undefined) return { kind: 'own', label, name, to: chain && endpointOf(chain) };
+    const ofChain = chain && owners.ofNftChain(chain);
+    if (chain && ofChain !== undefined) return { kind: 'own-chain', label: ofChain, to: endpointOf(chain) };
+    const ofSet = set && owners.ofNftSet(set);
+    if (ofSet !== undefined) return { kind: 'own-set', label: ofSet, endpoint: parseNftName(name)?.endpoint };
     if (chain) subjects.push(describeChain(table, chain));
     if (set) subjects.push(describeSet(table, set, owners));
   }
@@ -60,7 +65,7 @@ const element = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
  * text is given back.
  */
 export function bareNftName(what: string): string {
-  const named = /^(?:chain|set|map|goto|jump) (\S+)(?: \{)?$/.exec(what)?.[1];
+  const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
   if (named !== undefined) return named;
   const key = what
     .replace(/,$/, '')

@@ -15,7 +15,7 @@ import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
-/** What somebody asked about. */
+/** What was asked about. */
 export type Finding =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
   /** A chain or a set that Service ports share, or that every node has. */
@@ -49,6 +49,8 @@ export type Because =
     }
   | { readonly kind: 'endpoint'; readonly endpoint: string }
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string }
+  /** A set of nftables that holds the clients of an endpoint. */
+  | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string }
   | {
       readonly kind: 'rule';
       readonly family: Family;
@@ -189,9 +191,17 @@ function describeSet(set: IpSet, view: View): SharedSubject {
 /** A chain, set or map of nftables. */
 function findNftables(what: string, view: View): Finding | undefined {
   const found = findNftSubject(what, view);
-  if (found?.kind !== 'own') return found;
-  const { label, name, to } = found;
-  return matchLabel(label, view, { kind: 'chain', chain: name, ...(to === undefined ? {} : { to }) });
+  switch (found?.kind) {
+    case 'own-chain':
+      return matchLabel(found.label, view, { kind: 'chain', chain: what, ...(found.to ? { to: found.to } : {}) });
+    case 'own-set': {
+      const endpoint = found.endpoint ? { endpoint: found.endpoint } : {};
+      return matchLabel(found.label, view, { kind: 'affinity-set', set: what, ...endpoint });
+    }
+    case 'shared':
+    case undefined:
+      return found;
+  }
 }
 
 const withPort = /^(?:\[([^\]]+)\]|([^:/]+)):(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;

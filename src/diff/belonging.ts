@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
+import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
 import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { Ownership } from '../kernel/restrict.ts';
@@ -22,7 +22,7 @@ export interface StatePair {
   readonly to: KernelState;
 }
 
-/** What of two sides is kube-proxy's, and what is other people's. */
+/** What of two sides is kube-proxy's, and what is another program's. */
 export interface Separation {
   /** Only what both sides can tell. */
   readonly own: StatePair;
@@ -69,6 +69,17 @@ function coverState(state: KernelState, coverage: Coverage): KernelState {
   };
 }
 
+/** What of a side Services are read from: all but rules that are cut off somewhere. */
+export function coverForServices({ state, coverage }: Side): KernelState {
+  const iptables: { [F in Family]?: Tables } = {};
+  for (const family of families) {
+    const tables = state.iptables[family];
+    const isExcerpt = coverage.excerpts?.includes(family) === true;
+    if (tables) iptables[family] = isExcerpt ? tables : coverTables(tables, coverage.iptables[family]);
+  }
+  return { ...state, iptables };
+}
+
 function coverTables(tables: Tables, told: readonly TableName[]): Tables {
   if (tableNames.every((name) => told.includes(name))) return tables;
   return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
@@ -98,7 +109,8 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
   };
   return {
     chain: isOwnChain,
-    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isOwnChain(jumpChain(rule) ?? '', table),
+    jump: (rule, chain, table) =>
+      (isKubeProxyJump(rule, table, chain) || isSilentJump(rule, table)) && isOwnChain(jumpChain(rule) ?? '', table),
     table: isKubeProxyTable,
     set: isKubeProxySet,
     virtualServer: (server) => belongingOf(server) === 'kube-proxy',
@@ -107,6 +119,13 @@ function ownershipOf(from: Side, to: Side, belongingOf: BelongingOf): Ownership 
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };
+}
+
+/** A jump that says nothing of itself, as in rules whose comments were taken out before they were pasted. */
+function isSilentJump({ args }: Rule, table: TableName): boolean {
+  return args.every(
+    (arg) => arg.kind === 'jump' && arg.target.kind === 'chain' && classifyChain(table, arg.target.chain) === 'fixed',
+  );
 }
 
 function wantsKubeletFirewall(sides: readonly Side[]): boolean {

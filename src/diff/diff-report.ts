@@ -1,5 +1,4 @@
 import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
-import type { Extent } from './gaps.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
 import { count } from '../changes/counts.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';
@@ -26,12 +25,14 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
   return [
-    ...shown.map((port) => reportServicePort(port, diff.extent, limits.lines)),
+    ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
     ...(hidden.length === 0
       ? []
       : [[line('more', `and ${hidden.length.toLocaleString('en')} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
     ...reportRest('What belongs to no Service', diff.base, limits.lines),
     ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
+    ...reportRest('Left by iptables mode, nothing jumps to them', diff.leftovers.dead, limits.lines),
+    ...reportRest('Left by iptables mode, packets still come to them', diff.leftovers.live, limits.lines),
     ...reportRest(
       "What may be kube-proxy's or another program's: the dump does not tell",
       diff.unaccounted,
@@ -41,7 +42,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
   ];
 }
 
-function reportServicePort(port: ServicePortDiff, extent: Extent, limit: number): ReportBlock {
+function reportServicePort(port: ServicePortDiff, { extent, isReadBack }: SideDiff, limit: number): ReportBlock {
   const unchanged = extent === 'all' ? 'nothing changes in the kernel' : 'nothing changes in what was compared';
   const reasons = port.reasons.map((reason) => line('reason', describeReason(reason)));
   const kernel = port.kernel.map((change) => line(change.change, describeKernelChange(change)));
@@ -49,7 +50,8 @@ function reportServicePort(port: ServicePortDiff, extent: Extent, limit: number)
     line('heading', `${port.label} ${port.change}`),
     ...cut(reasons, limit),
     ...cut(kernel, limit),
-    ...(kernel.length === 0 ? [line('more', unchanged)] : []),
+    ...(port.follows.length > 0 ? [line('more', `and ${count(port.follows.length, 'chain')} that follow`)] : []),
+    ...(kernel.length + port.follows.length === 0 && !isReadBack ? [line('more', unchanged)] : []),
   ];
 }
 
@@ -63,21 +65,30 @@ function reportRest(title: string, changes: readonly KernelChange[], limit: numb
 function summarizeDiff(diff: SideDiff): string {
   if (isSame(diff)) return summarizeSame(diff);
   const { servicePorts, base, foreign, unaccounted } = diff;
+  const left = diff.leftovers.dead.length + diff.leftovers.live.length;
   const parts = [
     ...(servicePorts.length > 0 ? [summarizeKinds(kindsOf(servicePorts))] : []),
     ...(base.length > 0 ? [`${count(base.length, 'difference')} in what belongs to no Service`] : []),
     ...(foreign.length > 0 ? [`${count(foreign.length, 'difference')} in what is not kube-proxy's`] : []),
+    ...(left > 0 ? [`${count(left, 'difference')} in what iptables mode left`] : []),
     ...(unaccounted.length > 0 ? [`${count(unaccounted.length, 'difference')} in what may be kube-proxy's`] : []),
   ];
   const missed = describeGaps(diff.gaps.filter(({ matters }) => matters)).join(', ');
-  return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.`;
+  return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
+}
+
+/** Comments do nothing to a packet. */
+function countComments({ comments }: SideDiff): string {
+  if (comments === 0) return '';
+  return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
 }
 
 /** Who reads that nothing differs must not take it for all where one side could not tell what the other has. */
-function summarizeSame({ extent, gaps }: SideDiff): string {
-  if (extent === 'all') return 'No difference.';
+function summarizeSame(diff: SideDiff): string {
+  const { extent, gaps } = diff;
+  if (extent === 'all') return `No difference.${countComments(diff)}`;
   const missed = describeGaps(gaps.filter(({ matters }) => matters)).join(', ');
-  return `No difference in what could be compared; not compared: ${missed}.`;
+  return `No difference in what could be compared; not compared: ${missed}.${countComments(diff)}`;
 }
 
 function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {

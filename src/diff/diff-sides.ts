@@ -1,11 +1,17 @@
 import { diffStates } from '../kernel/delta.ts';
+import type { Family } from '../kernel/family.ts';
+import type { TableName } from '../kernel/iptables.ts';
 import type { Place } from '../kernel/origin.ts';
+import { findLeftChains } from '../kube-proxy/left-chains.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
 import { separate, type StatePair } from './belonging.ts';
 import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
+import type { SideOwners } from '../changes/owners.ts';
 import { findOwners, renameOwners } from '../changes/owners.ts';
+import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -18,11 +24,25 @@ export interface SideDiff {
   readonly base: readonly KernelChange[];
   /** What is neither kube-proxy's nor a Service's; empty unless it was asked for. */
   readonly foreign: readonly KernelChange[];
+  /** What iptables mode left on the node of a dump, which is in IPVS mode. */
+  readonly leftovers: LeftoverChanges;
+  /** Whether the reasons were read back from the states, which show no more than that. */
+  readonly isReadBack: boolean;
+  /** How many rules differ in nothing but their comments, which is no difference. */
+  readonly comments: number;
   /** What a dump does not tell to be kube-proxy's or not. */
   readonly unaccounted: readonly KernelChange[];
   /** What was not compared, since one of the sides cannot tell it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
+}
+
+/** Chains of a mode that a node has no more. */
+interface LeftoverChanges {
+  /** Those that nothing jumps to. */
+  readonly dead: readonly KernelChange[];
+  /** Those that packets still come to. */
+  readonly live: readonly KernelChange[];
 }
 
 /** What differs of one Service port: why, where both sides have Services, and what that is in the kernel. */
@@ -32,16 +52,36 @@ export interface ServicePortDiff {
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
   readonly kernel: readonly KernelChange[];
+  /** What differs in the kernel besides, which the reasons tell all of. */
+  readonly follows: readonly KernelChange[];
   readonly place: Place | undefined;
 }
 
+/** Why Service ports differ that are read back from the states of two sides. */
+export interface ReadChanges {
+  readonly changes: readonly ServicePortChange[];
+  /** How many Service ports of one side are there on the other. */
+  readonly compared: number;
+  /** Whether a change in the kernel is nothing but what these reasons come to. */
+  readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
+}
+
+/** Reads the Services of two sides back from their states, where they do not tell which Services they came from. */
+export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
+
+export interface DiffChoices {
+  /** Whether what is not kube-proxy's is compared too. */
+  readonly foreign: boolean;
+  readonly readServices?: ReadServices;
+}
+
 /** Compares two sides by meaning: what one of them cannot tell, and what is not kube-proxy's, takes no part. */
-export function diffSides(one: Side, other: Side, options: { readonly foreign: boolean }): SideDiff {
+export function diffSides(one: Side, other: Side, options: DiffChoices): SideDiff {
   const { from, to, untoldSysctls } = alignSides(one, other);
   const { own, foreign, untold, whole } = separate(from, to);
-  const reasons = from.services && to.services ? diffServices(from.services, to.services) : [];
+  const told = from.services && to.services ? diffServices(from.services, to.services) : [];
   const newLabels = new Map(
-    reasons.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
+    told.flatMap(({ label, formerLabel }) => (formerLabel === undefined ? [] : [[formerLabel, label] as const])),
   );
   const owners = {
     from: renameOwners(findOwners(statesOf(from, to)), newLabels),
@@ -49,28 +89,72 @@ export function diffSides(one: Side, other: Side, options: { readonly foreign: b
   };
   const listPair = (pair: StatePair) =>
     listKernelChanges(diffStates(pair.from, pair.to), owners).map(({ change }) => change);
-  const delta = { ...diffStates(own.from, own.to), ipvsTimeouts: diffAskedTimeouts(own) };
-  const kept = dropUnusedFamily(listKernelChanges(delta, owners), from, to);
+  const { delta: ownDelta, comments } = alignComments(own);
+  const delta = { ...ownDelta, ipvsTimeouts: diffAskedTimeouts(own) };
+  const { left, others } = takeLeftovers(listKernelChanges(delta, owners), from, to);
+  const kept = dropUnusedFamily(others, from, to);
+  const read = from.services && to.services ? undefined : options.readServices?.(from, to, owners);
   const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps];
-  const { servicePorts, base } = groupChanges(kept.changes, reasons, knowledgeOf(from, to));
+  const doubtful = listKernelChanges(diffStates(untold.from, untold.to), owners);
+  // Whose Service port is told of is told of with it.
+  const explained = new Set(read?.changes.map(({ label }) => label));
+  const isExplained = ({ owner }: OwnedChange): boolean => owner !== undefined && explained.has(owner);
+  const { servicePorts, base } = groupChanges(
+    [...kept.changes, ...doubtful.filter(isExplained)],
+    read?.changes ?? told,
+    knowledgeOf(from, to),
+    read?.follows,
+  );
+  const extent = extentOf(gaps, own, from, to);
   return {
     servicePorts,
     base: [...base, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign) : [],
-    unaccounted: listPair(untold),
+    leftovers: left,
+    comments,
+    unaccounted: doubtful.filter((each) => !isExplained(each)).map(({ change }) => change),
+    isReadBack: read !== undefined,
     gaps,
-    extent: extentOf(gaps, own, from, to),
+    extent: extent === 'nothing' && (read?.compared ?? 0) > 0 ? 'part' : extent,
   };
 }
 
 /** Whether there is nothing to tell. */
 export function isSame(diff: SideDiff): boolean {
-  return [diff.servicePorts, diff.base, diff.foreign, diff.unaccounted].every((found) => found.length === 0);
+  return [diff.servicePorts, diff.base, diff.foreign, diff.leftovers.dead, diff.leftovers.live, diff.unaccounted].every(
+    (found) => found.length === 0,
+  );
 }
 
 /** The states that tell what the items of `side` are there for; its own say comes first. */
 function statesOf(side: Side, other: Side) {
   return [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
+}
+
+/** Parts what iptables mode left on the node of a dump from what differs besides. */
+function takeLeftovers(
+  changes: readonly OwnedChange[],
+  from: Side,
+  to: Side,
+): { readonly left: LeftoverChanges; readonly others: readonly OwnedChange[] } {
+  const keyOf = (family: Family, table: TableName, chain: string): string => `${family} ${table} ${chain}`;
+  const chains = [from, to]
+    .filter(({ kind }) => kind === 'dump')
+    .flatMap(({ state }) => findLeftChains(state, modeOfState(state)));
+  const isReached = new Map(
+    chains.map(({ family, table, chain, reachedFrom }) => [keyOf(family, table, chain.name), reachedFrom.length > 0]),
+  );
+  const stateOf = ({ change }: OwnedChange): 'dead' | 'live' | undefined => {
+    const reached =
+      change.kind === 'chain' ? isReached.get(keyOf(change.family, change.table, change.chain)) : undefined;
+    return reached === undefined ? undefined : reached ? 'live' : 'dead';
+  };
+  const take = (state: 'dead' | 'live'): readonly KernelChange[] =>
+    changes.filter((each) => stateOf(each) === state).map(({ change }) => change);
+  return {
+    left: { dead: take('dead'), live: take('live') },
+    others: changes.filter((each) => stateOf(each) === undefined),
+  };
 }
 
 /** What the sides' Services tell of Service ports, besides why they differ. */
@@ -96,6 +180,7 @@ function groupChanges(
   changes: readonly OwnedChange[],
   reasons: readonly ServicePortChange[],
   { kept, places }: Knowledge,
+  follows: ReadChanges['follows'] = () => false,
 ): Pick<SideDiff, 'servicePorts' | 'base'> {
   const kernel = new Map<string, KernelChange[]>();
   const base: KernelChange[] = [];
@@ -115,12 +200,14 @@ function groupChanges(
     servicePorts: labels.map((label) => {
       const list = kernel.get(label) ?? [];
       const known = explained.get(label);
+      const isFollowing = (change: KernelChange): boolean => known !== undefined && follows(change, known.reasons);
       return {
         label,
         formerLabel: known?.formerLabel,
         change: known?.change ?? (kept.has(label) ? 'changed' : kindOfAll(list)),
         reasons: known?.reasons ?? [],
-        kernel: list,
+        kernel: list.filter((change) => !isFollowing(change)),
+        follows: list.filter(isFollowing),
         place: known?.place ?? places.get(label),
       };
     }),

@@ -15,14 +15,12 @@ import { NftDraft, type NftScope } from './nftables-draft.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
 import type { Doubt } from './side.ts';
 
-/** So many lines of a file that cannot be read for one reason are told one by one. */
-const mostUnread = 3;
-
 /** A dump while its files are read. The same things may have been taken twice: the first telling counts. */
 export class DumpDraft {
   readonly #iptables = new Map<Family, Map<TableName, Map<string, Chain>>>();
   readonly #toldTables = new Map<Family, Set<TableName>>();
   readonly #cutOff = new Set<Family>();
+  readonly #excerpts = new Set<Family>();
   readonly #sets = new Map<string, IpSet>();
   readonly #servers = new Map<string, VirtualServer>();
   readonly #nftables = new NftDraft();
@@ -30,12 +28,19 @@ export class DumpDraft {
   readonly #sysctls = new Map<string, string>();
   #timeouts: IpvsTimeouts | undefined;
   /** The parts of which all is known, and those of which a part was printed. */
-  readonly #told = new Set<'sets' | 'virtualServers' | 'links' | 'sysctls'>();
+  readonly #parts = new Set<'sets' | 'virtualServers' | 'links' | 'sysctls'>();
   readonly #files: Dump['files'][number][] = [];
   readonly #faults: DumpFault[] = [];
+  readonly #told = new Set<string>();
+  /** By reason and file: the first line, and how many more there are. */
+  readonly #unread = new Map<string, { more: number }>();
   readonly #doubts: Doubt[] = [];
 
+  /** Adds what is wrong with a file; what is wrong with it in the same way again is told once. */
   fault(fault: DumpFault): void {
+    const key = JSON.stringify({ ...fault, line: 0, count: 0 });
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
     this.#faults.push(fault);
   }
 
@@ -48,21 +53,21 @@ export class DumpDraft {
   }
 
   tell(part: 'sets' | 'virtualServers' | 'links' | 'sysctls'): void {
-    this.#told.add(part);
+    this.#parts.add(part);
   }
 
   /** Lines that could not be read; their numbers count from the line after `offset` of the file. */
   unread(file: string, lines: readonly UnreadLine[], offset: number): void {
     if (lines.length === 0) return;
-    const counts = new Map<string, number>();
     for (const line of lines) {
-      const count = (counts.get(line.reason) ?? 0) + 1;
-      counts.set(line.reason, count);
-      if (count > mostUnread) continue;
-      this.fault({ kind: 'unread-line', file, line: { ...line, line: line.line + offset } });
-    }
-    for (const [reason, count] of counts) {
-      if (count > mostUnread) this.fault({ kind: 'more-unread', file, reason, count: count - mostUnread });
+      const key = `${line.reason} ${file}`;
+      const known = this.#unread.get(key);
+      if (known) known.more++;
+      else {
+        const draft = { kind: 'unread-line' as const, file, line: { ...line, line: line.line + offset }, more: 0 };
+        this.#unread.set(key, draft);
+        this.#faults.push(draft);
+      }
     }
     if (this.#doubts.every((doubt) => doubt.file !== file || doubt.kind !== 'unread')) {
       this.doubt({ file, kind: 'unread' });
@@ -87,7 +92,10 @@ export class DumpDraft {
         for (const [chain, rules] of chains) if (!before.has(chain)) before.set(chain, rules);
       }
     }
-    if (told === 'none') return;
+    if (told === 'none') {
+      this.#excerpts.add(family);
+      return;
+    }
     const names = this.#toldTables.get(family) ?? new Set<TableName>();
     for (const name of told === 'all' ? tableNames : told) names.add(name);
     this.#toldTables.set(family, names);
@@ -141,12 +149,13 @@ export class DumpDraft {
       },
       coverage: {
         iptables: { ipv4: this.#tablesTold('ipv4'), ipv6: this.#tablesTold('ipv6') },
+        excerpts: families.filter((family) => this.#excerpts.has(family) && !this.#cutOff.has(family)),
         nftables: this.#nftables.told,
         families,
-        sets: this.#told.has('sets'),
-        virtualServers: this.#told.has('virtualServers'),
-        links: this.#told.has('links'),
-        sysctls: this.#told.has('sysctls'),
+        sets: this.#parts.has('sets'),
+        virtualServers: this.#parts.has('virtualServers'),
+        links: this.#parts.has('links'),
+        sysctls: this.#parts.has('sysctls'),
         ipvsTimeouts: this.#timeouts !== undefined,
         modules: false,
       },

@@ -35,9 +35,8 @@ export interface Dump {
 
 /** Why a file of a dump, or a part of it, takes no part, or how it was taken. */
 export type DumpFault =
-  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
-  /** Lines that cannot be read for the same reason as others that were told. */
-  | { readonly kind: 'more-unread'; readonly file: string; readonly reason: string; readonly count: number }
+  /** A line that cannot be read, and how many more of the file cannot for the same reason. */
+  | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine; readonly more: number }
   /** Its name says that a tool printed it, and its content that none did. */
   | { readonly kind: 'no-output'; readonly file: string; readonly expected: DumpFileKind }
   /** It ends before its end: what it holds is known, but not what it lacks. */
@@ -47,11 +46,13 @@ export type DumpFault =
       readonly kind: 'refused';
       readonly file: string;
       readonly line: number;
-      readonly output: OutputKind;
+      readonly output: OutputKind | 'ipset list -t';
       readonly reason: string;
     }
   /** Rules without a line that says of which table. */
   | { readonly kind: 'no-table'; readonly file: string; readonly line: number; readonly tables: readonly TableName[] }
+  /** A word of iptables-nft-save of rules that it does not show. */
+  | { readonly kind: 'legacy-tables'; readonly file: string }
   /** Lines between the outputs that are of no tool. */
   | { readonly kind: 'strays'; readonly file: string; readonly line: number; readonly count: number };
 
@@ -102,6 +103,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   if (firstStray !== undefined) {
     draft.fault({ kind: 'strays', file: name, line: firstStray, count: strays.length });
   }
+  if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault({ kind: 'legacy-tables', file: name });
   for (const output of outputs) readOutput(draft, name, output);
   const last = outputs.at(-1);
   if (last && isList(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
@@ -134,7 +136,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
 }
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
-  const { kind, firstLine, text, command } = output;
+  const { kind, firstLine, text } = output;
   if (isRefused(kind)) {
     draft.fault({ kind: 'refused', file, line: firstLine, output: kind, reason: refusalOf(kind) ?? '' });
     return;
@@ -144,7 +146,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     return result;
   };
   const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
-  const isWhole = command?.isPart !== true;
+  const isWhole = !output.isPart;
   switch (kind) {
     case 'rules':
       readRules(draft, file, output, read);
@@ -153,9 +155,13 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       draft.addSets(read(parseIpsetSave(text)).sets, isWhole);
       break;
     case 'ipset list': {
-      const { sets, complete } = read(parseIpsetList(text));
-      draft.addSets(sets, isWhole && complete);
-      if (!complete) cutOff();
+      const { sets, lacks } = read(parseIpsetList(text));
+      draft.addSets(sets, isWhole && lacks === undefined);
+      if (lacks === 'end') cutOff();
+      if (lacks === 'members') {
+        const reason = 'shows no members: print ipset save instead';
+        draft.fault({ kind: 'refused', file, line: firstLine, output: 'ipset list -t', reason });
+      }
       break;
     }
     case 'ipvsadm -Sn':
@@ -203,7 +209,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   draft.file(file, kind);
   if (/^\*/m.test(text)) {
     const { tables, complete } = read(parseIptablesSave(text));
-    const isPart = command?.isPart === true;
+    const { isPart } = output;
     draft.addTables(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
     if (complete || isPart) return;
     draft.fault({ kind: 'cut-off', file, expected: kind });
@@ -222,7 +228,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
   }
-  draft.addTables(family, tables, isWhole && command?.isPart !== true ? names : 'none');
+  draft.addTables(family, tables, isWhole && !output.isPart ? names : 'none');
 }
 
 /** What an output is called: rules are of one of two families. */
@@ -237,10 +243,17 @@ function familyOf(kind: DumpFileKind): 'ipv4' | 'ipv6' {
   return kind.startsWith('ip6') ? 'ipv6' : 'ipv4';
 }
 
+/** The families of the tools that print rules of one. */
+const familiesOfTools: ReadonlyMap<string, 'ipv4' | 'ipv6'> = new Map([
+  ['iptables', 'ipv4'],
+  ['ip6tables', 'ipv6'],
+]);
+
 function isIpv6Rules(name: string, text: string, tool: string | undefined): boolean {
   if (/^# Generated by ip6tables/m.test(text)) return true;
   if (/^# Generated by iptables/m.test(text)) return false;
-  if (tool === 'ip6tables' || tool === 'iptables') return tool === 'ip6tables';
+  const family = tool === undefined ? undefined : familiesOfTools.get(tool);
+  if (family !== undefined) return family === 'ipv6';
   if (/ip6|v6/i.test(name)) return true;
   return /(^| )(::1?\/|[0-9a-f]{1,4}:[0-9a-f:]+\/)\d+ /m.test(text) || / --reject-with icmp6-/.test(text);
 }

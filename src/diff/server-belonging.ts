@@ -3,6 +3,7 @@ import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Side } from './side.ts';
 
@@ -44,6 +45,8 @@ function cannotTell({ state, coverage }: Side): (server: VirtualServer) => boole
   if (coverage.sets && hasServerSets(state)) return () => false;
   if (!coverage.links) return () => true;
   if (coverage.sets) return () => false;
+  // ip addr show kube-ipvs0 does not tell the addresses of the node, on which node ports are.
+  if (state.links.every(({ name }) => name === serviceLink)) return () => true;
   const ofNode = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address)));
   return ({ address }) => ofNode.has(address);
 }

@@ -1,7 +1,7 @@
 import type { TableName } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
 
-/** A command that somebody typed, or wrote above its output as a title. */
+/** A command as it was typed, or written above its output as a title. */
 export interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   /** The table that it names. */
@@ -17,7 +17,7 @@ const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(ip6?tables)(?:-legacy|-nft)?(?:-save)?(?![\w/-])|(?:^|[\s$#>%~+=*:`"'([|-])(?:(ipset)(?= +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)|(ipvsadm)(?![\w/-])|(ip)(?= +(?:-\S+ +)*(?:a|addr|address|link|l)\b)|(sysctl)(?= +-|[\s:=`"')*-]*$)|(nft)(?= +(?:-\S+ +)*list\b))/i;
 
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
-const prompt = /^(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
+const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
 /** What iptables-save writes of itself, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
@@ -57,7 +57,22 @@ function printsPart(tool: Command['tool'], rest: string): boolean {
 
 /** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+
+/** What log programs, mails, diffs and grep put in front of a line. */
+const prefix =
+  /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{1,7}[:-]\s?(?=[-:*[]))/;
+
+/** A line without what a log, a mail or grep puts in front of it; undefined where there is nothing of that. */
+export function takePrefix(line: string): string | undefined {
+  const found = prefix.exec(line)?.[0];
+  return found ? line.slice(found.length).trim() : undefined;
+}
+
+/** Whether a line stands for others that were left out. */
+export function isEllipsis(line: string): boolean {
+  return /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line);
+}
 
 /** Whether a line is of no tool that kpc reads the output of, and says nothing. */
 export function isChatter(line: string): boolean {

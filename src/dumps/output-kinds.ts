@@ -86,7 +86,7 @@ const listedReal = /^->\s+(?:RemoteAddress:Port|\S+:[\w-]+\s+(?:Masq|Route|Tunne
 const listTitle = /^Prot LocalAddress:Port\s/;
 const inet = /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/;
 const brief =
-  /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(?:peer )?[\da-fA-F.:]+\/\d{1,3})*$/;
+  /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+[\da-fA-F.:]+(?:\/\d{1,3}(?=\s|$)|\s+peer\s)|$)/;
 const briefLink = /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)\s+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/;
 
 /** The line of titles above a list of ipvsadm, for a list that begins at its first line or at its second. */

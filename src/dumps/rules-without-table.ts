@@ -26,9 +26,14 @@ export function placeRules(text: string, named: TableName | undefined): PlacedRu
     if (chain !== undefined && table !== undefined && !byName.has(chain)) byName.set(chain, table);
   }
   const tables = new Map<TableName, string[]>();
+  const begun = new Set<string>();
   for (const [i, line] of lines.entries()) {
     if (line === '') continue;
     const table = sure[i] ?? byName.get(chainOf(line) ?? '') ?? rest;
+    // grep finds the line that declares a chain of each table, and the second would empty the chain of the first.
+    const key = `${table} ${chainOf(line)}`;
+    if (line.startsWith(':') && begun.has(key)) continue;
+    begun.add(key);
     const own = tables.get(table) ?? [];
     while (own.length < i) own.push('');
     own.push(line);

@@ -1,8 +1,8 @@
 import type { Command } from './commands.ts';
-import { isChatter, readCommand } from './commands.ts';
+import { isChatter, isEllipsis, readCommand, takePrefix } from './commands.ts';
 import { beginsNft } from './nft-blocks.ts';
 import type { OutputKind } from './output-kinds.ts';
-import { recognisers } from './output-kinds.ts';
+import { isRefused, recognisers } from './output-kinds.ts';
 
 /** The output of one tool in a text that may hold those of several. */
 export interface ToolOutput {
@@ -13,9 +13,11 @@ export interface ToolOutput {
   readonly text: string;
   /** The command above it. */
   readonly command: Command | undefined;
+  /** Whether lines were left out of it, or a part was asked for. */
+  readonly isPart: boolean;
 }
 
-/** A text that somebody printed, or pasted from a terminal, cut into what each tool printed. */
+/** A text that was printed, or pasted from a terminal, cut into what each tool printed. */
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
   /** Lines that are of no tool, nor anything that a shell, ssh or kubectl says: their numbers. */
@@ -32,6 +34,7 @@ interface DraftOutput {
   readonly command: Command | undefined;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
+  hasEllipsis: boolean;
 }
 
 const none: SplitText = { outputs: [], strays: [] };
@@ -43,18 +46,27 @@ export function splitOutputs(text: string): SplitText {
   let current: DraftOutput | undefined;
   let command: Command | undefined;
   const lines = new Lines(text);
-  for (let raw = lines.next(); raw !== undefined; raw = lines.next()) {
-    const line = raw.trim();
+  for (let given = lines.next(); given !== undefined; given = lines.next()) {
+    let raw = given;
+    let line = raw.trim();
     if (drafts.length === 0 && (isManifest(line) || lines.isBeyond(longestPreface))) return none;
     if (line === '') {
       current?.lines.push('');
       continue;
     }
     const block = lines.takeBlock(line);
-    const kind = block?.kind ?? startOf(line, lines, current);
+    let kind = block?.kind ?? startOf(line, lines, current);
+    const bare = kind === undefined ? takePrefix(line) : undefined;
+    if (bare !== undefined) {
+      kind = startOf(bare, lines, current);
+      if (kind !== undefined || (current && rowOf(current.kind)?.continues?.(bare, bare))) {
+        raw = bare;
+        line = bare;
+      }
+    }
     if (kind !== undefined) {
       if (!current || block || !goesOn(current, kind, line)) {
-        current = { kind, firstLine: lines.number, lines: [], command, table: undefined };
+        current = { kind, firstLine: lines.number, lines: [], command, table: undefined, hasEllipsis: false };
         drafts.push(current);
       }
       noteTable(current, line);
@@ -63,6 +75,11 @@ export function splitOutputs(text: string): SplitText {
         lines.skip(block.text);
         current = undefined;
       }
+      continue;
+    }
+    if (current && isEllipsis(line)) {
+      current.hasEllipsis = true;
+      current.lines.push('');
       continue;
     }
     const typed = readCommand(line);
@@ -81,7 +98,13 @@ export function splitOutputs(text: string): SplitText {
   }
   if (drafts.length === 0) return none;
   return {
-    outputs: drafts.map(({ lines: own, ...draft }) => ({ ...draft, text: `${own.join('\n')}\n` })),
+    outputs: drafts.map(({ kind, firstLine, lines: own, command: above, hasEllipsis }) => ({
+      kind,
+      firstLine,
+      text: `${own.join('\n')}\n`,
+      command: above,
+      isPart: hasEllipsis || above?.isPart === true,
+    })),
     strays,
   };
 }
@@ -97,10 +120,18 @@ function isManifest(line: string): boolean {
 function startOf(line: string, lines: Lines, current: DraftOutput | undefined): OutputKind | undefined {
   const next = lines.peek();
   // Most lines are of the kind that the line before them was of.
-  const likely = current && recognisers.find(({ kind }) => kind === current.kind);
+  const likely = current && rowOf(current.kind);
   if (likely?.kind === 'rules' && likely.starts(line, next)) return 'rules';
-  for (const { kind, starts } of recognisers) if (starts(line, next)) return kind;
+  for (const { kind, starts } of recognisers) {
+    // Below the titles of other columns stand lines like those of a list.
+    if (kind === 'ipvsadm -Ln' && current && isRefused(current.kind) && !/^(?:IP|Prot) /.test(line)) continue;
+    if (starts(line, next)) return kind;
+  }
   return undefined;
+}
+
+function rowOf(kind: OutputKind): (typeof recognisers)[number] | undefined {
+  return recognisers.find((row) => row.kind === kind);
 }
 
 /** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
@@ -124,8 +155,7 @@ function noteTable(current: DraftOutput, line: string): void {
 
 /** Whether a line that could be anything is taken for a part of the output above it, be it one that cannot be read. */
 function takes(current: DraftOutput, line: string, raw: string): boolean {
-  const row = recognisers.find(({ kind }) => kind === current.kind);
-  if (row?.continues?.(line, raw)) return true;
+  if (rowOf(current.kind)?.continues?.(line, raw)) return true;
   switch (current.kind) {
     case 'rules':
       return current.table === 'open';

@@ -23,7 +23,7 @@ export type NodeDifference =
 
 /**
  * A folder with a bundle for each node, in a folder of the node's name. Files of the same content are hard links to one
- * file: to whoever reads or copies them they are plain files. A node's folder is replaced whole, so after a kill
+ * file: to programs that read or copy them they are plain files. A node's folder is replaced whole, so after a kill
  * the next run finds folders that are done, leaves them alone, and writes the others.
  */
 export class FleetFolder {
@@ -140,7 +140,7 @@ export class FleetFolder {
     const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
     const bundles: string[] = [];
     for (const name of names.toSorted()) {
-      // What may not be read is somebody else's, such as a file system's lost+found.
+      // What may not be read is another program's, such as a file system's lost+found.
       const files = await readdir(join(this.folder, name)).catch((): string[] => []);
       if (files.includes('manifest.json') && files.every(isBundleFile)) bundles.push(name);
     }

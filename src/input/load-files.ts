@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
+import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Place } from '../kernel/origin.ts';
@@ -101,6 +102,8 @@ function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, 'the file is UTF-16: save it as UTF-8');
   }
+  const packed = describePacked(bytes);
+  if (packed !== undefined) return fileError(name, `the file is ${packed}`);
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
   if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
   return new TextFile(name, new TextDecoder().decode(bytes));

@@ -12,7 +12,7 @@ import type {
 import { placeAt } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { type LoadedFiles, loadFiles, type Stdin } from './load-files.ts';
+import type { LoadedFiles } from './load-files.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
@@ -41,20 +41,11 @@ export interface Inputs {
 }
 
 export interface ReadOptions {
-  readonly stdin?: Stdin | undefined;
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
 }
 
-/**
- * Reads what -f names: files, folders (their *.yaml, *.yml and *.json, recursively) and '-' for stdin, whose text or
- * bytes the caller has read. Never throws for bad input: all that is wrong with all files is in the diagnostics.
- */
-export function readInputs(sources: readonly string[], options: ReadOptions = {}): Inputs {
-  return collectInputs(loadFiles(sources, options.stdin), options);
-}
-
-/** As readInputs, of files that have been read. */
+/** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
 export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
   const collected = collectFiles(files, workloads);
   return {

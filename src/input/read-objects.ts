@@ -35,7 +35,7 @@ export interface CollectedObjects {
   readonly nodes: Sourced<Node>[];
   readonly serviceCidrs: Sourced<ServiceCidr>[];
   readonly pods: Sourced<Pod>[];
-  /** Empty where nobody asked for them: they count as skipped then. */
+  /** Empty where they were not asked for: they count as skipped then. */
   readonly workloads: Sourced<Workload>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** Kind → how many objects of it there were that kpc has no use for. */

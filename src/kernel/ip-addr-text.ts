@@ -60,9 +60,7 @@ function findLink(links: Map<string, DraftLink>, printed: string): DraftLink {
   return made;
 }
 
-const linkStates: ReadonlySet<string> = new Set(
-  'UP DOWN UNKNOWN LOWERLAYERDOWN DORMANT NOTPRESENT TESTING'.split(' '),
-);
+const linkStates: ReadonlySet<string> = new Set('UP DOWN UNKNOWN LOWERLAYERDOWN DORMANT NOTPRESENT TESTING'.split(' '));
 
 /** A line of `ip -br addr`. */
 function readBrief(
@@ -70,7 +68,9 @@ function readBrief(
 ): { readonly name: string; readonly addresses: readonly string[] } | undefined {
   const [name = '', state = '', ...rest] = words;
   if (!linkStates.has(state) || name.endsWith(':')) return undefined;
-  const addresses = rest.filter((word, i) => word !== 'peer' && rest[i - 1] !== 'peer' && /^[\da-f.:]+\/\d+$/i.test(word));
+  const addresses = rest.filter(
+    (word, i) => word !== 'peer' && rest[i - 1] !== 'peer' && /^[\da-f.:]+\/\d+$/i.test(word),
+  );
   return { name, addresses };
 }
 

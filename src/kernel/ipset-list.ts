@@ -15,13 +15,13 @@ interface ListedSet {
 
 /**
  * Reads what `ipset list` prints. What its header adds to `ipset save` (revision, size, references) is left out. Entries
- * come out sorted. Takes any text: lines it cannot read are in `unread`. Not `complete` where a set lacks entries that its
- * header counts, as with `ipset list -t`, or the end of its header.
+ * come out sorted. Takes any text: lines it cannot read are in `unread`. Where a set lacks entries that its
+ * header counts, or the end of its header, the text is `cut-off`; `ipset list -t` prints no `members`.
  */
 export function parseIpsetList(text: string): {
   readonly sets: readonly IpSet[];
   readonly unread: readonly UnreadLine[];
-  readonly complete: boolean;
+  readonly lacks: 'members' | 'end' | undefined;
 } {
   const listed = new Map<string, ListedSet>();
   const unread: UnreadLine[] = [];
@@ -41,13 +41,24 @@ export function parseIpsetList(text: string): {
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });
   }
   const sets: IpSet[] = [];
-  let complete = true;
+  let isWhole = true;
   for (const { set, count, hasMembers } of listed.values()) {
     if (set) sets.push({ ...set, entries: sortEntries(set.entries) });
-    if (!set || !hasMembers || (count ?? 0) > set.entries.length) complete = false;
+    if (!set || !hasMembers || (count ?? 0) > set.entries.length) isWhole = false;
   }
-  return { sets, unread, complete };
+  const isTerse = [...listed.values()].every(({ hasMembers }) => !hasMembers);
+  return { sets, unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
+
+/** What the entries of some types of sets look like: what is cut off in the middle is none. */
+const entryForms: ReadonlyMap<string, RegExp> = new Map([
+  ['hash:ip,port', /^[\da-f:.]+,\w+:\d+$/i],
+  ['hash:ip,port,ip', /^[\da-f:.]+,\w+:\d+,[\da-f:.]+$/i],
+  ['hash:ip,port,net', /^[\da-f:.]+,\w+:\d+,[\da-f:.]+\/\d+$/i],
+  ['bitmap:port', /^\d+$/],
+  ['list:set', /^\S+$/],
+]);
+const anyEntry = /^[\da-f:.[]/i;
 
 /** Reads a line below the name of a set. Returns why it cannot be read. */
 function readListedLine(listed: ListedSet, line: string): string | undefined {
@@ -55,8 +66,7 @@ function readListedLine(listed: ListedSet, line: string): string | undefined {
     const words = splitSetWords(line);
     if (!words) return 'a quote that is not closed';
     const [value = '', ...options] = words;
-    // What is no entry has neither a digit nor a comma, but for the members of a list of sets.
-    if (listed.set?.type !== 'list:set' && !/^[\da-f:.[]/i.test(value)) return 'not an entry of a set';
+    if (!(entryForms.get(listed.set?.type ?? '') ?? anyEntry).test(value)) return 'not an entry of its set';
     if (listed.set) addEntry(listed.set, value, options);
     return undefined;
   }
@@ -67,7 +77,11 @@ function readListedLine(listed: ListedSet, line: string): string | undefined {
       return undefined;
     case 'Header':
       if (listed.type === '') return 'a header before the type of its set';
-      listed.set = readCreate(listed.name, listed.type, value.split(/[ \t]+/).filter((word) => word !== ''));
+      listed.set = readCreate(
+        listed.name,
+        listed.type,
+        value.split(/[ \t]+/).filter((word) => word !== ''),
+      );
       return undefined;
     case 'Number of entries':
       listed.count = /^\d{1,10}$/.test(value) ? Number(value) : undefined;

@@ -28,7 +28,9 @@ export function parseIpvsadmList(text: string): {
   const drafts = new Map<string, DraftServer>();
   const unread: UnreadLine[] = [];
   const lacks = new Set<ListGap>();
-  let current: DraftServer | 'fwmark' | undefined;
+  let current: DraftServer | undefined;
+  /** Why the service could not be read that the next real servers are of. */
+  let skipped: string | undefined;
   let columns: Columns = 'forward';
   let number = 0;
   for (const raw of text.split('\n')) {
@@ -40,15 +42,15 @@ export function parseIpvsadmList(text: string): {
     if (first === 'Prot') {
       columns = words.includes('PersistConn') ? 'persistent' : 'forward';
     } else if (first === '->') {
-      const server = current === 'fwmark' ? fwmarkReason : readListedReal(name, words.slice(2), columns);
+      const server = skipped ?? readListedReal(name, words.slice(2), columns);
       if (typeof server === 'string') reason = server;
-      else if (typeof current !== 'object') reason = 'a real server of a service that is not there';
+      else if (!current) reason = 'a real server of a service that is not there';
       else current.realServers.push(server);
       if (columns === 'persistent') lacks.add('forwarding');
     } else {
       current = undefined;
       const draft = readListedServer(first, name, words.slice(2));
-      if (draft === fwmarkReason) current = 'fwmark';
+      skipped = typeof draft === 'string' ? draft : undefined;
       if (typeof draft === 'string') reason = draft;
       else {
         const key = `${draft.protocol} ${draft.address} ${draft.port}`;

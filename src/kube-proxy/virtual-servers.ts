@@ -6,7 +6,7 @@ import { boundAddresses, serviceLink } from './link.ts';
 import { isKubeProxySet } from './sets.ts';
 
 /** Node ports as "TCP 30080", of the sets that list them in IPVS mode. */
-export function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
+function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const set of state.sets) {
     const protocol = protocolOfNodePorts(set.name);
@@ -19,6 +19,29 @@ export function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<stri
 
 function protocolOfNodePorts(set: string): string | undefined {
   return isKubeProxySet(set) ? /-NODE-PORT-(?:LOCAL-)?(TCP|UDP|SCTP)/.exec(set)?.[1] : undefined;
+}
+
+/** The node ports that an API server gives where nothing else is asked of it. */
+const usualNodePorts = { first: 30000, last: 32767 };
+
+/**
+ * Which virtual servers stand for a node port: on an address of the node's own, not of a Service. Where the sets are there they
+ * tell, else the addresses; without either, the usual range of node ports.
+ */
+export function findNodePortServers(
+  state: KernelState,
+): (server: Pick<VirtualServer, 'address' | 'protocol' | 'port'>) => boolean {
+  const bound = new Set(boundAddresses(state));
+  const listed = listSockets(state);
+  const nodePorts = nodePortKeys(state);
+  const own = ownAddresses(state);
+  const hasSets = state.sets.some(({ name }) => isKubeProxySet(name));
+  return (server) => {
+    if (bound.has(server.address) || listed.has(socketOf(server))) return false;
+    if (nodePorts.has(`${server.protocol} ${server.port}`)) return true;
+    if (own.size > 0) return own.has(server.address);
+    return !hasSets && server.port >= usualNodePorts.first && server.port <= usualNodePorts.last;
+  };
 }
 
 /**
@@ -55,7 +78,7 @@ export function recognizeVirtualServers(
 }
 
 /** "10.96.0.1,tcp:80", as sets have it. */
-function socketOf({ address, protocol, port }: VirtualServer): string {
+function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
   return `${address},${protocol.toLowerCase()}:${port}`;
 }
 

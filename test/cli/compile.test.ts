@@ -154,7 +154,7 @@ describe('-o replaces a folder as a whole or not at all', () => {
     expect(readFolder(out)).toEqual(expected);
   });
 
-  test("a folder with somebody else's files is left alone", async () => {
+  test('a folder with other files is left alone', async () => {
     const out = freshPath();
     mkdirSync(out);
     writeFileSync(join(out, 'thesis.txt'), 'ten years of work\n');
@@ -286,12 +286,12 @@ describe('input', () => {
   test('is not read through a link that leads out of its folder', async () => {
     const folder = freshPath();
     mkdirSync(folder);
-    writeFileSync(`${folder}-secret`, 'not for everybody\n');
+    writeFileSync(`${folder}-secret`, 'not for all\n');
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(`a link to something outside ${folder}: name that file or folder with -f`);
-    expect(run.stderr).not.toContain('not for everybody');
+    expect(run.stderr).not.toContain('not for all');
   });
 
   test('from stdin is bytes, not whatever they could mean', async () => {

@@ -17,7 +17,7 @@ const outputs = [
 
 describe.concurrent('what a change of manifests is said to be', () => {
   for (const name of readdirSync(cases)) {
-    for (const mode of ['ipvs', 'iptables']) {
+    for (const mode of ['ipvs', 'iptables', 'nftables']) {
       test.for(outputs)(`${name}: ${mode}, %s`, async ([output, extension]) => {
         const cwd = join(cases, name);
         const args = ['diff', 'before', 'after', '--proxy-mode', mode, '--output', output];

@@ -172,7 +172,7 @@ suite('what is wrong with a config', () => {
     expect(describe(resolve(config, flags).diagnostics)).toEqual([message]);
   });
 
-  test('cluster CIDRs that nobody looks at are not checked, as kube-proxy does not', () => {
+  test('cluster CIDRs that are not used are not checked, as kube-proxy does not', () => {
     expect(resolve('detectLocalMode: NodeCIDR\nclusterCIDR: nonsense').diagnostics).toEqual([]);
   });
 

@@ -15,7 +15,7 @@ buildNetwork();
 const traffic = await startServers();
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Where somebody connects to, from where ("-" is the node), and over what. */
+/** What a client connects to, from where ("-" is the node), and over what. */
 type Route = readonly [from: string, address: string, port: number, protocol: 'tcp' | 'udp'];
 
 /** Twenty: pods and the node to cluster IPs, outside clients to node ports, external IPs and load balancers. */

@@ -216,7 +216,7 @@ describe('which Services get slices of Pods', () => {
     expect(endpoints).toEqual(['10.244.9.9:1234']);
     expect(stderr.match(/endpoints-from-pods/g)).toHaveLength(1);
     expect(stderr).toContain(
-      'note: Pods make no endpoints, because the input holds those of all Services: 1 Service keeps its EndpointSlices or Endpoints',
+      'note: Pods make no endpoints: 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
     );
     const own = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'web' } };
     const subsets = [{ addresses: [{ ip: '10.244.9.8' }], ports: [{ port: 1234 }] }];
@@ -232,7 +232,7 @@ describe('which Services get slices of Pods', () => {
       pod('a', '10.244.1.1'),
     );
     expect(stderr).toContain(
-      'note: the endpoints of default/web are made of the Pods in the input, as the endpointslice controller makes them; 1 Service keeps its EndpointSlices or Endpoints [endpoints-from-pods]',
+      'note: the endpoints of default/web are made of the Pods in the input, as the endpointslice controller makes them; 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
     );
   });
 

@@ -17,14 +17,8 @@ import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { FleetOptions } from '../../compile/fleet-nodes.ts';
-import {
-  checkNodeName,
-  chooseFleet,
-  isFleet,
-  isHostFolder,
-  pruneWhat,
-  readHostFolder,
-} from '../../compile/fleet-nodes.ts';
+import { checkNodeName, chooseFleet, isFleet, pruneWhat } from '../../compile/fleet-nodes.ts';
+import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
@@ -36,7 +30,7 @@ import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
-interface CompileOptions extends FileOptions, Omit<FleetOptions, 'hostAddresses'> {
+interface CompileOptions extends FileOptions, FleetOptions {
   readonly out?: string;
   readonly print?: string;
   readonly check?: string;
@@ -46,7 +40,8 @@ interface CompileOptions extends FileOptions, Omit<FleetOptions, 'hostAddresses'
 export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('compile')
-    .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.');
+    .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')
+    .argument('[input...]', 'manifests, as with -f');
   addInputOptions(command)
     .option(
       '--node <name>',
@@ -69,7 +64,10 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .choices(outputFormats)
         .default('text'),
     )
-    .action(async (options: CompileOptions) => done(await runCompile(options, terminal)));
+    .action(async (inputs: readonly string[], options: CompileOptions) => {
+      const file = [...(options.file ?? []), ...inputs];
+      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, terminal));
+    });
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -80,7 +78,26 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
   const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal.readStdin);
+  const mistaken = await describeMistakenInput(loaded, options, terminal);
+  if (mistaken) {
+    await reportDiagnostics([mistaken], loaded.files, terminal);
+    return reportFailure(options, [mistaken], terminal);
+  }
   return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+}
+
+/** Where nothing could be compiled: whether that is since the input is a bundle or a dump, which kpc compile does not take. */
+async function describeMistakenInput(
+  { diagnostics, prepared }: LoadedInputs,
+  { file = [] }: CompileOptions,
+  terminal: Terminal,
+): Promise<Diagnostic | undefined> {
+  const hasErrors = diagnostics.some(({ severity }) => severity === 'error');
+  if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
+  const { describeNoManifests } = await import('../../sides/recognise-input.ts');
+  const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
+  const text = await describeNoManifests(file, { stdin });
+  return text === undefined ? undefined : { severity: 'error', code: 'no-manifests', text };
 }
 
 async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -89,7 +106,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
     await terminal.err('kpc: error: several nodes need a folder: name one with -o or --check\n');
     return exitStatus.badInput;
   }
-  const fleet = chooseFleet(options, loaded.prepared);
+  const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
   const { bundles, diagnostics } = compileFleet(loaded, fleet, request);

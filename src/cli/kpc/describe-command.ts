@@ -1,28 +1,24 @@
-import { quotePrintable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { Decompiled } from '../../describe/decompile.ts';
 import type { Finding } from '../../describe/find-subject.ts';
 import type { View } from '../../describe/view.ts';
 import { nearest } from '../../describe/suggest.ts';
 import { oneLine } from '../../diff/one-line.ts';
-import type { ObjectKind } from '../../kube-proxy/modes.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import { addLimit } from './diff-command.ts';
-import type { Coverage } from '../../diff/side.ts';
-import { tellsNftables, tellsRules } from '../../diff/side.ts';
-import type { SideOptions, SideReading } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import type { NamedInput } from '../../sides/recognise-input.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
-import { isPath } from '../shared/near-misses.ts';
+import { isFileName, isPath } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
-interface DescribeOptions extends SideOptions {
+/** The options of kpc describe. */
+export interface DescribeOptions extends SideOptions {
   readonly bundle?: string;
   readonly fromDump?: string;
   readonly clusterDomain: string;
@@ -45,7 +41,8 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
       '[what]',
       'a Service (name, namespace/name, either with :port), an address, address:port, a node port, an endpoint, a ' +
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
-    );
+    )
+    .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
   addInputOptions(command)
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
@@ -58,23 +55,48 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     .addOption(
       new Option(
         '--from-dump <folder>',
-        'describe the Services in a dump of a node, as far as the dump shows them',
-      ).conflicts([...ofManifests, 'bundle']),
+        'describe the Services in a dump of a node, as far as the dump shows them; -f names manifests that name its Services',
+      ).conflicts([...ofManifests.filter((name) => name !== 'file'), 'bundle']),
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(addLimit())
-    .action(async (what: string | undefined, options: DescribeOptions) => {
-      refuseStrayWords(command);
-      if (what !== undefined && isPath(what) && namesNoInput(options)) {
-        command.error(`error: no manifests are named: write -f before ${quotePrintable(what)}`);
-      }
-      done(await runDescribe(what, options, terminal));
+    .action(async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
+      const { what, paths } = sortArguments(command, given);
+      const options = paths.length === 0 ? given : { ...given, file: [...paths, ...(given.file ?? [])] };
+      const flags = command.options
+        .filter((option) => ofManifests.includes(option.attributeName()) && !sharedFlags.has(option.attributeName()))
+        .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+        .map(({ long }) => long ?? '');
+      done(await runDescribe(what, options, flags, terminal));
     });
 }
 
+/** The flags for manifests that say something of a bundle or dump too. */
+const sharedFlags: ReadonlySet<string> = new Set(['file', 'node']);
+
+/** Which of the arguments is asked about, and which are to be looked at. */
+function sortArguments(
+  command: Command,
+  options: DescribeOptions,
+): { readonly what: string | undefined; readonly paths: readonly string[] } {
+  refuseFlags(command);
+  const [first, ...others] = command.args;
+  // Where an input is named, a word is what it is asked about, though a file may be called so too.
+  const isInput = (word: string): boolean => (namesNoInput(options) ? isPath(word) : isFileName(word));
+  const rest = first !== undefined && isInput(first) ? command.args : others;
+  const what = rest === command.args ? rest.find((word) => !isInput(word)) : first;
+  const paths = rest.filter((word) => word !== what);
+  const strays = paths.filter((word) => !isPath(word));
+  if (strays.length > 0) {
+    const { length } = command.args;
+    command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
+  }
+  return { what, paths };
+}
+
 /** What the parser would say, did it not let options pass for the sake of a line of iptables-save. */
-function refuseStrayWords(command: Command): void {
+function refuseFlags(command: Command): void {
   const flag = command.args.find((word) => /^-(?![AI] )./.test(word));
   if (flag !== undefined) {
     const [name = ''] = flag.split('=', 1);
@@ -83,8 +105,6 @@ function refuseStrayWords(command: Command): void {
     const hint = near.length > 0 ? `\n(Did you mean ${near.join(' or ')}?)` : '';
     command.error(`error: unknown option '${flag}'${hint}`);
   }
-  const { length } = command.args;
-  if (length > 1) command.error(`error: too many arguments for 'describe'. Expected 1 argument but got ${length}.`);
 }
 
 /** Whether no flag says where the Services are. */
@@ -95,27 +115,54 @@ function namesNoInput({ file, bundle, fromDump }: DescribeOptions): boolean {
 async function runDescribe(
   what: string | undefined,
   options: DescribeOptions,
+  flags: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  if (options.fromDump !== undefined) return describeDump(options.fromDump, what, options, terminal);
-  const view = await readView(options, terminal);
+  const { recogniseInputs } = await import('../../sides/recognise-input.ts');
+  const { bundle, fromDump, file = [], node } = options;
+  const paths = [...(bundle === undefined ? [] : [bundle]), ...(fromDump === undefined ? [] : [fromDump]), ...file];
+  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
+  const input = await recogniseInputs(paths, { node, stdin });
+  const refusal = refuseInput(input, options, flags);
+  if (refusal !== undefined) {
+    await terminal.err(`kpc: error: ${oneLine(refusal)}\n`);
+    return exitStatus.badInput;
+  }
+  if (input.kind === 'dump') {
+    const { describeDump } = await import('./describe-dump.ts');
+    return describeDump(input.stored, input.manifests, what, options, terminal);
+  }
+  if (input.kind === 'mixed') return exitStatus.badInput;
+  const view = await readView(input, options, terminal);
   if (!view) return exitStatus.badInput;
   return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
 }
 
-/** The Services to describe; undefined where they cannot be read, which has been said. */
-async function readView(options: DescribeOptions, terminal: Terminal): Promise<View | undefined> {
-  const { compileInputs, readStoredSide } = await import('../../sides/read-side.ts');
-  let reading: SideReading | undefined;
-  if (options.bundle === undefined) reading = await compileInputs(options, terminal.readStdin);
-  else {
-    const stored = await readStoredSide(options.bundle);
-    if (stored.kind !== 'bundle' && stored.kind !== 'unreadable') {
-      await terminal.err(`kpc: error: ${options.bundle} is not a bundle: kpc compile -o writes one\n`);
-      return undefined;
-    }
-    reading = stored.reading;
+/** Why an input is not what the flags say, in a sentence; undefined where it is. */
+function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): string | undefined {
+  const { bundle, fromDump, file } = options;
+  if (input.kind === 'unreadable') return undefined;
+  if (input.kind === 'mixed') return input.text;
+  if (bundle !== undefined && input.kind !== 'bundle') return `${bundle} is not a bundle: kpc compile -o writes one`;
+  if (fromDump !== undefined && input.kind !== 'dump') {
+    return (
+      `${fromDump} is not a dump: a dump is a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
+      'ip -j addr print on a node, as kpc-apply dump writes it'
+    );
   }
+  if (input.kind === 'manifests' || flags.length === 0) return undefined;
+  const name = bundle ?? fromDump ?? file?.[0] ?? 'the input';
+  return `${flags.join(', ')}: only for manifests, and ${name} is a ${input.kind}`;
+}
+
+/** The Services to describe; undefined where they cannot be read, which has been said. */
+async function readView(
+  input: Exclude<NamedInput, { kind: 'dump' | 'mixed' }>,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<View | undefined> {
+  const { compileInputs } = await import('../../sides/read-side.ts');
+  const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
   await reportDiagnostics(reading.diagnostics, reading.files, terminal);
   const { side } = reading;
   if (!side?.services) return undefined;
@@ -192,92 +239,4 @@ async function formatFinding(
       return formatDescription(hidden > 0 ? [...blocks, [words.describeHidden(hidden)]] : blocks, terminal.colour.out);
     }
   }
-}
-
-async function describeDump(
-  path: string,
-  what: string | undefined,
-  options: DescribeOptions,
-  terminal: Terminal,
-): Promise<ExitStatus> {
-  const { readStoredSide } = await import('../../sides/read-side.ts');
-  const { decompile } = await import('../../describe/decompile.ts');
-  const { findOwners } = await import('../../changes/owners.ts');
-  const { classifyServers } = await import('../../diff/server-belonging.ts');
-  const stored = await readStoredSide(path);
-  if (stored.kind === 'bundle' || stored.kind === 'manifests') {
-    await terminal.err(
-      `kpc: error: ${path} is not a dump: a dump is a folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
-        'ip -j addr print on a node, as kpc-apply dump writes it\n',
-    );
-    return exitStatus.badInput;
-  }
-  await reportDiagnostics(stored.reading.diagnostics, stored.reading.files, terminal);
-  if (stored.kind === 'unreadable') return exitStatus.badInput;
-  const owners = findOwners([stored.dump.state]);
-  const { side } = stored.reading;
-  if (!side) return exitStatus.badInput;
-  const belongingOf = classifyServers(side, side);
-  const decompiled = decompile(stored.dump.state, owners, belongingOf);
-  const facts = decompiled.mode && modeFacts[decompiled.mode];
-  if (facts?.namesServices === 'none') {
-    await terminal.err(
-      `kpc: note: Services are shown by address, because the state of a node in ${facts.title} holds no names\n`,
-    );
-  }
-  const doubtful = side.state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
-  if (doubtful > 0) {
-    await terminal.err(
-      `kpc: note: ${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out\n`,
-    );
-  }
-  const lacking = missingFiles(decompiled.mode, side.coverage);
-  if (lacking.length > 0) {
-    await terminal.err(`kpc: note: the dump does not hold all of ${lacking.join(', ')}: there may be more Services\n`);
-  }
-  const { resolveName } = await import('../../describe/decompiled-words.ts');
-  return printDecompiled(decompiled, what && resolveName(what.trim(), owners), options, terminal);
-}
-
-/** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
-function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
-  const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
-    iptables: [
-      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
-      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
-    ],
-    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
-    sets: coverage.sets ? [] : ['ipset save'],
-    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
-  };
-  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
-  return kinds.flatMap((kind) => missing[kind] ?? []);
-}
-
-async function printDecompiled(
-  decompiled: Decompiled,
-  what: string | undefined,
-  options: DescribeOptions,
-  terminal: Terminal,
-): Promise<ExitStatus> {
-  const { describeDecompiled, isAbout } = await import('../../describe/decompiled-words.ts');
-  const { decompiledRows, formatRows } = await import('../../describe/service-table.ts');
-  const ports = what === undefined ? decompiled.ports : decompiled.ports.filter((port) => isAbout(port, what));
-  if (ports.length === 0) {
-    const about = what === undefined ? '' : ` that matches ${JSON.stringify(what)}`;
-    await terminal.err(`kpc: the dump shows no Service${about}\n`);
-    return exitStatus.differs;
-  }
-  if (options.output === 'json') await terminal.out(formatJson({ mode: decompiled.mode, ports }));
-  else if (what === undefined) {
-    await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
-  } else {
-    await terminal.out(
-      formatDescription(
-        ports.map((port) => describeDecompiled(port, options.limit)),
-        terminal.colour.out,
-      ),
-    );
-  }
-  return exitStatus.ok;
 }

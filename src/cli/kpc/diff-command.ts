@@ -4,7 +4,8 @@ import type { ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
-import type { SideOptions, SideReading, StoredSide } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
@@ -31,7 +32,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
       'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
         "servers that may or may not be kube-proxy's. What one side does not show is named and not compared, and does " +
         'not count as a difference; if nothing can be compared, the exit status is 2.\n' +
-        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a folder with the output of ' +
+        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a file or folder with the output of ' +
         'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a, or one that kpc-apply dump ' +
         'wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to compile manifests, kpc goes by ' +
         'the bundle or dump on the other side.',
@@ -59,7 +60,8 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
     .option('--foreign', "compare what is not kube-proxy's too")
-    .action(async (from: string | undefined, to: string | undefined, options: DiffOptions) => {
+    .action(async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
+      const { from, to, options } = chooseSides(first, second, given);
       if (options.toKubernetesVersion !== undefined) {
         const { runReleaseDiff } = await import('./diff-releases.ts');
         done(
@@ -69,6 +71,21 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
         command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
       } else done(await runDiff(from, to, options, givenFlags(), terminal));
     });
+}
+
+/** Which sides are compared: those of the arguments, or where there are too few, of -f. */
+function chooseSides(
+  first: string | undefined,
+  second: string | undefined,
+  options: DiffOptions,
+): { readonly from: string | undefined; readonly to: string | undefined; readonly options: DiffOptions } {
+  const { file: files = [], ...others } = options;
+  const named = [first, second].filter((side) => side !== undefined);
+  if (options.toKubernetesVersion !== undefined || named.length + files.length !== 2 || files.length === 0) {
+    return { from: first, to: second, options };
+  }
+  const [from, to] = [...named, ...files];
+  return { from, to, options: others };
 }
 
 /** --limit: how much of a list is shown. */
@@ -93,9 +110,12 @@ async function runDiff(
     await terminal.err('kpc: error: only one side can be read from stdin\n');
     return exitStatus.badInput;
   }
-  const stored = { from: await readStoredSide(from), to: await readStoredSide(to) };
-  if (flags.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
-    const names = flags.join(', ');
+  const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
+  const context = { node: options.node, stdin };
+  const stored = { from: await readStoredSide(from, context), to: await readStoredSide(to, context) };
+  const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
+  if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
+    const names = strays.join(', ');
     await terminal.err(`kpc: error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
     return exitStatus.badInput;
   }
@@ -110,7 +130,21 @@ async function runDiff(
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide) return exitStatus.badInput;
   for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
+    const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
+    const { cluster, diagnostics, files } = await readNames(options, terminal.readStdin);
+    await reportDiagnostics(diagnostics, files, terminal);
+    if (!cluster) return exitStatus.badInput;
+    return printDiff(nameDump(fromSide, cluster), nameDump(toSide, cluster), options, terminal);
+  }
   return printDiff(fromSide, toSide, options, terminal);
+}
+
+/** Whether a flag says something of sides that are no manifests: names for a dump, or which node of a fleet is meant. */
+function isUseful(flag: string, paths: readonly string[], sides: readonly StoredSide[]): boolean {
+  if (flag === '--file') return sides.some(({ kind }) => kind === 'dump');
+  // The bundle of a node that was found in the folder named, which is not that folder.
+  return flag === '--node' && sides.some((side, i) => side.kind === 'bundle' && side.reading.side?.name !== paths[i]);
 }
 
 /** Whether a side is what it is, whatever flags say of how manifests are compiled. */
@@ -120,7 +154,9 @@ function isReadAlready({ kind }: StoredSide): boolean {
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
   const { diffSides } = await import('../../diff/diff-sides.ts');
-  return printFound(from, to, diffSides(from, to, { foreign: options.foreign === true }), options, terminal);
+  const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
+  const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
+  return printFound(from, to, diff, options, terminal);
 }
 
 /** Prints how two sides differ. */

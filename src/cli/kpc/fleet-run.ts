@@ -33,7 +33,7 @@ export interface FleetRun {
 export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
-  // A shard without a node has a folder too, for whoever collects them.
+  // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);

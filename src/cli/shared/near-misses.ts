@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
@@ -64,7 +65,14 @@ function adviseOnCommand(error: string, program: Command, argv: readonly string[
   const words = otherWords[name] ?? {};
   if (Object.hasOwn(words, word)) return `Did you mean "${words[word]}"?`;
   if (!isPlain(word) || !isPath(word)) return undefined;
-  return name === 'kpc' ? `Did you mean "kpc compile -f ${word}"?` : `Did you mean "kpc-apply apply ${word}"?`;
+  if (name !== 'kpc') return `Did you mean "kpc-apply apply ${word}"?`;
+  return `Did you mean "kpc ${isMadeAlready(word) ? 'describe' : 'compile'} -f ${word}"?`;
+}
+
+/** Whether a path is rather a bundle, or what a node printed, than manifests: kpc describe takes all of them. */
+function isMadeAlready(path: string): boolean {
+  if (path === '-' || /\.(ya?ml|json)$/i.test(path) || !existsSync(path)) return false;
+  return !statSync(path).isDirectory() || existsSync(join(path, 'manifest.json'));
 }
 
 function adviseOnFlag(error: string, program: Command, argv: readonly string[]): string | undefined {
@@ -112,7 +120,14 @@ function calledCommand(program: Command, argv: readonly string[]): Command | und
 
 /** Whether a word is manifests rather than a name: by its form, or since there is such a file or folder. */
 export function isPath(word: string): boolean {
-  return word === '-' || /\.(ya?ml|json)$/i.test(word) || (word !== '' && existsSync(word));
+  return isFileName(word) || (word !== '' && existsSync(word));
+}
+
+/** Whether a word can only be a file's or folder's: by its form, or as a file that is there. */
+export function isFileName(word: string): boolean {
+  if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
+  if (word === '' || !existsSync(word)) return false;
+  return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
 /** Whether a shell takes the word as it is, so that it can stand in a command to copy. */

@@ -8,12 +8,12 @@ import { hasCode } from '../../bundle/errors.ts';
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For somebody who watches. */
+  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For a user who watches. */
   readonly status: (text: string) => Promise<void>;
-  /** All of standard input: bytes, or a text that was bytes before. */
+  /** All of standard input: bytes, or a text that was bytes before. The same each time: it is read once. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
-  /** Whether somebody watches stderr: progress is for them only. */
+  /** Whether a user watches stderr: progress is for them only. */
   readonly interactive: boolean;
 }
 
@@ -37,13 +37,14 @@ function leaveHungUp(): void {
 /** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
+  let stdin: Promise<Uint8Array> | undefined;
   const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
-    readStdin: () => readToEnd(process.stdin),
+    readStdin: () => (stdin ??= readToEnd(process.stdin)),
     colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
     interactive: process.stderr.isTTY === true,
   };
@@ -61,7 +62,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */
+/** A terminal gets nothing that it would act on, whatever its source; a file or another program gets every byte. */
 function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
   return write(stream, stream.isTTY ? makeHarmless(text) : text);
 }
@@ -85,7 +86,7 @@ function startsColour(text: string, at: number): boolean {
  * other error of the stream.
  */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream tells of an error twice: here, and by an event later on, which would end the process if nobody listened.
+  // The stream tells of an error twice: here, and by an event later on, which would end the process without a listener.
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

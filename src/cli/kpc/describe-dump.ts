@@ -1,0 +1,152 @@
+import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
+import { decompile } from '../../describe/decompile.ts';
+import { describeDecompiled, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import type { DescriptionLine } from '../../describe/describe-words.ts';
+import { describeLeftovers } from '../../describe/leftover-words.ts';
+import { decompiledRows, formatRows } from '../../describe/service-table.ts';
+import { nameServers } from '../../diff/name-servers.ts';
+import { oneLine } from '../../diff/one-line.ts';
+import type { Owners } from '../../changes/owners.ts';
+import { findOwners } from '../../changes/owners.ts';
+import { count } from '../../changes/counts.ts';
+import { classifyServers } from '../../diff/server-belonging.ts';
+import type { Coverage, Side } from '../../diff/side.ts';
+import { tellsNftables, tellsRules } from '../../diff/side.ts';
+import { formatDescription } from '../../report/description-text.ts';
+import type { DescribeOptions } from './describe-command.ts';
+import type { ObjectKind } from '../../kube-proxy/modes.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { StoredSide } from '../../sides/stored-side.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { readNames } from '../../sides/name-dumps.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
+const rowsPerLine = 5;
+
+/** Prints the Services that a dump shows; manifests beside it name those of IPVS mode. */
+export async function describeDump(
+  stored: StoredSide & { readonly kind: 'dump' },
+  manifests: readonly string[],
+  what: string | undefined,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { dump, reading } = stored;
+  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  const { side } = reading;
+  if (!side) return exitStatus.badInput;
+  let names: Side['state'] | undefined;
+  if (manifests.length > 0) {
+    const { cluster, diagnostics, files } = await readNames({ ...options, file: manifests }, terminal.readStdin);
+    await reportDiagnostics(diagnostics, files, terminal);
+    if (!cluster) return exitStatus.badInput;
+    names = nameServers(side.state, cluster);
+  }
+  const owners = findOwners(names ? [names, dump.state] : [dump.state]);
+  const belongingOf = classifyServers(side, side);
+  const decompiled = decompile(dump.state, owners, belongingOf);
+  for (const note of notesOf(decompiled, side, belongingOf, names)) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  return printDecompiled(decompiled, owners, what && resolveName(what.trim(), owners), options, terminal);
+}
+
+function notesOf(
+  { mode, ports }: Decompiled,
+  { state, coverage }: Side,
+  belongingOf: ReturnType<typeof classifyServers>,
+  names: Side['state'] | undefined,
+): readonly string[] {
+  const doubtful = state.virtualServers.filter((server) => belongingOf(server) === 'untold').length;
+  const others = state.virtualServers.filter((server) => belongingOf(server) === 'other').length;
+  const lacking = missingFiles(mode, coverage);
+  const help = names ? '' : ': add manifests with -f to name them';
+  const nameless = ports.filter(({ name }) => /\/(TCP|UDP|SCTP)$/.test(name)).length;
+  return [
+    ...(mode !== undefined && modeFacts[mode].namesServices === 'none' && nameless > 0
+      ? [
+          `${names ? 'Services that no manifest names are' : 'Services are'} shown by address, because the state of a node in ${modeFacts[mode].title} holds no names${help}`,
+        ]
+      : []),
+    ...(doubtful > 0
+      ? [
+          `${doubtful} of the virtual servers may be another program's: add the output of ipset save and ip -j addr to find out`,
+        ]
+      : []),
+    ...(others > 0
+      ? [
+          `${count(others, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
+        ]
+      : []),
+    ...(lacking.length > 0 ? [`the dump does not hold all of ${lacking.join(', ')}: there may be more Services`] : []),
+  ];
+}
+
+/** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
+function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
+  const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
+    iptables: [
+      ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
+      ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),
+    ],
+    nftables: tellsNftables(coverage) ? [] : ['nft list ruleset'],
+    sets: coverage.sets ? [] : ['ipset save'],
+    virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
+  };
+  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
+  return kinds.flatMap((kind) => missing[kind] ?? []);
+}
+
+async function printDecompiled(
+  decompiled: Decompiled,
+  owners: Owners,
+  what: string | undefined,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const { mode, leftovers } = decompiled;
+  const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] =>
+    what === undefined ? ports : ports.filter((port) => isAbout(port, what));
+  const ports = choose(decompiled.ports);
+  const left = choose(leftovers.ports);
+  const leftLines = what === undefined ? describeLeftovers(leftovers, owners) : [];
+  if (options.output === 'json') {
+    if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, what, terminal);
+    await terminal.out(formatJson({ mode, ports, ...(leftLines.length > 0 ? { leftovers: leftLines } : {}) }));
+    return exitStatus.ok;
+  }
+  if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, what, terminal);
+  if (what === undefined) {
+    if (ports.length > 0) await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
+    else await sayNothing(decompiled, what, terminal);
+    const gap = ports.length > 0 && leftLines.length > 0 ? '\n' : '';
+    await terminal.out(gap + leftLines.map((line) => `${oneLine(line)}\n`).join(''));
+    return exitStatus.ok;
+  }
+  const blocks = [
+    ...ports.map((port) => describeDecompiled(port, options.limit)),
+    ...left.map((port) => [...describeDecompiled(port, options.limit), leftLine]),
+  ];
+  await terminal.out(formatDescription(blocks, terminal.colour.out));
+  return exitStatus.ok;
+}
+
+const leftLine: DescriptionLine = {
+  role: 'plain',
+  depth: 1,
+  text: 'left by iptables mode: the node is in another mode now',
+};
+
+async function sayNothing(
+  { mode, ports }: Decompiled,
+  what: string | undefined,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const about = what === undefined ? '' : ` that matches ${JSON.stringify(what)}`;
+  const isForeign = mode === undefined && ports.length === 0 && what === undefined;
+  const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
+  await terminal.err(`kpc: the dump shows no Service${oneLine(about)}${why}\n`);
+  return exitStatus.differs;
+}

@@ -1,0 +1,103 @@
+import { labelInComment } from '../changes/owners.ts';
+import type { KernelDelta } from '../kernel/delta.ts';
+import { diffStates } from '../kernel/delta.ts';
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
+import { ruleMeaning } from '../kernel/iptables-meaning.ts';
+import type { StatePair } from './belonging.ts';
+
+/** How two states differ in what they do to packets. */
+export interface SilentDelta {
+  readonly delta: KernelDelta;
+  /** How many rules differ in nothing but their comments. */
+  readonly comments: number;
+}
+
+/** Compares two states by what their rules do, whatever the rules say of themselves. */
+export function alignComments({ from, to }: StatePair): SilentDelta {
+  const delta = diffStates(from, to);
+  const iptables: { [F in Family]?: Tables } = { ...from.iptables };
+  let comments = 0;
+  for (const family of families) {
+    for (const { table, changes } of delta.iptables[family] ?? []) {
+      const names = new Set(
+        changes.map((change) => (typeof change.chain === 'string' ? change.chain : change.chain.name)),
+      );
+      const aligned = alignChains(from.iptables[family]?.[table], to.iptables[family]?.[table], names);
+      comments += aligned.comments;
+      iptables[family] = { ...iptables[family], [table]: aligned.chains } satisfies Partial<
+        Record<TableName, ReadonlyMap<string, Chain>>
+      >;
+    }
+  }
+  return comments === 0 ? { delta, comments } : { delta: diffStates({ ...from, iptables }, to), comments };
+}
+
+/** The chains of one side, with the comments of the other where that is all that a rule differs in. */
+function alignChains(
+  from: ReadonlyMap<string, Chain> = new Map(),
+  to: ReadonlyMap<string, Chain> = new Map(),
+  names: ReadonlySet<string>,
+): { readonly chains: ReadonlyMap<string, Chain>; readonly comments: number } {
+  const chains = new Map(from);
+  let comments = 0;
+  for (const name of names) {
+    const [before, after] = [from.get(name), to.get(name)];
+    if (!before || !after) continue;
+    const pairs = pairRules(before.rules, after.rules);
+    comments += pairs.size;
+    if (pairs.size > 0) chains.set(name, { ...before, rules: before.rules.map((rule) => pairs.get(rule) ?? rule) });
+  }
+  return { chains, comments };
+}
+
+/**
+ * Rules that are not on the other side, each with one there that differs in its comment alone. What names another Service port
+ * is another rule; what names none may be of any.
+ */
+function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
+  const pairs = new Map<Rule, Rule>();
+  const taken = new Set<Rule>();
+  const pair = (gone: readonly Rule[], made: readonly Rule[], keyOf: (rule: Rule) => string): void => {
+    const byKey = new Map<string, Rule[]>();
+    for (const rule of made.filter((each) => !taken.has(each))) {
+      const known = byKey.get(keyOf(rule));
+      if (known) known.push(rule);
+      else byKey.set(keyOf(rule), [rule]);
+    }
+    for (const rule of gone.filter((each) => !pairs.has(each))) {
+      const other = byKey.get(keyOf(rule))?.pop();
+      if (!other) continue;
+      pairs.set(rule, other);
+      taken.add(other);
+    }
+  };
+  const gone = subtractRules(from, to);
+  const made = subtractRules(to, from);
+  const isSilent = (rule: Rule): boolean => labelInComment(rule) === undefined;
+  pair(gone, made, (rule) => `${labelInComment(rule) ?? ''} ${bareMeaning(rule)}`);
+  pair(gone.filter(isSilent), made, bareMeaning);
+  pair(gone, made.filter(isSilent), bareMeaning);
+  return pairs;
+}
+
+/** The rules of one list that are not in the other, each as often as it is there. */
+function subtractRules(rules: readonly Rule[], others: readonly Rule[]): readonly Rule[] {
+  const left = new Map<string, number>();
+  for (const rule of others) {
+    const meaning = ruleMeaning(rule);
+    left.set(meaning, (left.get(meaning) ?? 0) + 1);
+  }
+  return rules.filter((rule) => {
+    const meaning = ruleMeaning(rule);
+    const count = left.get(meaning) ?? 0;
+    if (count > 0) left.set(meaning, count - 1);
+    return count === 0;
+  });
+}
+
+/** What a rule does, without what it says of itself. */
+function bareMeaning(rule: Rule): string {
+  return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
+}

@@ -1,0 +1,62 @@
+import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Chain, TableName } from '../kernel/iptables.ts';
+import { isBuiltInChain } from '../kernel/iptables.ts';
+import { reachedChains } from '../kernel/reached-chains.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { isServiceChainName } from './chains.ts';
+import type { ProxyMode } from './modes.ts';
+import { modeFacts } from './modes.ts';
+
+/** A chain that iptables mode left on a node that has another mode now. */
+export interface LeftChain {
+  readonly family: Family;
+  readonly table: TableName;
+  readonly chain: Chain;
+  /** The kernel's own chains that lead to it; empty where nothing jumps to it. */
+  readonly reachedFrom: readonly string[];
+}
+
+/** Chains of filter that iptables mode fills and no other. */
+const refusingChains: ReadonlySet<string> = new Set(['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']);
+
+/**
+ * What iptables mode left where the mode is another: the chains of Service ports and endpoints, and those of filter that refuse
+ * packets. Where the rules of the kernel's own chains are not there, nothing tells what leads to a chain: then none is left.
+ */
+export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
+  if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
+  return families.flatMap((family) => {
+    const { nat, filter } = iptables[family] ?? {};
+    return [
+      ...listLeft(family, 'nat', nat, (chain) => isServiceChainName(chain.name)),
+      ...listLeft(family, 'filter', filter, ({ name, rules }) => refusingChains.has(name) && rules.length > 0),
+    ];
+  });
+}
+
+function listLeft(
+  family: Family,
+  table: TableName,
+  chains: ReadonlyMap<string, Chain> | undefined,
+  isLeft: (chain: Chain) => boolean,
+): readonly LeftChain[] {
+  if (!chains) return [];
+  const own = [...chains.values()].filter(({ name, rules }) => isBuiltInChain(table, name) && rules.length > 0);
+  if (own.length === 0) return [];
+  const reached = own.map(({ name }) => {
+    return {
+      name,
+      chains: reachedChains(
+        table,
+        new Map([...chains].filter(([each]) => each === name || !isBuiltInChain(table, each))),
+      ),
+    };
+  });
+  return [...chains.values()].filter(isLeft).map((chain) => ({
+    family,
+    table,
+    chain,
+    reachedFrom: reached.filter((from) => from.chains.has(chain.name)).map(({ name }) => name),
+  }));
+}

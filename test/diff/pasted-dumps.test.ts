@@ -1,0 +1,275 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ipAddr, ipsetList, ipvsServers, ipvsTitles, natTable, rules, scaledDown, service } from '../dumps/pasted.ts';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-pasted-diff-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function write(name: string, text: string): string {
+  const file = join(scratch, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const before = write('before.txt', natTable);
+const manifests = write('svc.yaml', service);
+
+describe('the Services of two dumps', () => {
+  test('an endpoint that is gone is told as such, not by the rules that go with it', async () => {
+    const run = await runKpc(['diff', before, write('scaled.txt', scaledDown)]);
+    expect(run.status).toBe(1);
+    expect(run.stdout).toBe(
+      [
+        'shop/web:http changed',
+        '    endpoints 2 → 1',
+        '    endpoint 10.244.1.6:8080 removed',
+        '    … and 2 chains that follow',
+        '',
+        '1 Service port changed; not compared: IPv4 rules of table filter, IPv6 rules, sets, virtual servers, addresses, sysctls.',
+        '',
+      ].join('\n'),
+    );
+    const json = JSON.parse(
+      (await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json'])).stdout,
+    ) as {
+      readonly servicePorts: readonly { readonly kernel: readonly unknown[] }[];
+    };
+    expect(json.servicePorts[0]?.kernel).toHaveLength(2);
+  });
+
+  test('another endpoint, another node port, and a rule of the chain that no endpoint explains', async () => {
+    const moved = natTable.replaceAll('10.244.1.6', '10.244.1.9');
+    const other = await runKpc(['diff', before, write('moved.txt', moved)]);
+    expect(other.stdout).toContain('    endpoint 10.244.1.9:8080 added\n    endpoint 10.244.1.6:8080 removed\n');
+    const bare = natTable.replace(/^-A KUBE-SEP-CCCCCCCCCCCCCCCC -s .*\n/m, '');
+    const run = await runKpc(['diff', before, write('bare.txt', bare)]);
+    expect(run.stdout).toContain('shop/web:http changed\n  ~ chain KUBE-SEP-CCCCCCCCCCCCCCCC (nat): 2 → 1 rule\n');
+  });
+
+  test('comments alone are no difference of a Service, but are counted', async () => {
+    const after = write(
+      'comments.txt',
+      natTable.replaceAll(/ -> [\d.:]+"/g, '"').replace('service portals', 'service portals'),
+    );
+    const run = await runKpc(['diff', before, after]);
+    expect(run.status).toBe(0);
+    expect(run.stdout).toMatch(
+      /^No difference in what could be compared; not compared: .*\. 2 rules differ in their comments alone\.\n$/,
+    );
+    const json = await runKpc(['diff', before, after, '--output', 'json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
+    const without = write('none.txt', natTable.replaceAll(/ -m comment --comment "[^"]*"/g, ''));
+    expect(await runKpc(['diff', before, without])).toMatchObject({ status: 0 });
+  });
+
+  test('the comment of another Service is another rule', async () => {
+    const refusal = (name: string): string => `*filter
+:KUBE-SERVICES - [0:0]
+-A KUBE-SERVICES -d 10.96.7.9/32 -p tcp -m comment --comment "shop/${name} has no endpoints" -m tcp --dport 80 -j REJECT
+COMMIT
+`;
+    const run = await runKpc(['diff', write('one.txt', refusal('one')), write('other.txt', refusal('other'))]);
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('shop/one removed');
+    expect(run.stdout).toContain('shop/other added');
+  });
+
+  test('an excerpt is compared as far as it goes, and never called the whole', async () => {
+    const excerpt = write('excerpt.txt', rules);
+    const same = await runKpc(['diff', excerpt, before]);
+    expect(same.status).toBe(0);
+    expect(same.stdout).toMatch(/^No difference in what could be compared; not compared: IPv4 rules, /);
+    const changed = await runKpc([
+      'diff',
+      before,
+      write('less.txt', rules.replace('10.244.1.5:8080\n', '10.244.1.7:8080\n')),
+    ]);
+    expect(changed.stdout).toContain(
+      'shop/web:http changed\n    endpoint 10.244.1.7:8080 added\n    endpoint 10.244.1.5:8080 removed\n',
+    );
+    expect(changed.stdout).not.toContain('nothing changes');
+  });
+
+  test('a table that is cut off tells nothing of endpoints', async () => {
+    const cut = write('cut.txt', natTable.slice(0, natTable.indexOf('-A KUBE-SEP-BBBB')));
+    const run = await runKpc(['diff', before, cut]);
+    expect(run.stdout).not.toContain('removed');
+    expect(run.stdout).not.toContain('No difference.');
+  });
+
+  test('what iptables-save -t nat does not show of filter is not called gone', async () => {
+    const filter = '*filter\n:KUBE-FORWARD - [0:0]\n-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n';
+    const run = await runKpc(['diff', write('both.txt', `${natTable}${filter}`), before]);
+    expect(run.status).toBe(0);
+    expect(run.stdout).toContain('not compared: IPv4 rules of table filter');
+  });
+});
+
+describe('IPVS', () => {
+  const servers = write('ipvs.txt', `${ipvsTitles}${ipvsServers}`);
+  const changed = write(
+    'ipvs-changed.txt',
+    `${ipvsTitles}${ipvsServers.replaceAll('10.244.1.6:8080', '10.244.1.7:8080')}`,
+  );
+
+  test('Services go by their addresses, and by their names where manifests tell them', async () => {
+    const run = await runKpc(['diff', servers, changed]);
+    expect(run.stdout).toContain('10.96.7.7:80/TCP changed\n    endpoint 10.244.1.7:8080 added\n');
+    expect(run.stdout).toContain('node port 30080/TCP changed\n');
+    const named = await runKpc(['diff', servers, changed, '-f', manifests]);
+    expect(named.status).toBe(1);
+    expect(named.stdout).toMatch(
+      /^shop\/web:http changed\n {4}endpoint 10\.244\.1\.7:8080 added\n {4}endpoint 10\.244\.1\.6:8080 removed\n/,
+    );
+    expect(named.stdout).not.toContain('node port 30080');
+    expect(named.stdout).toContain('1 Service port changed');
+  });
+
+  test('kpc describe names them likewise, and asks for manifests where there are none', async () => {
+    const all = write('all.txt', `$ ipvsadm -Ln\n${ipvsServers}$ ipset list\n${ipsetList}$ ip a\n${ipAddr}`);
+    const named = await runKpc(['describe', all, '-f', manifests]);
+    expect(named.stdout).toMatch(/^shop\/web:http +NodePort +10\.96\.7\.7 +80\/TCP, node port 30080 +2$/m);
+    expect(named.stdout).toMatch(/^10\.96\.0\.10:53\/UDP /m);
+    expect(named.stderr).not.toContain('no-endpoints-given');
+    expect((await runKpc(['describe', all])).stderr).toContain('add manifests with -f to name them');
+    const one = await runKpc(['describe', 'shop/web', '--from-dump', all, '-f', manifests]);
+    expect(one.stdout).toMatch(/^shop\/web:http\n {2}cluster IP 10\.96\.7\.7 port 80\/TCP\n {2}node port 30080\/TCP\n/);
+  });
+});
+
+const ipvsRules = `*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-SERVICES - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]
+:KUBE-SEP-BBBBBBBBBBBBBBBB - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -m comment --comment "shop/web:http" -j KUBE-SEP-BBBBBBBBBBBBBBBB
+-A KUBE-SEP-BBBBBBBBBBBBBBBB -p tcp -m comment --comment "shop/web:http" -m tcp -j DNAT --to-destination 10.244.1.5:8080
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:KUBE-SERVICES - [0:0]
+-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-SERVICES -d 10.96.7.9/32 -p tcp -m comment --comment "shop/gone has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable
+COMMIT
+`;
+
+describe('what another mode left', () => {
+  const left = write('left.txt', ipvsRules);
+
+  test('is called so: what nothing jumps to, and what still refuses packets', async () => {
+    const run = await runKpc(['describe', left]);
+    expect(run.stdout).toBe(
+      [
+        'Left by iptables mode, nothing jumps to them: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB), of shop/web:http',
+        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter) with 1 rule that refuses packets, for shop/gone',
+        '',
+      ].join('\n'),
+    );
+    const one = await runKpc(['describe', 'shop/gone', left]);
+    expect(one.stdout).toContain('left by iptables mode: the node is in another mode now');
+  });
+
+  test('is no Service port that differs', async () => {
+    const clean = ipvsRules
+      .replaceAll(/^(?::|-A )KUBE-S(?:VC|EP)-.*\n/gm, '')
+      .replace(/^-A KUBE-SERVICES -d .*\n/m, '');
+    const run = await runKpc(['diff', left, write('clean.txt', clean)]);
+    expect(run.stdout).toContain(
+      'Left by iptables mode, nothing jumps to them\n  - chain KUBE-SVC-AAAAAAAAAAAAAAAA (nat) with 1 rule\n',
+    );
+    expect(run.stdout).toContain('Left by iptables mode, packets still come to them\n');
+    expect(run.stdout).not.toContain('Service port');
+  });
+
+  test('of IPVS mode on a node that is in iptables mode', async () => {
+    const run = await runKpc([
+      'describe',
+      write('back.txt', `${natTable}$ ipset list\n${ipsetList}$ ip a\n${ipAddr}$ ipvsadm -Ln\n${ipvsServers}`),
+    ]);
+    expect(run.stdout).toMatch(/^shop\/web:http +ClusterIP .* 2$/m);
+    expect(run.stdout).toMatch(
+      /^Left by IPVS mode: \d virtual servers \(.*\), 2 sets \(KUBE-CLUSTER-IP, .*\), 2 addresses on kube-ipvs0 /m,
+    );
+  });
+});
+
+describe('inputs are told apart by what they hold', () => {
+  const bundle = join(projectFolder, 'fixtures/quickstart/expected-ipvs');
+  const fleet = join(scratch, 'fleet');
+  const shop = ['shop.yaml', 'nodes.yaml'].map((name) => join(projectFolder, 'fixtures/cluster', name));
+
+  test('kpc describe takes each as an argument and by -f', async () => {
+    for (const args of [
+      ['describe', bundle],
+      ['describe', '-f', bundle],
+      ['describe', 'nginx', '-f', bundle],
+      ['describe', 'nginx', bundle],
+    ]) {
+      expect((await runKpc(args)).stdout).toContain('default/nginx');
+    }
+    for (const args of [
+      ['describe', manifests],
+      ['describe', 'web', manifests],
+    ]) {
+      expect((await runKpc(args)).stdout).toContain('shop/web');
+    }
+  });
+
+  test('parts of a dump in several files are one dump', async () => {
+    const files = [write('s.txt', ipvsServers), write('i.txt', ipsetList), write('a.txt', ipAddr)];
+    const run = await runKpc(['describe', ...files.flatMap((file) => ['-f', file])]);
+    expect(run.stderr).not.toContain('does not hold all');
+    expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP +ClusterIP .* 2$/m);
+  });
+
+  test('of a folder with the bundles of a fleet, --node says which', async () => {
+    await runKpc(['compile', ...shop, '--all-nodes', '--proxy-mode', 'ipvs', '-o', fleet]);
+    expect((await runKpc(['describe', fleet])).stderr).toContain('name the folder of one node, such as');
+    const run = await runKpc(['describe', 'cart', fleet, '--node', 'worker-3']);
+    expect(run.stdout).toContain('Service shop/cart');
+    const diff = await runKpc(['diff', fleet, join(fleet, 'worker-1'), '--node', 'worker-3']);
+    expect(diff.status).toBe(1);
+    expect(diff.stderr).toContain(`${join(fleet, 'worker-3')}: a bundle for node worker-3`);
+  });
+
+  test('kpc diff takes its sides by -f too', async () => {
+    const after = write('after-f.txt', scaledDown);
+    for (const args of [
+      ['diff', '-f', before, '-f', after],
+      ['diff', before, '-f', after],
+    ]) {
+      expect((await runKpc(args)).stdout).toContain('endpoint 10.244.1.6:8080 removed');
+    }
+    const piped = await runKpc(['diff', before, '-'], { stdin: scaledDown });
+    expect(piped.stdout).toContain('endpoint 10.244.1.6:8080 removed');
+  });
+
+  test('kpc compile takes manifests as arguments, and says what anything else is', async () => {
+    const run = await runKpc(['compile', join(projectFolder, 'fixtures/quickstart/svc.yaml'), '--print', 'ipvsadm']);
+    expect(run.stdout).toContain('-A -t 10.96.0.80:80 -s rr\n');
+    for (const [input, sentence] of [
+      [bundle, 'is a bundle, which is compiled already'],
+      [before, 'is what a node printed, not manifests'],
+    ] as const) {
+      const refused = await runKpc(['compile', '-f', input]);
+      expect(refused).toMatchObject({ status: 2, stdout: '' });
+      expect(refused.stderr).toContain(sentence);
+      expect(refused.stderr.trimEnd().split('\n')).toHaveLength(1);
+    }
+    expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toContain('is what a node printed');
+  });
+
+  test('flags for manifests are refused of anything else, and so is what does not go together', async () => {
+    const flags = await runKpc(['describe', before, '--proxy-mode', 'ipvs']);
+    expect(flags.stderr).toContain('--proxy-mode: only for manifests, and');
+    const mixed = await runKpc(['describe', bundle, '-f', before]);
+    expect(mixed).toMatchObject({ status: 2, stdout: '' });
+    expect(mixed.stderr).toContain('is a bundle, which is looked at alone');
+  });
+});
