@@ -4,6 +4,7 @@ import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { examineKernel, examineNftables } from './examine-nftables.ts';
 import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
@@ -33,6 +34,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
+    examineNftables(host, needs),
     examineKubeProxy(host),
     examineBridges(host),
     examineAddresses(host, needs),
@@ -55,6 +57,7 @@ export async function examineBeforeApply(
     examineRights(host),
     examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
     examineModules(host, modules, needs),
+    examineKernel(host, needs.mode),
     examineKubeProxy(host),
   ]);
   return groups.flat().filter((finding) => finding.severity === 'error');

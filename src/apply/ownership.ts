@@ -10,6 +10,7 @@ import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Belongings } from './belongings.ts';
 import { shareLinks } from './share-links.ts';
+import { shareNftTables } from './share-nftables.ts';
 import { shareRules, type Leftover, type NamedShare } from './share-rules.ts';
 
 /**
@@ -46,7 +47,7 @@ export interface Share {
 
 /** `adoptable`: whether --adopt would settle it. */
 export interface Conflict {
-  readonly kind: 'virtual-server' | 'set' | 'chain' | 'link' | 'address';
+  readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
   readonly name: string;
   readonly adoptable: boolean;
 }
@@ -62,6 +63,7 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
   const rules = shareRules(present.iptables, wanted.iptables, claims);
   const links = shareLinks(present.links, wanted.links, claims);
   const sets = shareSets(present, wanted, claims, rules.staying);
+  const nftables = shareNftTables(present.nftables, wanted.nftables, claims);
   const collect = (list: keyof NamedShare): Belongings => ({
     virtualServers: servers[list],
     sets: sets[list],
@@ -70,6 +72,7 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
     links: links.links[list],
     addresses: links.addresses[list],
     besideKubelet: rules.besideKubelet,
+    nftTables: nftables.tables[list],
   });
   return {
     wanted: { ...wanted, iptables: rules.wanted, links: links.wanted },
@@ -80,11 +83,12 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
       ...servers.conflicts,
       ...sets.conflicts,
       ...rules.conflicts,
+      ...nftables.conflicts,
       ...links.conflicts,
       ...findTaken(present, claims),
     ],
     foreign: servers.foreign,
-    leftovers: [...rules.leftovers, ...sets.leftovers, ...links.leftovers],
+    leftovers: [...rules.leftovers, ...nftables.leftovers, ...sets.leftovers, ...links.leftovers],
   };
 }
 
@@ -158,7 +162,7 @@ function shareSets(
       else if (isOwned) kept.push(set.name);
     } else if (twin && isSameSet(set, twin)) borrowed.add(set.name);
     else if (twin) conflicts.push({ kind: 'set', name: set.name, adoptable: isKubeProxys });
-    else if (isKubeProxys) leftovers.push({ name: set.name, isInEffect: false });
+    else if (isKubeProxys) leftovers.push({ kind: 'set', name: set.name, isInEffect: false });
   }
   const share = withoutBorrowed(ours, [...desired.keys()], borrowed);
   return { ...share, belongings: [...share.belongings, ...kept], conflicts, leftovers };

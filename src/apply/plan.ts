@@ -137,10 +137,10 @@ function addressesOf(links: readonly Link[]): readonly string[] {
     .flatMap((link) => link.addresses.map(({ address }) => address));
 }
 
-/** Whether a state serves by iptables rules, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
-export function servesByRulesAlone({ iptables, virtualServers, links }: KernelState): boolean {
+/** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
-  return hasChains && virtualServers.length === 0 && links.length === 0;
+  return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;
 }
 
 /** The part of a plan that depends on connections. */
