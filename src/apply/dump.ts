@@ -29,7 +29,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const reading = await readNode(host, {
     families: [],
-    nftables: false,
+    nftables: record.owned.nftTables.length > 0,
     timeouts: true,
     settings: names.map(sysctlPath),
   });
