@@ -1,3 +1,5 @@
+import type { ProxyMode } from './modes.ts';
+
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
 export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const;
 
@@ -38,7 +40,7 @@ export interface BehaviourChange {
   readonly since?: Release;
   readonly gate?: BehaviourGate;
   /** The one mode that it concerns; undefined where it is all of them. */
-  readonly mode?: 'nftables';
+  readonly mode?: ProxyMode;
   /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
@@ -103,6 +105,13 @@ export const behaviourChanges = {
     before: 'programs 0.0.0.0/0 and ::/0 in loadBalancerSourceRanges like any other range',
     after: 'restricts nothing where loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
   },
+  'masquerade-by-address': {
+    since: '1.34',
+    mode: 'nftables',
+    pullRequests: [131492],
+    before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
+    after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
+  },
   'running-endpoint-first': {
     since: '1.36',
     pullRequests: [135593],
@@ -122,13 +131,6 @@ export const behaviourChanges = {
     pullRequests: [137293],
     before: 'programs nothing for externalIPs',
     after: 'programs externalIPs',
-  },
-  'masquerade-by-address': {
-    since: '1.34',
-    mode: 'nftables',
-    pullRequests: [131492],
-    before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
-    after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
   },
   'inline-masquerade': {
     since: '1.36',
@@ -174,7 +176,7 @@ export type Behaviours = ReadonlySet<Behaviour>;
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 
 /** Whether a behaviour makes a difference in a mode. */
-export function concernsMode(behaviour: Behaviour, mode: string): boolean {
+export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   const change: BehaviourChange = behaviourChanges[behaviour];
   return change.mode === undefined || change.mode === mode;
 }
