@@ -37,7 +37,8 @@ const rules = ({ chains }: NftTable, chain: string) => chains.get(chain)?.rules.
 const chain = ({ chains }: NftTable, prefix: string) =>
   [...chains.keys()].find((name) => new RegExp(`^${prefix}[A-Z2-7]{8}-`).test(name)) ?? '';
 const local = endpoint('10.1.0.7', { nodeName: worker.name });
-const web = servicePort({ nodePort: 30080, endpoints: [local, remote] });
+const away = remote('10.1.0.8');
+const web = servicePort({ nodePort: 30080, endpoints: [local, away] });
 const mark = 'mark set mark or 0x00004000';
 
 describe('the rules that kube-proxy of a release writes', () => {
@@ -94,7 +95,7 @@ describe('the rules that kube-proxy of a release writes', () => {
   );
 
   test('the other chain does not, and none where nothing tells pods', () => {
-    const near = servicePort({ nodePort: 30080, endpoints: [local, remote], internalPolicyLocal: true });
+    const near = servicePort({ nodePort: 30080, endpoints: [local, away], internalPolicyLocal: true });
     const table = compile(near, '1.35', { clusterCIDRs: ['10.0.0.0/8'] });
     expect(rules(table, chain(table, 'local-'))).toHaveLength(2);
     expect(rules(table, chain(table, 'service-'))).toHaveLength(1);
