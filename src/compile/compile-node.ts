@@ -96,10 +96,15 @@ export function prepare(
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
-      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...checkRanges({ settings, cluster }),
       ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
+}
+
+/** Source ranges that kube-proxy of the release puts into sets that do not take them. */
+export function checkRanges({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
+  return programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : [];
 }
 
 /** Whether the input holds what Pods could be assumed of. */

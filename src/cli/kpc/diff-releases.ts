@@ -6,7 +6,7 @@ import type { Behaviours, Release } from '../../kube-proxy/releases.ts';
 import { behaviourChanges, behavioursOf } from '../../kube-proxy/releases.ts';
 import { checkNodes } from '../../compile/check-node.ts';
 import type { IpFamilyChoice } from '../../compile/compile-node.ts';
-import { chooseNodeName, compileNode, prepareForBehaviours } from '../../compile/compile-node.ts';
+import { chooseNodeName, compileNode, prepareForBehaviours, prepareForRelease } from '../../compile/compile-node.ts';
 import type { DiffOptions } from './diff-command.ts';
 import { printFound } from './diff-command.ts';
 import { readStoredSide, sideOfManifests } from '../../sides/read-side.ts';
@@ -15,7 +15,7 @@ import { exitStatus } from '../shared/exit-status.ts';
 import type { LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import type { VersionChoice } from '../../compile/kubernetes-version.ts';
-import { checkGates, parseVersionChoice, releaseOfNode } from '../../compile/kubernetes-version.ts';
+import { checkReleases, parseVersionChoice, releaseOfNode } from '../../compile/kubernetes-version.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
@@ -105,9 +105,9 @@ function chooseReleases(
     version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given',
   );
   const to = settle(wanted.choice, `${toFlag} auto`);
-  for (const release of new Set([from, to])) {
-    if (release !== undefined) diagnostics.push(...checkGates(prepared, release));
-  }
+  const named = [...new Set([from, to])].filter((release) => release !== undefined);
+  const seen = named.map((release) => prepareForRelease(prepared, release));
+  diagnostics.push(...checkReleases(prepared, seen));
   return { from, to, diagnostics };
 }
 
