@@ -3,6 +3,7 @@ import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../kube-proxy/access-filter.ts';
@@ -35,7 +36,7 @@ export function guardAddresses(
     const open: SetId[] = [];
     for (const id of openSets) {
       const set = there.get(setName(id, family));
-      const entries = set?.entries.filter(({ value }) => standing.has(value)) ?? [];
+      const entries = set?.entries.filter((entry) => standing.has(formatEntry(entry))) ?? [];
       if (!set || entries.length === 0) continue;
       open.push(id);
       sets.push({ ...set, entries });
@@ -59,7 +60,7 @@ function familyOf(text: string): Family | undefined {
 const usualElements = 65_536;
 
 function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
-  const entries = addresses.map((value) => ({ value }));
+  const entries = addresses.map((text) => ({ address: parseAddress(text) }));
   const made: IpSet = {
     name: setName('ipvsAddresses', family),
     type: 'hash:ip',

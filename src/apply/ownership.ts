@@ -6,6 +6,7 @@ import type { IpSet } from '../kernel/ipset.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Belongings } from './belongings.ts';
@@ -177,7 +178,7 @@ function listNeededSets(present: KernelState, staying: readonly Rule[]): (name: 
     }
   }
   for (const { type, entries } of present.sets) {
-    if (type === 'list:set') for (const { value } of entries) needed.add(value);
+    if (type === 'list:set') for (const entry of entries) needed.add(formatEntry(entry));
   }
   return (name) => needed.has(name);
 }

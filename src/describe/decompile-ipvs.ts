@@ -4,6 +4,7 @@ import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
@@ -75,18 +76,16 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
     const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
     if (ofPorts === undefined && !addressSets.has(name)) return [];
     return set.entries.flatMap((entry) => {
-      const { value } = entry;
+      const { address, port } = entry;
       const label = owners.ofEntry(set, entry);
-      const [, address, written, number] = /^(?:([^,]+),(\w+):)?(\d+)$/.exec(value) ?? [];
-      const protocol = protocolOf(written ?? ofPorts);
-      const port = Number(number);
-      if (protocol === undefined) return [];
+      const protocol = entry.protocol ?? protocolOf(ofPorts);
+      if (protocol === undefined || port === undefined) return [];
       if (ofPorts !== undefined) {
         if (knownPorts.has(`${family} ${protocol} ${port}`)) return [];
-        return [decompileNodePort({ ...nothing, family, protocol, address: address ?? '', port }, facts, label)];
+        return [decompileNodePort({ ...nothing, family, protocol, address: address?.text ?? '', port }, facts, label)];
       }
-      if (address === undefined || known.has(virtualServerKey({ protocol, address, port }))) return [];
-      return [decompileServer({ ...nothing, family, protocol, address, port }, facts, label)];
+      if (!address || known.has(virtualServerKey({ protocol, address: address.text, port }))) return [];
+      return [decompileServer({ ...nothing, family, protocol, address: address.text, port }, facts, label)];
     });
   });
 }
@@ -94,8 +93,7 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
 /** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
 const addressSets: ReadonlySet<string> = new Set(['CLUSTER-IP', 'EXTERNAL-IP', 'EXTERNAL-IP-LOCAL', 'LOAD-BALANCER']);
 
-function protocolOf(text: string | undefined): Protocol | undefined {
-  const name = text?.toUpperCase();
+function protocolOf(name: string | undefined): Protocol | undefined {
   return name === 'TCP' || name === 'UDP' || name === 'SCTP' ? name : undefined;
 }
 
@@ -111,13 +109,14 @@ function readSets(state: KernelState): SetFacts {
   const ranges = new Map<string, string[]>();
   for (const set of state.sets) {
     const name = set.name.replace(/^KUBE-(6-)?/, '');
-    for (const { value } of set.entries) {
-      entries.add(`${name} ${value}`);
-      if (!name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
-      const at = value.lastIndexOf(',');
-      const known = ranges.get(value.slice(0, at));
-      if (known) known.push(value.slice(at + 1));
-      else ranges.set(value.slice(0, at), [value.slice(at + 1)]);
+    for (const entry of set.entries) {
+      entries.add(`${name} ${formatEntry(entry)}`);
+      const { source } = entry;
+      if (!source || !name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
+      const at = formatEntry({ ...entry, source: undefined });
+      const known = ranges.get(at);
+      if (known) known.push(source.text);
+      else ranges.set(at, [source.text]);
     }
   }
   return { has: (set, entry) => entries.has(`${set} ${entry}`), ranges };

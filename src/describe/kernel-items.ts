@@ -7,6 +7,7 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
+import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { collectNftItems, type NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
@@ -80,11 +81,14 @@ function addressItems(alone: KernelState, { state }: View): readonly KernelItem[
 }
 
 function entryItems(alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [each.value, each]))]));
+  const asked = new Map(
+    alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [entryKey(each), each]))]),
+  );
   return state.sets.flatMap((set) =>
-    set.entries.flatMap(({ value }) => {
-      const own = asked.get(set.name)?.get(value);
-      return own ? [{ kind: 'set-entry' as const, set: set.name, value, ...placeOf(own.origin) }] : [];
+    set.entries.flatMap((entry) => {
+      const own = asked.get(set.name)?.get(entryKey(entry));
+      if (!own) return [];
+      return [{ kind: 'set-entry' as const, set: set.name, value: formatEntry(entry), ...placeOf(own.origin) }];
     }),
   );
 }

@@ -37,11 +37,11 @@ export function nameServers(state: KernelState, cluster: Cluster): KernelState {
     sets: state.sets.map((set) => ({
       ...set,
       entries: set.entries.flatMap((entry) => {
-        const [, address = '', protocol = '', port = ''] = /^([^,]+),(\w+):(\d+)/.exec(entry.value) ?? [];
-        const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol.toUpperCase();
+        const { address, protocol, port } = entry;
+        const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol;
         const family = set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
-        const socket = sockets.get(`${protocol.toUpperCase()} ${address} ${port}`);
-        return withName(entry, socket ?? nodePorts.get(`${family} ${ofSet} ${port || entry.value}`));
+        const socket = sockets.get(`${protocol} ${address?.text} ${port}`);
+        return withName(entry, socket ?? nodePorts.get(`${family} ${ofSet} ${port}`));
       }),
     })),
   };

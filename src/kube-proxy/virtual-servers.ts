@@ -1,6 +1,7 @@
 import { isLoopback, parseAddress } from '../kernel/address.ts';
 import { realServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, serviceLink } from './link.ts';
 import { isKubeProxySet } from './sets.ts';
@@ -11,8 +12,8 @@ function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
   for (const set of state.sets) {
     const protocol = protocolOfNodePorts(set.name);
     if (protocol === undefined) continue;
-    // "30080", or "192.168.0.1,sctp:30080".
-    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+    // A bitmap has the port alone, the set of SCTP an address too.
+    for (const { port } of set.entries) keys.add(`${protocol} ${port}`);
   }
   return keys;
 }
@@ -88,7 +89,7 @@ function listSockets({ sets }: KernelState): ReadonlySet<string> {
     ({ name, type }) =>
       type === 'hash:ip,port' && isKubeProxySet(name) && /-(CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER)/.test(name),
   );
-  return new Set(lists.flatMap(({ entries }) => entries.map(({ value }) => value)));
+  return new Set(lists.flatMap(({ entries }) => entries.map(formatEntry)));
 }
 
 /** "ipv4 TCP 30080". */
@@ -96,7 +97,7 @@ function listNodePorts({ name, entries }: KernelState['sets'][number]): readonly
   const protocol = protocolOfNodePorts(name);
   if (protocol === undefined) return [];
   const family = name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
-  return entries.map(({ value }) => `${family} ${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+  return entries.map(({ port }) => `${family} ${protocol} ${port}`);
 }
 
 /** The addresses of the node itself, on which kube-proxy listens for node ports. None where the state tells no links. */

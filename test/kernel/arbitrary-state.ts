@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import type { Family } from '../../src/kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../src/kernel/iptables.ts';
 import { isBuiltInChain } from '../../src/kernel/iptables.ts';
-import { sortEntries, type IpSet, type SetEntry } from '../../src/kernel/ipset.ts';
+import type { IpSet } from '../../src/kernel/ipset.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/set-entry.ts';
 import {
   compareRealServers,
   compareVirtualServers,
@@ -191,7 +192,7 @@ function entriesOf(type: string, family: Family): fc.Arbitrary<SetEntry> {
       : fc
           .tuple(address, portPart, last)
           .map((parts) => parts.slice(0, type === 'hash:ip' ? 1 : type === 'hash:ip,port' ? 2 : 3).join(','));
-  return value.map((text_) => ({ value: text_ }));
+  return value.map((text_) => parseEntry(text_, type));
 }
 
 const setKinds = fc.constantFrom('hash:ip', 'hash:ip,port', 'hash:ip,port,ip', 'hash:ip,port,net', 'bitmap:port');
@@ -204,8 +205,8 @@ const ipSets: fc.Arbitrary<IpSet> = fc
         name: fc.constantFrom('KUBE-CLUSTER-IP', 'KUBE-LOOP-BACK', 'KUBE-6-CLUSTER-IP', 'OTHER'),
         maxElements: fc.constantFrom(65536, 131072),
         entries: fc
-          .uniqueArray(entriesOf(type, family), { selector: ({ value }) => value, maxLength: 6 })
-          .map(sortEntries),
+          .uniqueArray(entriesOf(type, family), { selector: formatEntry, maxLength: 6 })
+          .map((entries) => entries.toSorted(compareEntries)),
       })
       .map(({ name, maxElements, entries }): IpSet =>
         type === 'bitmap:port'
