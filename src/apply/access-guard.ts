@@ -8,6 +8,7 @@ import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../kube-proxy/access-filter.ts';
 import { setName, type SetId } from '../kube-proxy/sets.ts';
+import { socketOf } from '../kube-proxy/virtual-servers.ts';
 import { chainKey, jumpKey, noBelongings, type Belongings } from './belongings.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
@@ -28,7 +29,7 @@ export function guardAddresses(
 ): AccessGuard {
   const iptables: { [F in Family]?: Tables } = {};
   const sets: IpSet[] = [];
-  const standing = new Set(virtualServers.map(entryOf));
+  const standing = new Set(virtualServers.map(socketOf));
   const there = new Map(present.sets.map((set) => [set.name, set]));
   for (const family of families) {
     const own = addresses.filter((address) => familyOf(address) === family);
@@ -45,11 +46,6 @@ export function guardAddresses(
     iptables[family] = { [table]: guardRules(present.iptables[family] ?? {}, family, open, standing) };
   }
   return { iptables, sets };
-}
-
-/** As sets of addresses and ports list it: "10.96.0.1,tcp:80". */
-function entryOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
-  return `${address},${protocol.toLowerCase()}:${port}`;
 }
 
 function familyOf(text: string): Family | undefined {

@@ -75,7 +75,7 @@ export function findOwners(states: readonly KernelState[]): Owners {
       index.entries().get(`${set.name} ${entryKey(entry)}`) ??
       ownerOfEntry(set, entry, index),
     ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
-    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address),
+    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address.text),
     ...findNftOwners(states),
   };
 }
@@ -164,7 +164,7 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
   for (const { virtualServers, links } of states) {
     for (const server of virtualServers) remember(labels.servers, virtualServerKey(server), server.origin?.servicePort);
     for (const { addresses } of links) {
-      for (const { address, origin } of addresses) remember(labels.addresses, address, origin?.servicePort);
+      for (const { address, origin } of addresses) remember(labels.addresses, address.text, origin?.servicePort);
     }
   }
   for (const state of states) indexServersOf(state, labels);
@@ -177,13 +177,13 @@ function indexServersOf(state: KernelState, labels: ServerLabels): void {
     const { family, protocol, address, port } = server;
     const key = virtualServerKey(server);
     const isNodePort = isNodePortServer(server);
-    const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
+    const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
     remember(labels.servers, key, name);
     const label = labels.servers.get(key);
     if (isNodePort) remember(labels.nodePorts, `${family} ${protocol} ${port}`, label);
-    else remember(labels.addresses, address, label);
+    else remember(labels.addresses, address.text, label);
     for (const real of server.realServers)
-      remember(labels.endpoints, `${protocol} ${real.address} ${real.port}`, label);
+      remember(labels.endpoints, `${protocol} ${real.address.text} ${real.port}`, label);
   }
 }
 

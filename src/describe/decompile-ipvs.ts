@@ -1,6 +1,6 @@
 import type { Owners } from '../changes/owners.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
@@ -82,10 +82,10 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
       if (protocol === undefined || port === undefined) return [];
       if (ofPorts !== undefined) {
         if (knownPorts.has(`${family} ${protocol} ${port}`)) return [];
-        return [decompileNodePort({ ...nothing, family, protocol, address: address?.text ?? '', port }, facts, label)];
+        return [decompileNodePort({ ...nothing, family, protocol, address, port }, facts, label)];
       }
-      if (!address || known.has(virtualServerKey({ protocol, address: address.text, port }))) return [];
-      return [decompileServer({ ...nothing, family, protocol, address: address.text, port }, facts, label)];
+      if (!address || known.has(virtualServerKey({ protocol, address, port }))) return [];
+      return [decompileServer({ ...nothing, family, protocol, address, port }, facts, label)];
     });
   });
 }
@@ -124,14 +124,14 @@ function readSets(state: KernelState): SetFacts {
 
 function decompileServer(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { address, port, protocol } = server;
-  const entry = `${address},${protocol.toLowerCase()}:${port}`;
+  const entry = formatEntry({ address, protocol, port });
   const isLocal = facts.has('EXTERNAL-IP-LOCAL', entry) || facts.has('LOAD-BALANCER-LOCAL', entry);
   const kind = kindOf(entry, facts);
   return {
-    name: label ?? `${joinHostPort(address, port)}/${protocol}`,
+    name: label ?? `${joinHostPort(address.text, port)}/${protocol}`,
     ...shared(server),
     port,
-    addresses: [{ kind, address }],
+    addresses: [{ kind, address: address.text }],
     nodePort: undefined,
     externalTrafficPolicy: kind === 'external-ip' || kind === 'load-balancer-ip' ? policy(isLocal) : undefined,
     sourceRanges: facts.ranges.get(entry) ?? [],
@@ -144,12 +144,15 @@ function kindOf(entry: string, facts: SetFacts): DecompiledAddress['kind'] {
   return facts.has('EXTERNAL-IP', entry) || facts.has('EXTERNAL-IP-LOCAL', entry) ? 'external-ip' : 'unknown';
 }
 
-function decompileNodePort(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
+/** A bitmap of ports tells no address. */
+type ToldNodePort = Omit<Told, 'address'> & { readonly address: Address | undefined };
+
+function decompileNodePort(server: ToldNodePort, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { port, protocol, address } = server;
   const isLocal =
     protocol === 'SCTP'
-      ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', `${address},sctp:${port}`)
-      : facts.has(`NODE-PORT-LOCAL-${protocol}`, String(port));
+      ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', formatEntry({ address, protocol, port }))
+      : facts.has(`NODE-PORT-LOCAL-${protocol}`, formatEntry({ port }));
   return {
     name: label ?? `node port ${port}/${protocol}`,
     ...shared(server),
@@ -165,7 +168,7 @@ function policy(isLocal: boolean): TrafficPolicy {
   return isLocal ? 'Local' : 'Cluster';
 }
 
-function shared(server: Told) {
+function shared(server: Omit<Told, 'address'>) {
   return {
     family: server.family,
     protocol: server.protocol,
@@ -173,6 +176,9 @@ function shared(server: Told) {
     affinitySeconds: server.persistentSeconds,
     healthCheckNodePort: undefined,
     scheduler: server.scheduler,
-    endpoints: server.realServers?.map(({ address, port }) => ({ endpoint: joinHostPort(address, port), takes: [] })),
+    endpoints: server.realServers?.map(({ address, port }) => ({
+      endpoint: joinHostPort(address.text, port),
+      takes: [],
+    })),
   } satisfies Partial<DecompiledPort>;
 }

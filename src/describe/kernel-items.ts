@@ -61,9 +61,9 @@ function virtualServerItems(label: string, alone: KernelState, { state, owners }
     const owner = owners.ofServer(server);
     return {
       kind: 'virtual-server' as const,
-      name: `${server.protocol} ${joinHostPort(server.address, server.port)}`,
+      name: `${server.protocol} ${joinHostPort(server.address.text, server.port)}`,
       options: formatServiceOptions(server).trim(),
-      realServers: server.realServers.map(({ address, port }) => joinHostPort(address, port)),
+      realServers: server.realServers.map(({ address, port }) => joinHostPort(address.text, port)),
       ...(owner === undefined || owner === label ? {} : { takenBy: owner }),
       ...placeOf(own.origin),
     };
@@ -71,11 +71,13 @@ function virtualServerItems(label: string, alone: KernelState, { state, owners }
 }
 
 function addressItems(alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address, each] as const)));
+  const asked = new Map(
+    alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address.text, each] as const)),
+  );
   return state.links.flatMap((link) =>
     link.addresses.flatMap(({ address }) => {
-      const own = asked.get(address);
-      return own ? [{ kind: 'address' as const, link: link.name, address, ...placeOf(own.origin) }] : [];
+      const own = asked.get(address.text);
+      return own ? [{ kind: 'address' as const, link: link.name, address: address.text, ...placeOf(own.origin) }] : [];
     }),
   );
 }

@@ -25,14 +25,14 @@ export function nameServers(state: KernelState, cluster: Cluster): KernelState {
   }
   const isNodePort = findNodePortServers(state);
   const nameOf = ({ family, protocol, address, port }: KernelState['virtualServers'][number]): string | undefined =>
-    sockets.get(`${protocol} ${address} ${port}`) ??
+    sockets.get(`${protocol} ${address.text} ${port}`) ??
     (isNodePort({ address, protocol, port }) ? nodePorts.get(`${family} ${protocol} ${port}`) : undefined);
   return {
     ...emptyState,
     virtualServers: state.virtualServers.flatMap((server) => withName(server, nameOf(server))),
     links: state.links.map((link) => ({
       ...link,
-      addresses: link.addresses.flatMap((address) => withName(address, addresses.get(address.address))),
+      addresses: link.addresses.flatMap((address) => withName(address, addresses.get(address.address.text))),
     })),
     sets: state.sets.map((set) => ({
       ...set,

@@ -109,8 +109,8 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   const prefixLength = family === 'ipv4' ? 32 : 128;
   const addresses: LinkAddress[] = [];
   for (const { address, origin } of bound.toSorted(compareEntries)) {
-    if (!address || address.text === addresses.at(-1)?.address) continue;
-    addresses.push({ family, address: address.text, prefixLength, origin });
+    if (!address || address.text === addresses.at(-1)?.address.text) continue;
+    addresses.push({ family, address, prefixLength, origin });
   }
   return addresses;
 }

@@ -373,7 +373,7 @@ function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddres
   const links = state.links.filter(({ name }) => name !== serviceLink);
   // ip addr show kube-ipvs0 shows that link alone.
   if (!coverage.links || links.length === 0) return undefined;
-  return links.flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  return links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

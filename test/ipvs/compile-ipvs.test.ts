@@ -28,7 +28,7 @@ function rules(state: KernelState, table: 'nat' | 'filter', chain: string): read
 }
 
 function bound(state: KernelState): readonly string[] {
-  return state.links.flatMap(({ addresses }) => addresses.map(({ address: text }) => text));
+  return state.links.flatMap(({ addresses }) => addresses.map(({ address: { text } }) => text));
 }
 
 const lan = network('203.0.113.0/24');

@@ -105,8 +105,8 @@ describe('a dump of a node that kube-proxy programmed', () => {
     expect(state.links.find(({ name }) => name === 'kube-ipvs0')).toEqual({
       name: 'kube-ipvs0',
       addresses: [
-        { family: 'ipv4', address: '10.96.7.7', prefixLength: 32 },
-        { family: 'ipv6', address: 'fd00:10:96::77', prefixLength: 128 },
+        { family: 'ipv4', address: parseAddress('10.96.7.7'), prefixLength: 32 },
+        { family: 'ipv6', address: parseAddress('fd00:10:96::77'), prefixLength: 128 },
       ],
     });
     expect(state.links.map(({ name }) => name)).toContain('lo');
