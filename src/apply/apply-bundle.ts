@@ -20,7 +20,7 @@ import type { Plan } from './plan.ts';
 import { listSteps, stepCommand } from './steps.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, type Setting } from './node-decisions.ts';
 
-/** What somebody may choose besides the bundle. */
+/** What the operator may choose besides the bundle. */
 export interface ApplyChoices {
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
@@ -140,7 +140,7 @@ async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle
 
 /**
  * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
- * to its end. The table of connections may be large, and whoever changes something else should not wait for it.
+ * to its end. The table of connections may be large, and a change of something else should not wait for it.
  */
 function concernsUdp({ delta }: Plan): boolean {
   if (isEmptyDelta(delta)) return true;

@@ -115,7 +115,7 @@ function openLedger(connections: () => Connections, known: readonly DrainingServ
   };
 }
 
-/** Connections that somebody would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
+/** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
 }

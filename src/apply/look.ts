@@ -14,7 +14,7 @@ import type { Claims, Conflict } from './ownership.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from './plan.ts';
 import type { Settled } from './settled.ts';
 
-/** What somebody wants of the node. */
+/** What is wanted of the node. */
 export interface ChangeRequest {
   /**
    * Made anew for each look at the node, since some of it depends on what the node is like. `files` are those of the
@@ -30,7 +30,7 @@ export interface ChangeRequest {
   readonly clusterIPs?: Claims['clusterIPs'];
   /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
   readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
+  /** Milliseconds to wait for a confirmation, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
   /**
    * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
@@ -48,7 +48,7 @@ export interface Settling {
   readonly files: BundleFiles;
   /** Of this program. */
   readonly version: string;
-  /** What was settled last, as it was before anybody had the lock. */
+  /** What was settled last, as it was before another process had the lock. */
   readonly known: Settled | undefined;
 }
 

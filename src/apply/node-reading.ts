@@ -138,7 +138,7 @@ export interface ParsedReading {
   readonly state: KernelState;
 }
 
-/** The kernel's state as the tools told it, all of it: other people's too. Settings and modules are not in it. */
+/** The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. */
 export function parseReading(
   reading: NodeReading,
   {

@@ -15,7 +15,7 @@ import { shareRules, type Leftover, type NamedShare } from './share-rules.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
- * left, where somebody says so. Both have names that kube-proxy gives. All others are foreign.
+ * left, where --adopt says so. Both have names that kube-proxy gives. All others are foreign.
  */
 export interface Claims {
   readonly owned: Belongings;

@@ -193,7 +193,7 @@ function keepAddresses(
   });
 }
 
-/** What of a plan can be done before anybody looks at connections again. Virtual servers stay until rules replace them. */
+/** What of a plan can be done before connections are looked at again. Virtual servers stay until rules replace them. */
 export function withoutRelease(plan: Plan): Plan {
   const { takeover, present } = plan;
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;

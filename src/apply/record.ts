@@ -5,7 +5,7 @@ import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { belongingsShape, completeBelongings, noBelongings, type Belongings } from './belongings.ts';
 
-/** Where the state folder is unless somebody says otherwise. */
+/** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
 
 /** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */

@@ -23,7 +23,7 @@ export interface RuleShare {
   readonly jumps: NamedShare;
   readonly besideKubelet: readonly string[];
   readonly conflicts: readonly Conflict[];
-  /** kube-proxy's chains that nobody wants, and that are not kpc-apply's. */
+  /** kube-proxy's chains that are not wanted, and that are not kpc-apply's. */
   readonly leftovers: readonly Leftover[];
   /** All rules of other programs, and those of kpc-apply's that stay because of them. */
   readonly staying: readonly Rule[];

@@ -61,7 +61,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
 }
 
 /**
- * Where there are to be no rules at all, they go after the virtual servers, as does what guarded addresses that nobody
+ * Where there are to be no rules at all, they go after the virtual servers, as does what guarded addresses that no rule
  * needs any more. Where iptables mode gives way to IPVS, its rules serve until the virtual servers are there: they see a
  * packet before IPVS does, so nothing is served twice.
  */

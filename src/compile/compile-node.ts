@@ -166,7 +166,7 @@ export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCi
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where nobody said. */
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly ipFamily: IpFamilyChoice;
 }

@@ -1,5 +1,3 @@
-import { readNamedFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
@@ -16,15 +14,6 @@ export interface HostAddresses {
 export interface HostText {
   readonly name: string;
   readonly text: string;
-}
-
-/** Reads a file, or says why it cannot be read. */
-export function readHostText(file: string): HostText | Diagnostic {
-  try {
-    return { name: file, text: readNamedFile(file).toString('utf8') };
-  } catch (error) {
-    return badHostAddresses(file, describeError(error));
-  }
 }
 
 /** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
@@ -47,7 +36,8 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-function badHostAddresses(file: string, reason: string): Diagnostic {
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
   return {
     severity: 'error',
     code: 'bad-host-addresses',

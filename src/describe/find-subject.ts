@@ -16,7 +16,7 @@ import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
 
-/** What somebody asked about. */
+/** What was asked about. */
 export type Finding =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
   /** A chain or a set that Service ports share, or that every node has. */

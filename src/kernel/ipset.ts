@@ -15,7 +15,7 @@ export interface IpSet {
   readonly maxElements?: number | undefined;
   /** Sorted and without duplicates; equality takes them as a set. */
   readonly entries: readonly SetEntry[];
-  /** What other people's sets have besides (timeout, counters, comment …), as written. Not for kube-proxy's. */
+  /** What another program's sets have besides (timeout, counters, comment …), as written. Not for kube-proxy's. */
   readonly options?: readonly string[] | undefined;
 }
 

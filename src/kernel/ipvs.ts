@@ -19,7 +19,7 @@ export interface VirtualServer {
   readonly schedulerFlags: readonly SchedulerFlag[];
   /** Sorted by address, then port. */
   readonly realServers: readonly RealServer[];
-  /** What other people's services have besides (-o, -M, --pe …), as ipvsadm's words. Not for kube-proxy's. */
+  /** What another program's services have besides (-o, -M, --pe …), as ipvsadm's words. Not for kube-proxy's. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -35,7 +35,7 @@ export interface RealServer {
   readonly port: number;
   readonly weight: number;
   readonly forwarding: ForwardingMethod;
-  /** What other people's real servers have besides (tunnel types, thresholds), as ipvsadm's words. */
+  /** What another program's real servers have besides (tunnel types, thresholds), as ipvsadm's words. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }

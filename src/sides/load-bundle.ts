@@ -14,8 +14,8 @@ import { version } from '../base/version.ts';
 type BundleReader = () => Promise<BundleFiles>;
 
 /**
- * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: whoever made the bundle
- * may be somebody whose pull request nobody has looked at.
+ * Reads a bundle to compare the node with it. Throws a Failure that names all that is wrong with it: the bundle
+ * may come from a pull request that no reviewer has looked at.
  */
 export async function loadBundle(
   folder: string,

@@ -51,7 +51,7 @@ for (const mode of ['ipvs', 'iptables'] as const) {
     assert(seen.size === 1 && [...seen].join().startsWith('pod-'), [...seen].join(', '));
   });
 }
-await suite.check('after cleanup, nobody answers on a virtual address', async () => {
+await suite.check('after cleanup, no server answers on a virtual address', async () => {
   await expectApply(['cleanup'], 0);
   run('conntrack', ['-F']);
   const answers = await traffic.probe([

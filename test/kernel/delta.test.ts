@@ -97,7 +97,7 @@ describe("a delta's text does in the tool what the delta says", () => {
     );
   });
 
-  test('iptables-restore leaves the rules of other people in the chains of the kernel', () => {
+  test('iptables-restore leaves the rules of other programs in the chains of the kernel', () => {
     fc.assert(
       fc.property(fc.array(rules('ipv4'), { maxLength: 4 }), states, states, (foreign, a, b) => {
         const other = foreign.filter((rule) => !/-[jg] KUBE-/.test(ruleMeaning(rule))).map(ruleMeaning);

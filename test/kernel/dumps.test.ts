@@ -19,7 +19,7 @@ function readText(folder: string, name: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 }
 
-/** kube-proxy's part of a node. Its canary chains only tell it when somebody flushes the tables. */
+/** kube-proxy's part of a node. Its canary chains only tell it when the tables are flushed. */
 const kubeProxy = {
   chain: (name: string) => name.startsWith('KUBE-') && name !== 'KUBE-PROXY-CANARY',
   set: (name: string) => name.startsWith('KUBE-'),
@@ -113,7 +113,7 @@ describe('a dump of a node that kube-proxy programmed', () => {
   });
 });
 
-describe('what other people have on a node', () => {
+describe('what other programs have on a node', () => {
   test('is kept: rules with the words that kpc does not know', () => {
     const { state, unread } = readDump('foreign-nft');
     expect(unread).toEqual([]);

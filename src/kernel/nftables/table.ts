@@ -56,7 +56,7 @@ interface Container {
   /** `dynamic`, `timeout`, `interval`, `constant`; sorted. */
   readonly flags: readonly string[];
   readonly timeoutSeconds?: number | undefined;
-  /** How many elements it takes. The kernel gives sets that rules write to 65535 where nobody says. */
+  /** How many elements it takes. The kernel gives sets that rules write to 65535 where none is given. */
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];
