@@ -321,7 +321,7 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
   if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
   const { links } = parseIpAddrJson(result.stdout);
-  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
   const subject = 'addresses';
   if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];

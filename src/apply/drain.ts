@@ -1,5 +1,5 @@
 import type { Protocol } from '../kernel/family.ts';
-import { compareRealServers, sortVirtualServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
+import { compareRealServers, compareVirtualServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
 import { placeKey, type ConnectionCount, type Connections } from './connections.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { DrainingServer } from './record.ts';
@@ -70,7 +70,7 @@ export function planDrain(
     }
   }
   return {
-    virtualServers: policy.leavesIpvs ? sortVirtualServers(virtualServers) : virtualServers,
+    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
     ...ledger.result(),
   };
 }

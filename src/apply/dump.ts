@@ -95,7 +95,7 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
   const hostAddresses = present.links
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses)
-    .flatMap(({ address }) => parseAddress(address) ?? []);
+    .map(({ address }) => address);
   const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
   const { ipv4, ipv6 } = loopback;
   if (!ipv4 || !ipv6) throw new Error('no loopback addresses');
