@@ -155,7 +155,7 @@ const dependencies: Readonly<Record<string, readonly string[]>> = {
   WorkloadWithJob: ['GenericWorkload'],
 };
 
-/** A gate's value where nobody sets it. */
+/** A gate's value where it is not set. */
 interface Gate {
   readonly isOn: boolean;
   readonly isLocked: boolean;

@@ -1,5 +1,5 @@
 // Adds a mode, and a kind of kernel objects, to a copy of the sources, and lets the compiler say which files lack
-// something then: these are the files that whoever adds one has to touch, and a number that is to stay small.
+// something then: these are the files that a new one has to touch, and a number that is to stay small.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
 import { groupSlices } from '../../src/cluster/endpoints.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
-import { readInputs } from '../../src/input/read-inputs.ts';
+import { readInputs } from '../support/read-inputs.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import { behavioursOf, releases } from '../../src/kube-proxy/releases.ts';
 
