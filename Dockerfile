@@ -9,7 +9,7 @@
 
 FROM node:22-bookworm-slim AS build
 WORKDIR /src
-COPY package.json package-lock.json .npmrc ./
+COPY package.json package-lock.json .npmrc tsconfig.json tsconfig.types.json ./
 RUN npm ci --ignore-scripts
 COPY LICENSE README.md CHANGELOG.md ./
 COPY bin ./bin

@@ -1,4 +1,5 @@
-// Bundles each program into one file of dist/ that needs Node and nothing else.
+// Bundles each program into one file of dist/ that needs Node and nothing else, and the library into one for Node and one
+// for browsers, with its declarations.
 //
 // Starting takes as long as V8 takes to read the file, so it is minified, and what a program needs only for some commands
 // it imports dynamically: esbuild keeps that in the same file, unevaluated until then. The files are CommonJS, which Node
@@ -8,6 +9,7 @@
 // It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
 // @ts-check
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -20,7 +22,7 @@ const { build } = await import('esbuild').catch((error) => {
   process.exit(1);
 });
 const { compileSchemas } = await import('./compile-schemas.mjs');
-const { loadLate } = await import('./load-late.mjs');
+const { writeTypes } = await import('./write-types.mjs');
 
 /**
  * Exports the program's main, and runs it where the file itself is what node was told to run.
@@ -51,30 +53,46 @@ function writeOutput(name, content) {
   renameSync(unfinished, path);
 }
 
+/** @satisfies {import('esbuild').BuildOptions} */
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  minify: true,
+  // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
+  mainFields: ['module', 'main'],
+  define: { KPC_VERSION: JSON.stringify(version) },
+  logLevel: 'warning',
+};
+
 mkdirSync(join(root, 'dist'), { recursive: true });
 writeOutput('package.json', '{ "type": "commonjs" }\n');
 
 for (const program of ['kpc', 'kpc-apply']) {
   const { outputFiles } = await build({
+    ...shared,
+    write: false,
     stdin: {
       contents: entry(`src/cli/${program}/main.ts`),
       resolveDir: root,
       sourcefile: `${program}.entry.ts`,
       loader: 'ts',
     },
-    absWorkingDir: root,
-    bundle: true,
-    write: false,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    minify: true,
-    plugins: [compileSchemas, loadLate],
-    // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
-    mainFields: ['module', 'main'],
-    define: { KPC_VERSION: JSON.stringify(version) },
+    plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
-    logLevel: 'warning',
   });
   for (const { contents } of outputFiles) writeOutput(`${program}.js`, contents);
 }
+
+const library = { ...shared, entryPoints: ['src/index.ts'], plugins: [compileSchemas] };
+const forNode = await build({ ...library, write: false, platform: 'node', target: 'node20', format: 'cjs' });
+for (const { contents } of forNode.outputFiles) writeOutput('index.js', contents);
+const forBrowsers = await build({ ...library, write: false, platform: 'browser', target: 'es2022', format: 'esm' });
+for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', contents);
+// An ES module of its own would be the library a second time, in a program that uses it both ways.
+const names = Object.keys(createRequire(import.meta.url)(join(root, 'dist/index.js')));
+writeOutput('index.mjs', `export { ${names.join(', ')} } from './index.js';\n`);
+writeTypes(root, 'src/index.ts', join(root, 'dist/types'));

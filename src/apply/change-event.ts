@@ -1,7 +1,7 @@
 import type { Failure } from './failure.ts';
 import type { Step } from './steps.ts';
 
-/** How a change goes on, for whoever watches. */
+/** How a change goes on, for an operator who watches. */
 export type ChangeEvent =
   | { readonly kind: 'recovering' }
   | { readonly kind: 'reading' }

@@ -33,7 +33,7 @@ export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
-  /** Aborted when somebody asks to stop: what has been changed is then put back. */
+  /** Aborted when the operator asks to stop: what has been changed is then put back. */
   readonly signal?: AbortSignal | undefined;
 }
 

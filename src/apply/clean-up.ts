@@ -4,7 +4,7 @@ import type { ChangeRequest } from './look.ts';
 import type { Host } from './host.ts';
 import { assertNoKubeProxy } from './running-kube-proxy.ts';
 
-/** What somebody may choose about a cleanup. */
+/** What the operator may choose about a cleanup. */
 export interface CleanUpChoices {
   /** Take away what a kube-proxy left, too. */
   readonly adopt: boolean;

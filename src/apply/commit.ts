@@ -15,7 +15,7 @@ export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRe
   return replacing(host, folder.record, () => writeJson(host, folder.record, record));
 }
 
-/** A folder in the place of the file is nobody's, and no rename replaces it. */
+/** A folder in the place of the file has no owner, and no rename replaces it. */
 async function replacing(host: Host, path: string, rename: () => Promise<void>): Promise<void> {
   try {
     await rename();

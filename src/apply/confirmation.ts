@@ -15,12 +15,12 @@ interface Waiting {
 
 const pollMilliseconds = 200;
 
-/** How long whoever confirms waits for the apply to take notice. */
+/** How long `kpc-apply confirm` waits for the apply to take notice. */
 const noticeMilliseconds = 15_000;
 
 /**
- * Waits until somebody runs `kpc-apply confirm`, and throws a Failure where nobody does in time. Both sides rename the
- * file that stands for the question, and only one of two renames can succeed: the answer is never yes and no at once.
+ * Waits until the operator runs `kpc-apply confirm`, and throws a Failure where that does not happen in time. Both sides
+ * rename the file that stands for the question, and only one of two renames can succeed: the answer is never yes and no at once.
  * A yes stays on the disk until the change does.
  */
 export async function awaitConfirmation(
@@ -49,13 +49,13 @@ export async function awaitConfirmation(
   );
 }
 
-/** Takes the question back; true where somebody has just said yes. Call it with the lock held. */
+/** Takes the question back; true where the operator has just said yes. Call it with the lock held. */
 export async function isConfirmedAfterAll({ host, folder }: Waiting): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
   } catch {
     // Only the other's rename is a yes: the question may as well have been lost, or the disk have failed. Once the
-    // question has gone, nobody can say yes any more.
+    // question has gone, the operator cannot say yes any more.
     await host.remove(folder.awaiting);
     if ((await host.readFile(folder.confirmed)) !== undefined) return true;
   }

@@ -1,5 +1,5 @@
 import type { Protocol } from '../kernel/family.ts';
-import { compareRealServers, sortVirtualServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
+import { compareRealServers, compareVirtualServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
 import { placeKey, type ConnectionCount, type Connections } from './connections.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { DrainingServer } from './record.ts';
@@ -70,7 +70,7 @@ export function planDrain(
     }
   }
   return {
-    virtualServers: policy.leavesIpvs ? sortVirtualServers(virtualServers) : virtualServers,
+    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
     ...ledger.result(),
   };
 }
@@ -115,7 +115,7 @@ function openLedger(connections: () => Connections, known: readonly DrainingServ
   };
 }
 
-/** Connections that somebody would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
+/** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
 }

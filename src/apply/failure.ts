@@ -34,7 +34,7 @@ export type FailureCode =
   | 'write-failed'
   | 'wrong-result';
 
-/** Any error as a Failure: what the operating system refused, and what nobody thought of. */
+/** Any error as a Failure: what the operating system refused, and what was not foreseen. */
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {

@@ -9,7 +9,7 @@ export interface Host {
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
   /** The path, what it leads to, and all folders above both: who could change what is there. None where there is nothing. */
   examine(path: string): Promise<readonly PathLevel[]>;
-  /** How to start this program anew: Node and its file, or the one file that is both. Undefined where nobody can tell. */
+  /** How to start this program anew: Node and its file, or the one file that is both. Undefined where that cannot be told. */
   readonly program?: readonly string[] | undefined;
   /** Where tools are looked for, as a PATH. */
   readonly toolPath?: string | undefined;
@@ -39,7 +39,7 @@ export interface Host {
   /** What a symbolic link points to; undefined where there is none, or it is not to be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
-  /** Milliseconds since 1970, for people to read: anybody may set that clock, forward or back. */
+  /** Milliseconds since 1970, for people to read: that clock may be set, forward or back. */
   now(): number;
   /** Milliseconds since the node booted, to measure time by: they only grow, and mean the same to every process. */
   uptime(): number;
@@ -54,7 +54,7 @@ export interface PathLevel {
   readonly mode: number;
   /** Whether it is a folder above the path. */
   readonly isParent: boolean;
-  /** Whether it is on a file system that nobody can write to from here. */
+  /** Whether it is on a file system that cannot be written to from here. */
   readonly isReadOnly: boolean;
 }
 

@@ -14,7 +14,7 @@ import type { Claims, Conflict } from './ownership.ts';
 import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from './plan.ts';
 import type { Settled } from './settled.ts';
 
-/** What somebody wants of the node. */
+/** What is wanted of the node. */
 export interface ChangeRequest {
   /**
    * Made anew for each look at the node, since some of it depends on what the node is like. `files` are those of the
@@ -30,7 +30,7 @@ export interface ChangeRequest {
   readonly clusterIPs?: Claims['clusterIPs'];
   /** Milliseconds until a real server goes even with connections; undefined waits for their end. */
   readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for somebody to confirm, before everything is put back; undefined does not ask. */
+  /** Milliseconds to wait for a confirmation, before everything is put back; undefined does not ask. */
   readonly confirmTimeout?: number | undefined;
   /**
    * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
@@ -48,7 +48,7 @@ export interface Settling {
   readonly files: BundleFiles;
   /** Of this program. */
   readonly version: string;
-  /** What was settled last, as it was before anybody had the lock. */
+  /** What was settled last, as it was before another process had the lock. */
   readonly known: Settled | undefined;
 }
 
@@ -98,6 +98,7 @@ export async function look(
     hasIpvs: listing && listing.ipvs !== undefined,
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
+    nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
@@ -128,7 +129,7 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
+  const added = inTheWay.map(({ kind, name }): Conflict => ({ kind, name, adoptable: true }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 

@@ -4,7 +4,7 @@ import { processFields, type ProcessIdentity } from './process-identity.ts';
 import { readJson, recordShape, type OwnershipRecord } from './record.ts';
 
 /**
- * What an apply asks that waits to be confirmed: the file with it is renamed by whoever answers, yes or no. It holds
+ * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds
  * all that is needed to make the change stay, for the process that asks may be gone by then.
  */
 export interface Question extends ProcessIdentity {

@@ -32,7 +32,7 @@ interface ToolLimits {
 
 const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
 
-/** Where distributions keep the tools; not everybody's PATH has them. */
+/** Where distributions keep the tools; not every PATH has them. */
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
 
@@ -149,7 +149,7 @@ function readUser(): Host['user'] {
   const uid = readId(SUDO_UID ?? PKEXEC_UID);
   return {
     uid: process.getuid?.() ?? -1,
-    // pkexec does not say of which group; -1 is nobody's.
+    // pkexec does not say of which group; -1 is no group.
     invoker: uid === undefined ? undefined : { uid, gid: readId(SUDO_GID) ?? -1 },
   };
 }
@@ -199,7 +199,7 @@ function startApart({ tool, args }: Command): Promise<void> {
   return new Promise((resolve, reject) => {
     // This very Node also where its file has been moved or replaced since it was started.
     const file = tool === process.execPath ? '/proc/self/exe' : tool;
-    // In no folder of anybody's: a process that lives on keeps its folder's file system from being unmounted.
+    // In the root folder: a process that lives on keeps its folder's file system from being unmounted.
     const child = spawn(file, args, { argv0: tool, cwd: '/', detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     const impatience = setTimeout(() => {

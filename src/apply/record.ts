@@ -5,7 +5,7 @@ import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { belongingsShape, completeBelongings, noBelongings, type Belongings } from './belongings.ts';
 
-/** Where the state folder is unless somebody says otherwise. */
+/** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
 
 /** What kpc-apply made on this node, and so may change and take away. It holds for one boot of the kernel. */
@@ -87,6 +87,7 @@ const snapshotShape = objectOf<Snapshot>({
   takenAt: amount,
   reading: objectOf<NodeReading>({
     iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
+    nftables: optional(objectOf<NodeReading['nftables']>({ ipv4: text, ipv6: text })),
     ipset: text,
     ipvsadm: text,
     ipvsTimeouts: text,
@@ -111,7 +112,17 @@ export async function readSnapshot(host: Host, path: string, bootId: string): Pr
   const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
   const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
   if (snapshot?.record.bootId !== bootId) return undefined;
-  return { ...snapshot, record: completeRecord(snapshot.record), touched: completeBelongings(snapshot.touched) };
+  return {
+    ...snapshot,
+    reading: completeReading(snapshot.reading),
+    record: completeRecord(snapshot.record),
+    touched: completeBelongings(snapshot.touched),
+  };
+}
+
+/** The files of older versions know nothing of nftables, nor did these versions touch it. */
+function completeReading(stored: NodeReading | Omit<NodeReading, 'nftables'>): NodeReading {
+  return { nftables: { ipv4: '', ipv6: '' }, ...stored };
 }
 
 function completeRecord(record: OwnershipRecord): OwnershipRecord {

@@ -12,7 +12,7 @@ export async function hasCapability(host: Host, capability: bigint): Promise<boo
 }
 
 /**
- * Whether root runs a process. No kube-proxy can do its work for anybody else, but anybody can call a process one, a
+ * Whether root runs a process. No kube-proxy can do its work for another user, but any user can call a process one, a
  * setuid program too: so the real user counts as well as the effective one.
  */
 export async function isRoots(host: Host, pid: string): Promise<boolean> {

@@ -19,7 +19,7 @@ export type RollBackOutcome =
   | { readonly kind: 'unfinished-stuck' }
   | { readonly kind: 'rolled-back'; readonly outcome: ChangeOutcome };
 
-/** What somebody may choose about a roll back. */
+/** What the operator may choose about a roll back. */
 export interface RollBackChoices {
   /** Milliseconds; undefined waits for the end of all connections. */
   readonly drainTimeout: number | undefined;

@@ -23,7 +23,7 @@ export interface RuleShare {
   readonly jumps: NamedShare;
   readonly besideKubelet: readonly string[];
   readonly conflicts: readonly Conflict[];
-  /** kube-proxy's chains that nobody wants, and that are not kpc-apply's. */
+  /** kube-proxy's chains that are not wanted, and that are not kpc-apply's. */
   readonly leftovers: readonly Leftover[];
   /** All rules of other programs, and those of kpc-apply's that stay because of them. */
   readonly staying: readonly Rule[];
@@ -40,8 +40,9 @@ export interface NamedShare {
 }
 
 export interface Leftover {
+  readonly kind: 'chain' | 'table' | 'set' | 'link';
   readonly name: string;
-  /** Whether packets get there: one of the kernel's own chains jumps to it. */
+  /** Whether packets get there: a hook of the kernel leads to it. */
   readonly isInEffect: boolean;
 }
 
@@ -175,7 +176,7 @@ class RuleDraft {
     this.stay(family, table, chain.rules);
     if (!isKubeProxys) return;
     const isInEffect = chain.rules.length > 0 && entries.has(chain.name);
-    this.leftovers.push({ name: key, isInEffect });
+    this.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
   /** A jump that is there as it is wanted, and not ours, is left out: it stays, and where it stands. */

@@ -63,7 +63,7 @@ function describeExposure(
   if (!trusted.owners.has(owner)) {
     return { text: `${path} belongs to user ${owner}`, advice: `check what it holds, then run "chown root ${path}"` };
   }
-  // In a folder like /tmp nobody may move what is another's.
+  // In a folder like /tmp no user may move what is another's.
   if (isParent && (mode & sticky) !== 0) return undefined;
   const shown = (mode & 0o7777).toString(8);
   if ((mode & allMayWrite) !== 0) {

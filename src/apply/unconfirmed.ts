@@ -9,7 +9,7 @@ import { readQuestion } from './question.ts';
 import { readJson, writeJson, type StateFolder } from './record.ts';
 
 /**
- * An apply that goes back unless somebody confirms it, and the process that makes it. It is in a file of its own from
+ * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from
  * before the first change until the change stays or is put back, so that others can see to the way back where that
  * process cannot.
  */
@@ -42,7 +42,7 @@ const timerDelaySeconds = 5;
  * cut off: a process in a session of its own, which has loaded all it needs and so also survives that the program is
  * taken away; and where systemd runs, a timer, which survives that the whole control group is killed, as at the end of a
  * login. Both look again whether it is still this apply that waits, and which of them does it the lock decides. Gives the
- * apply's id. Throws a Failure where nobody can stand by.
+ * apply's id. Throws a Failure where no process can stand by.
  */
 export async function beginUnconfirmed(keeper: Keeper, milliseconds: number): Promise<string> {
   const { host, folder, onEvent } = keeper;
@@ -120,7 +120,7 @@ export function readUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'
   return readJson<Unconfirmed>(host, folder.unconfirmed, unconfirmedShape, advice);
 }
 
-/** Whoever stands by finds that there is nothing left to do, and so does whoever would confirm. */
+/** The process that stands by finds that there is nothing left to do, and so does one that would confirm. */
 export async function endUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'>): Promise<void> {
   const unconfirmed = await readUnconfirmed({ host, folder }).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed]) await host.remove(path);

@@ -7,7 +7,7 @@ import { readQuestion } from './question.ts';
 import { readSnapshot } from './record.ts';
 import { endUnconfirmed, keepConfirmed, readUnconfirmed, type Unconfirmed } from './unconfirmed.ts';
 
-/** What became of an apply that was to be confirmed, as far as whoever stood by had to do with it. */
+/** What became of an apply that was to be confirmed, as far as the process that stood by had to do with it. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const pollMilliseconds = 500;
@@ -18,14 +18,14 @@ const graceMilliseconds = 10_000;
 /** How long a tool may go on that a killed apply has been feeding: it finds its input cut short, and ends. */
 const orphanMilliseconds = 2000;
 
-/** How often putting back is tried, and how long it waits in between: nobody may be able to reach the node. */
+/** How often putting back is tried, and how long it waits in between: the operator may be unable to reach the node. */
 const attempts = 30;
 const pauseMilliseconds = 10_000;
 
 /**
  * Stands by for an apply that is to be confirmed: where its process has gone or does nothing any more, everything is put
  * back when the time is over, or at once where it never came to ask. Ends as soon as another has seen to it: that
- * process itself, or whoever confirms, applies or rolls back.
+ * process itself, or one that confirms, applies or rolls back.
  */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;

@@ -1,17 +1,10 @@
-import crypto from 'node:crypto';
+import { hashBinary } from '#hash';
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** One character a byte: making a Buffer of each of so many digests takes several times as long. */
-function sha256(text: string): string {
-  // Node has had `hash`, which makes no object for each text, since version 20.12.
-  const { hash } = crypto as Partial<typeof crypto>;
-  return hash ? hash('sha256', text, 'binary') : crypto.createHash('sha256').update(text).digest('binary');
-}
-
 /** The first characters of a text's SHA-256 in base32, five bits each: what kube-proxy puts into names. */
 export function hashName(text: string, length: 8 | 16): string {
-  const digest = sha256(text);
+  const digest = hashBinary(text);
   let name = '';
   let pending = 0;
   let pendingBits = 0;

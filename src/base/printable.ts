@@ -2,7 +2,7 @@
 export const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /**
- * A text of somebody else's as it may be printed on a line: one column for each character, and none that a terminal would
+ * A text from outside as it may be printed on a line: one column for each character, and none that a terminal would
  * act on, that would turn the text around or end the line, or that would make the line a command to GitHub, which reads
  * what is printed in a workflow: `::name::` at its start, `##[name]` anywhere.
  */
@@ -34,7 +34,7 @@ export function printableJson(json: string): string {
 /** How much of a quoted text is shown. */
 const longestQuote = 160;
 
-/** A text of somebody else's in quotes, cut where it is long, with escapes for all that printable takes away. */
+/** A text from outside in quotes, cut where it is long, with escapes for all that printable takes away. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   const quoted = JSON.stringify(short).replace(

@@ -22,8 +22,8 @@ export class UnreadableFile extends Error {
 }
 
 /**
- * The bytes of a file of at most `most` bytes. Anything else is refused before it is opened, for a pipe may have nobody who
- * writes, and a device no end. Throws an UnreadableFile, or what the system says.
+ * The bytes of a file of at most `most` bytes. Anything else is refused before it is opened, for a pipe may have no
+ * writer, and a device no end. Throws an UnreadableFile, or what the system says.
  */
 export function readRegularFile(path: string, most: number = largestFile): Buffer {
   checkKind(path, statSync(path));

@@ -1,4 +1,4 @@
-import { sha256 } from './sha256.ts';
+import { hashHex } from '#hash';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { BundleFileName } from './manifest.ts';
 import { writeServices } from './services-file.ts';
@@ -22,7 +22,7 @@ export const freshTexts: BundleTexts = {
   each: (format) => format,
   writeServices,
   countServices,
-  digest: (_, text) => sha256(text),
+  digest: (_, text) => hashHex(text),
 };
 
 /**
@@ -47,7 +47,7 @@ export class BundleMemo implements BundleTexts {
   digest(name: BundleFileName, text: string): string {
     const last = this.#last.get(name);
     if (last?.text === text) return last.digest;
-    const digest = sha256(text);
+    const digest = hashHex(text);
     this.#last.set(name, { text, digest });
     return digest;
   }

@@ -1,7 +1,7 @@
 import { quotePrintable } from '../base/printable.ts';
 
 /**
- * What a value that somebody else wrote down must be like. Gives the first thing that is wrong with it, with the path
+ * What a value from outside must be like. Gives the first thing that is wrong with it, with the path
  * of the field ("settings.ipvs.excludeCIDRs[0] must be a CIDR"); undefined where it is as it must be.
  */
 export type Shape = (value: unknown, path: string) => string | undefined;
@@ -87,7 +87,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A key that is no plain word is somebody's idea: it is quoted, so that it can neither end the line nor pass for a path. */
+/** A key that is no plain word is not kpc's: it is quoted, so that it can neither end the line nor pass for a path. */
 function join(path: string, key: string): string {
   const shown = /^[\w.-]{1,100}$/.test(key) ? key : quotePrintable(key);
   return path === '' ? shown : `${path}.${shown}`;

@@ -116,7 +116,7 @@ function chainChange(
 
 const emptyRules = { shared: true, rulesFrom: 0, rulesTo: 0, added: [], removed: [], reordered: false } as const;
 
-/** The rules of a chain that Service ports share: what each of them, and what nobody, gains and loses. */
+/** The rules of a chain that Service ports share: what each of them gains and loses, and what belongs to none. */
 function ruleChanges(
   place: { readonly family: Family; readonly table: TableName; readonly chain: string },
   from: readonly Rule[],

@@ -5,7 +5,7 @@ import type { SideOwners } from './owners.ts';
 export interface ChangeLister<Delta> {
   /** One by one, each with its owner. */
   list(delta: Delta, owners: SideOwners): readonly OwnedChange[];
-  /** How many there are, at no cost: of objects, whoever owns them. */
+  /** How many there are, at no cost: of objects, of all owners. */
   count(delta: Delta): readonly ChangeCount[];
 }
 

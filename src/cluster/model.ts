@@ -40,7 +40,7 @@ export interface ServiceInfo {
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
   /** Set where the input held neither an EndpointSlice nor Endpoints of it, and kube-proxy would look for them. */
-  readonly endpointsGiven?: false;
+  readonly endpointsGiven?: false | undefined;
   /** The addresses that DNS answers with, of a headless Service only. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
@@ -81,7 +81,7 @@ export interface ServicePort {
   readonly hasIgnoredExternalIPs?: true | undefined;
   /** Ingress addresses of mode VIP. */
   readonly loadBalancerIPs: readonly Address[];
-  /** Empty where everybody is let in. */
+  /** Empty where every client is let in. */
   readonly sourceRanges: readonly Network[];
   /** Seconds of session affinity by client address; undefined for none. */
   readonly affinitySeconds: number | undefined;
@@ -99,7 +99,7 @@ export interface ServicePort {
   readonly places?: ServicePortPlaces | undefined;
 }
 
-/** Places of the fields of one Service port. Called only when somebody asks where a rule came from. */
+/** Places of the fields of one Service port. Called only where a rule's origin is asked for. */
 export interface ServicePortPlaces {
   readonly port: Place;
   readonly clusterIP: Place;
@@ -146,7 +146,7 @@ export interface NodeContext {
   readonly nodeIPs: { readonly [F in Family]: Address };
   /**
    * All addresses on the node's links but kube-ipvs0's, both families, loopback included, sorted and without
-   * duplicates. Empty where nobody said.
+   * duplicates. Empty where they are not known.
    */
   readonly hostAddresses: readonly Address[];
 }

@@ -54,7 +54,7 @@ export interface Service {
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
-  /** Set where it is being deleted: nobody makes slices for it any more. */
+  /** Set where it is being deleted: no controller makes slices for it any more. */
   readonly terminating?: true | undefined;
 }
 

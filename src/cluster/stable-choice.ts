@@ -6,7 +6,7 @@ export interface Pool {
   isFree(offset: number): boolean;
 }
 
-/** IPv6 networks hold more addresses than anybody needs. */
+/** IPv6 networks hold more addresses than a cluster needs. */
 export const maxPoolSize = 2 ** 20;
 
 /** A free number of the pool, from where the name's hash points; the reserved ones only when there is no other. */

@@ -5,6 +5,7 @@ import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import { groupSlices } from '../cluster/endpoints.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
@@ -75,9 +76,10 @@ export function prepare(
   const made = makeEndpoints({ ...inputs, services }, assume, given);
   const served = new Set([...given, ...made.services]);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
-  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
-  const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
+  const slicesOf = groupSlices(slices);
+  const tooLarge = checkSize(services, slices, slicesOf, countNodeAddresses(inputs, hostAddresses));
+  const built = tooLarge.length > 0 ? [] : services;
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, slicesOf, behaviours, served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -174,7 +176,7 @@ export function prepareWithRanges(prepared: Prepared, ranges: Cluster['serviceCi
 /** What makes one node's bundle out of the prepared inputs. */
 export interface NodeRequest {
   readonly nodeName: string;
-  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where nobody said. */
+  /** What `ip -j addr` printed on the node, without kube-ipvs0; undefined where it is not known. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly ipFamily: IpFamilyChoice;
 }

@@ -30,9 +30,9 @@ export interface Request extends Pick<CompileOptions, 'node' | 'ipFamily' | 'all
   readonly namesMode: boolean;
 }
 
-/** Compiles texts for one node. */
-export function compile(texts: InputTexts, options: CompileOptions): Compilation {
-  return compileLoaded(loadTexts(texts, options), { ...options, refusals: [], namesMode: true });
+/** Compiles texts for one node; nothing where `refusals` says that what is asked for is wrong. */
+export function compile(texts: InputTexts, options: CompileOptions, refusals: readonly Diagnostic[] = []): Compilation {
+  return compileLoaded(loadTexts(texts, options), { ...options, refusals, namesMode: true });
 }
 
 /** Compiles for one node what has been read and checked. */

@@ -1,12 +1,9 @@
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Shard } from '../fleet/shard.ts';
 import { isInShard, parseShard } from '../fleet/shard.ts';
 import { isName } from '../cluster/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-node.ts';
-import { parseHostAddresses, readHostText } from './host-addresses.ts';
 
 /** The options that ask for more than one node, or for a part of them. */
 export interface FleetOptions {
@@ -14,7 +11,6 @@ export interface FleetOptions {
   readonly node?: readonly string[];
   readonly shard?: string;
   readonly prune?: boolean;
-  readonly hostAddresses?: string;
 }
 
 /** Whether each node is to have a folder of its own inside the folder that is named. */
@@ -35,12 +31,22 @@ export interface Fleet {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Finds out which nodes the options mean, and reads their addresses. */
-export function chooseFleet(options: FleetOptions, { nodes: known }: Pick<Prepared, 'nodes'>): Fleet {
+/** The addresses of many nodes, and what is wrong with what tells them. */
+export interface Hosts {
+  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds out which nodes the options mean; `readHosts` gives their addresses. */
+export function chooseFleet(
+  options: FleetOptions,
+  { nodes: known }: Pick<Prepared, 'nodes'>,
+  readHosts: (nodes: readonly string[]) => Hosts,
+): Fleet {
   const all = options.allNodes ? [...known.keys()] : [...new Set(options.node)];
   const shard = options.shard === undefined ? undefined : parseShard(options.shard);
   const nodes = all.filter((name) => !shard || isInShard(name, shard)).sort();
-  const host = readHostFolder(options.hostAddresses, nodes);
+  const host = readHosts(nodes);
   const unknown = all.filter((name) => !known.has(name));
   return {
     nodes,
@@ -96,41 +102,4 @@ function noNodeObjects(names: readonly string[]): Diagnostic {
   const some = names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
   const text = `no Node object in the input for ${some}: zone, pod CIDRs and addresses are unknown there`;
   return { severity: 'note', code: 'no-node-object', text };
-}
-
-interface HostFolder {
-  readonly addresses: ReadonlyMap<string, readonly Address[]>;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-/** Whether --host-addresses names a folder, with what `ip -j addr` prints on each node in NODE.json. */
-export function isHostFolder(path: string | undefined): path is string {
-  return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
-}
-
-/** Reads NODE.json for each of the nodes; those without one have the addresses of their Node object. */
-export function readHostFolder(path: string | undefined, nodes: readonly string[]): HostFolder {
-  const addresses = new Map<string, readonly Address[]>();
-  if (path === undefined) return { addresses, diagnostics: [] };
-  if (!isHostFolder(path)) {
-    const text = `--host-addresses ${path} is not a folder: for several nodes, name a folder with the output of \`ip -j addr\` on each in NODE.json`;
-    return { addresses, diagnostics: [{ severity: 'error', code: 'bad-host-addresses', text }] };
-  }
-  const diagnostics: Diagnostic[] = [];
-  const without: string[] = [];
-  for (const node of nodes) {
-    const file = join(path, `${node}.json`);
-    if (!isName(node, 'subdomain') || !statSync(file, { throwIfNoEntry: false })) {
-      without.push(node);
-      continue;
-    }
-    const read = parseHostAddresses(readHostText(file));
-    addresses.set(node, read.addresses);
-    for (const diagnostic of read.diagnostics) diagnostics.push(diagnostic);
-  }
-  if (without.length > 0) {
-    const text = `${path} holds no file for ${without.length} of ${nodes.length} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`;
-    diagnostics.push({ severity: 'note', code: 'no-host-addresses', text });
-  }
-  return { addresses, diagnostics };
 }

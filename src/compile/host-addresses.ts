@@ -1,9 +1,6 @@
-import { readNamedFile } from '../base/read-file.ts';
-import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
-import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
@@ -19,15 +16,6 @@ export interface HostText {
   readonly text: string;
 }
 
-/** Reads a file, or says why it cannot be read. */
-export function readHostText(file: string): HostText | Diagnostic {
-  try {
-    return { name: file, text: readNamedFile(file).toString('utf8') };
-  } catch (error) {
-    return badHostAddresses(file, describeError(error));
-  }
-}
-
 /** The addresses in what `ip -j addr` or `ip addr` printed, without those that kube-proxy itself put on kube-ipvs0. */
 export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if ('severity' in file) return { addresses: [], diagnostics: [file] };
@@ -36,7 +24,7 @@ export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
   const addresses = links
     .filter((link) => link.name !== serviceLink)
-    .flatMap((link) => link.addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+    .flatMap((link) => link.addresses.map(({ address }) => address));
   return { addresses, diagnostics: [] };
 }
 
@@ -48,7 +36,8 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-function badHostAddresses(file: string, reason: string): Diagnostic {
+/** Why a file is of no use. */
+export function badHostAddresses(file: string, reason: string): Diagnostic {
   return {
     severity: 'error',
     code: 'bad-host-addresses',

@@ -122,7 +122,7 @@ function readCapture(rule: Rule, drafts: Map<string, Draft>, family: Family): vo
   else if (jumpChain(rule) !== 'KUBE-MARK-MASQ') addAddress(rule, draft, 'unknown');
 }
 
-/** filter: packets that nobody takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
+/** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
 function readRefusal(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
   const draft = draftOf(rule, drafts, family);
   if (!draft) return;

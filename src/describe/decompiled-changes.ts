@@ -9,7 +9,7 @@ import type { DecompiledPort } from './decompile.ts';
 import { decompile } from './decompile.ts';
 
 /**
- * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: nobody said which
+ * Compares two sides Service port by Service port by what their states show, as where one of them is a dump: they do not tell which
  * Services it came from. What a state does not show of a port is no difference.
  */
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {

@@ -22,7 +22,7 @@ export interface StatePair {
   readonly to: KernelState;
 }
 
-/** What of two sides is kube-proxy's, and what is other people's. */
+/** What of two sides is kube-proxy's, and what is another program's. */
 export interface Separation {
   /** Only what both sides can tell. */
   readonly own: StatePair;

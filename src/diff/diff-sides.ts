@@ -38,7 +38,7 @@ export interface SideDiff {
 }
 
 /** Chains of a mode that a node has no more. */
-export interface LeftoverChanges {
+interface LeftoverChanges {
   /** Those that nothing jumps to. */
   readonly dead: readonly KernelChange[];
   /** Those that packets still come to. */
@@ -66,7 +66,7 @@ export interface ReadChanges {
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
-/** Reads the Services of two sides back from their states, where nobody said which Services they came from. */
+/** Reads the Services of two sides back from their states, where they do not tell which Services they came from. */
 export type ReadServices = (from: Side, to: Side, owners: SideOwners) => ReadChanges;
 
 export interface DiffChoices {

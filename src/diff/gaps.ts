@@ -18,7 +18,7 @@ export interface Gap {
   readonly table?: TableName | undefined;
   /** The file of a dump that may have held more; undefined where it is another part. */
   readonly doubt?: Doubt | undefined;
-  /** Whether a difference may hide there, so that nobody may say that there is none. */
+  /** Whether a difference may hide there, so that no report may say that there is none. */
   readonly matters: boolean;
   /** Whether the side that can tell has anything of kube-proxy's there. */
   readonly held: boolean;

@@ -4,6 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 
 /** One side of a comparison: a state, what it is known to hold, and the Services it was compiled from where known. */
@@ -19,7 +20,7 @@ export interface Side {
   readonly families: readonly Family[];
   /** Files of a dump that may have held more than was read. */
   readonly doubts: readonly Doubt[];
-  /** Undefined for a dump: nobody said which Services it came from. */
+  /** Undefined for a dump: it does not tell which Services it came from. */
   readonly services: SideServices | undefined;
 }
 
@@ -27,7 +28,7 @@ export interface Side {
 export interface Doubt {
   readonly file: string;
   /**
-   * Lines that nobody could read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
+   * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
    * do not show how real servers are reached.
    */
   readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
@@ -40,10 +41,10 @@ export interface SideServices {
 }
 
 /** What a side can tell of a kernel. What one of two sides cannot tell is no difference between them. */
-export interface Coverage {
+export interface Coverage extends Readonly<Record<ObjectKind, unknown>> {
   /** For each family the tables of iptables whose rules are known. */
   readonly iptables: Readonly<Record<Family, readonly TableName[]>>;
-  /** Families of whose rules a part was printed, as somebody meant it: what there is of it can be looked at. */
+  /** Families of whose rules a part was printed, as it was meant: what there is of it can be looked at. */
   readonly excerpts?: readonly Family[] | undefined;
   /** Families whose tables of nftables are known. */
   readonly nftables: readonly Family[];

@@ -1,7 +1,7 @@
 import type { TableName } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
 
-/** A command that somebody typed, or wrote above its output as a title. */
+/** A command as it was typed, or written above its output as a title. */
 export interface Command {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   /** The table that it names. */

@@ -17,7 +17,7 @@ export interface ToolOutput {
   readonly isPart: boolean;
 }
 
-/** A text that somebody printed, or pasted from a terminal, cut into what each tool printed. */
+/** A text that was printed, or pasted from a terminal, cut into what each tool printed. */
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
   /** Lines that are of no tool, nor anything that a shell, ssh or kubectl says: their numbers. */

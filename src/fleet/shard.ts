@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hashBinary } from '#hash';
 
 /** One of `count` parts of a fleet; `index` counts from 0, as the indexes of an Indexed Job of Kubernetes do. */
 export interface Shard {
@@ -16,5 +16,8 @@ export function parseShard(text: string): Shard | undefined {
 
 /** Whether the node is in the shard. Only the node's name and N say so, so that a node that comes or goes moves no other. */
 export function isInShard(node: string, { index, count }: Shard): boolean {
-  return createHash('sha256').update(node).digest().readUInt32BE() % count === index;
+  const digest = hashBinary(node);
+  let number = 0;
+  for (let i = 0; i < 4; i++) number = number * 256 + digest.charCodeAt(i);
+  return number % count === index;
 }

@@ -36,7 +36,7 @@ export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
 
-/** Each object has a source, and few are ever asked: what finds fields is made when somebody asks. */
+/** Each object has a source, and few are ever asked: what finds fields is made when a diagnostic needs it. */
 class DocumentSource implements InputSource {
   readonly file: TextFile;
   readonly #span: Span;

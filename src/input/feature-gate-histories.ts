@@ -2,7 +2,7 @@ import { isSince, type Release, releases } from '../kube-proxy/releases.ts';
 
 /** What a release makes of a feature gate. */
 export interface Gate {
-  /** Its value where nobody sets it. */
+  /** Its value where it is not set. */
   readonly isOn: boolean;
   readonly isLocked: boolean;
   /** Whether AllAlpha or AllBeta turns it, too. */

@@ -19,7 +19,7 @@ interface Room {
   left: number;
 }
 
-/** Of keys that are not remembered, nor any below them: where there is no room, and where nobody would look for them. */
+/** Of keys that are not remembered, nor any below them: where there is no room, and where they would not be looked for. */
 const noRoom: Room = Object.freeze({ left: 0 });
 
 /**

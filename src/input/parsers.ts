@@ -1,6 +1,6 @@
-import { readJsonFast, readMarkedJson } from './fast-json.ts';
 import { readYamlFast } from './fast-yaml.ts';
 import { KnownKeys } from './known-keys.ts';
+import { readMarkedJson } from './marked-json.ts';
 import type { Span } from './split-documents.ts';
 import { type ParsedValue, parseYamlValue } from './yaml-parser.ts';
 
@@ -12,18 +12,14 @@ export interface Parsers {
   readonly json: (text: string, span: Span) => unknown;
 }
 
-/** Fast parsers for the plain documents, with the full ones for all the others. */
+/** A fast parser for plain YAML documents, with the full one for all the others. */
 export function createParsers(): Parsers {
-  const knownYaml = new KnownKeys();
-  const knownJson = new KnownKeys();
+  const known = new KnownKeys();
   return {
+    ...fullParsers,
     yaml: (text, span) => {
-      const fast = readYamlFast(text, span, knownYaml) ?? readMarkedJson(text, span, knownJson);
+      const fast = readYamlFast(text, span, known) ?? readMarkedJson(text, span);
       return fast ? { kind: 'value', value: fast.value } : fullParsers.yaml(text, span);
-    },
-    json: (text, span) => {
-      const fast = readJsonFast(text, span, knownJson);
-      return fast ? fast.value : fullParsers.json(text, span);
     },
   };
 }

@@ -50,7 +50,7 @@ export function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, na
 function readContainerPorts({ containers, initContainers }: RawPodSpec): readonly ContainerPort[] {
   const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
-  // Without a name nobody looks for it.
+  // Without a name it is not looked for.
   const named = ports.filter(({ name, containerPort }) => Boolean(name) && Boolean(containerPort));
   return named.map(({ name, containerPort, protocol }) => ({
     name: name ?? '',

@@ -47,7 +47,7 @@ const natJumps: Readonly<Record<string, readonly Jump[]>> = {
   POSTROUTING: [{ to: baseChains.postrouting, comment: 'kubernetes postrouting rules' }],
 };
 
-/** The kernel's own chains of each table, with the jumps that come before anybody else's rules. */
+/** The kernel's own chains of each table, with the jumps that come before any other program's rules. */
 export const builtInChains: { readonly filter: readonly Chain[]; readonly nat: readonly Chain[] } = {
   filter: jumpChains(filterJumps),
   nat: jumpChains(natJumps),

@@ -85,7 +85,7 @@ function sameRule(a: Rule, b: Rule | undefined): boolean {
 
 /**
  * What is new at the head of the chain is inserted there, and what is gone is deleted. Where that does not give the
- * order wanted, all rules are deleted and inserted anew: the positions of other people's rules are not known, so that
+ * order wanted, all rules are deleted and inserted anew: the positions of other programs' rules are not known, so that
  * nothing can be put between two rules.
  */
 function diffBuiltIn(chain: string, from: readonly Rule[], to: readonly Rule[]): ChainChange[] {

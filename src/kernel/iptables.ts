@@ -82,7 +82,7 @@ const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
   security: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
 };
 
-/** Whether the chain is one of the kernel's own: it cannot be deleted, and its other rules belong to other people. */
+/** Whether the chain is one of the kernel's own: it cannot be deleted, and its other rules belong to other programs. */
 export function isBuiltInChain(table: TableName, chain: string): boolean {
   return builtInChains[table].has(chain);
 }

@@ -1,7 +1,7 @@
 import type { Split } from './split.ts';
 import { partition } from './split.ts';
 
-/** Module names. One that nobody asks for any more stays loaded: others may use it. */
+/** Module names. One that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {
   readonly kind: 'load-module' | 'drop-module';
   readonly name: string;

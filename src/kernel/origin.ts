@@ -5,7 +5,7 @@ export interface Location {
   readonly column: number;
 }
 
-/** A field of an input document. Finding its line costs a parse of the document, so it waits until somebody asks. */
+/** A field of an input document. Finding its line costs a parse of the document, so it waits until a diagnostic needs it. */
 export interface Place {
   readonly file: string;
   locate(): Location;

@@ -4,7 +4,7 @@ import type { VirtualServer } from './ipvs.ts';
 import type { LinkAddress } from './link.ts';
 import type { KernelState } from './state.ts';
 
-/** What of a state is somebody's to change. */
+/** What of a state a program may change. */
 export interface Ownership {
   /** Of chains that are not the kernel's own. */
   chain(name: string, table: TableName, family: Family): boolean;
@@ -22,7 +22,7 @@ export interface Ownership {
 
 /**
  * The part of a state that is owned. Of the kernel's own chains that is the owned jumps. Restrict
- * both sides before diffing them, and what belongs to other people is neither compared nor touched.
+ * both sides before diffing them, and what belongs to other programs is neither compared nor touched.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
   const iptables: { [F in Family]?: Tables } = {};
@@ -31,7 +31,6 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
     if (tables) iptables[family] = restrictTables(tables, family, owns);
   }
   return {
-    ...state,
     iptables,
     nftables: state.nftables.filter(({ name, family }) => owns.table?.(name, family) ?? false),
     sets: state.sets.filter((set) => owns.set(set.name)),
@@ -44,6 +43,9 @@ export function restrictState(state: KernelState, owns: Ownership): KernelState 
         addresses: link.addresses.filter((address) => owns.address(address, link.name)),
       })),
     sysctls: new Map([...state.sysctls].filter(([name]) => owns.sysctl(name))),
+    // Of no owner in particular.
+    ipvsTimeouts: state.ipvsTimeouts,
+    modules: state.modules,
   };
 }
 

@@ -5,7 +5,7 @@ type Sysctls = ReadonlyMap<string, string>;
 
 export type SysctlChange =
   | { readonly kind: 'set-sysctl'; readonly name: string; readonly from: string | undefined; readonly to: string }
-  /** Nobody asks for it any more. A sysctl cannot be taken away: it keeps its value. */
+  /** It is no longer wanted. A sysctl cannot be taken away: it keeps its value. */
   | { readonly kind: 'drop-sysctl'; readonly name: string; readonly from: string };
 
 export function diffSysctls(from: Sysctls, to: Sysctls): readonly SysctlChange[] {

@@ -2,11 +2,11 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
-import { coverAll } from '../diff/side.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
 import { describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
 import { readStoredSide } from '../sides/read-side.ts';
+import { sideOfManifests } from '../sides/stored-side.ts';
 
 /** How a folder with a golden bundle stands to what the input makes, for reports. */
 export interface CheckReport {
@@ -33,8 +33,7 @@ export async function reportCheck(
   files: readonly string[],
   content: BundleContent,
 ): Promise<CheckReport> {
-  const { cluster, node, settings, families, state } = content;
-  const places = new Map(cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
+  const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
   if (files.length === 0) return { folder, files, comparison: undefined, problems: [], compiled };
   const stored = await readStoredSide(folder);
@@ -43,16 +42,7 @@ export async function reportCheck(
     const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
     return { folder, files, comparison: undefined, problems, compiled };
   }
-  const to: Side = {
-    kind: 'manifests',
-    name: 'input',
-    state,
-    labels: undefined,
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings },
-  };
+  const to = sideOfManifests('input', content);
   const diff = diffSides(reading.side, to, { foreign: false });
   return { folder, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
 }

@@ -1,6 +1,8 @@
 import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { isSame } from '../diff/diff-sides.ts';
+import type { KernelChange } from '../changes/kernel-change.ts';
+import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeGaps, describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -8,8 +10,36 @@ import type { CheckReport } from './check-report.ts';
 import type { FleetReport } from './fleet-report.ts';
 import { formatJson } from './format-json.ts';
 
+/** How two sides differ, for programs: --output json of kpc diff. */
+export interface DifferenceJson {
+  readonly from: Pick<Side, 'kind' | 'name'>;
+  readonly to: Pick<Side, 'kind' | 'name'>;
+  readonly differs: boolean;
+  /** What one of the sides cannot tell. */
+  readonly notCompared: readonly string[];
+  /** Sorted by name. */
+  readonly servicePorts: readonly ServicePortDifference[];
+  /** What belongs to no Service. */
+  readonly base: readonly KernelChange[];
+  /** What is not kube-proxy's, where that was asked for. */
+  readonly foreign: readonly KernelChange[];
+  /** What a dump does not tell to be kube-proxy's or another program's. */
+  readonly unaccounted: readonly KernelChange[];
+}
+
+/** What differs of one Service port: why, where both sides tell, and what that is in the kernel. */
+export interface ServicePortDifference {
+  /** "namespace/name:port". */
+  readonly servicePort: string;
+  readonly formerServicePort?: string;
+  readonly change: ServicePortDiff['change'];
+  readonly place?: Location;
+  readonly reasons: readonly (ServiceReason & { readonly text: string })[];
+  readonly kernel: readonly KernelChange[];
+}
+
 /** The whole difference for programs, without limits. */
-export function diffToJson(from: Side, to: Side, diff: SideDiff): unknown {
+export function diffToJson(from: Side, to: Side, diff: SideDiff): DifferenceJson {
   return {
     from: { kind: from.kind, name: from.name },
     to: { kind: to.kind, name: to.name },
@@ -24,8 +54,8 @@ export function diffToJson(from: Side, to: Side, diff: SideDiff): unknown {
   };
 }
 
-function servicePortToJson(port: ServicePortDiff): unknown {
-  const place: Location | undefined = port.place?.locate();
+function servicePortToJson(port: ServicePortDiff): ServicePortDifference {
+  const place = port.place?.locate();
   return {
     servicePort: port.label,
     ...(port.formerLabel === undefined ? {} : { formerServicePort: port.formerLabel }),

@@ -12,8 +12,8 @@ const maxWidth = 120;
  * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below; ends with a
  * newline unless there is nothing to say. Control characters of the input are shown as dots.
  */
-export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, color: boolean): string {
-  const chalk = new Chalk({ level: color ? 1 : 0 });
+export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, isColoured: boolean): string {
+  const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
   const blocks = diagnostics.map(({ severity, code, text, place }) => {
     const location = place?.locate();

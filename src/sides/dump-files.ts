@@ -5,8 +5,9 @@ import { decodePrinted } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import type { Dump, DumpFault } from '../diff/read-dump.ts';
+import type { Dump } from '../diff/read-dump.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../diff/read-dump.ts';
+import { describeDumpFault, warnOfFile } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -46,7 +47,7 @@ export function readDumpFiles(
   if (!meant && dump.files.every(isBeside) && (isFolder || dump.files.length === 0) && !isRefusedOnly(dump)) {
     return undefined;
   }
-  const faults = dump.faults.map((fault) => describeFault(fault, paths.get(fault.file) ?? fault.file));
+  const faults = dump.faults.map((fault) => describeDumpFault(fault, paths.get(fault.file) ?? fault.file));
   return { dump, diagnostics: [...passedOver.map(({ diagnostic }) => diagnostic), ...faults] };
 }
 
@@ -101,50 +102,4 @@ function readAs(read: () => Uint8Array): Decoded {
 
 function decodeStdin(stdin: Uint8Array | string): Decoded {
   return typeof stdin === 'string' ? { kind: 'text', text: stdin } : decodePrinted(stdin);
-}
-
-function describeFault(fault: DumpFault, file: string): Diagnostic {
-  switch (fault.kind) {
-    case 'unread-line': {
-      const more = fault.more === 0 ? '' : ` (and ${countLines(fault.more, 'more line')})`;
-      return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}${more}`, fault.line.line);
-    }
-    case 'no-output':
-      return warnOfFile(file, 'unread-file', `not what ${fault.expected} prints: it is left out`);
-    case 'cut-off':
-      return warnOfFile(file, 'cut-off-file', describeCutOff(fault.expected));
-    case 'refused':
-      return warnOfFile(file, 'unread-output', `${fault.output} ${fault.reason}`, fault.line);
-    case 'no-table': {
-      const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
-      return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
-    }
-    case 'legacy-tables': {
-      const text = 'iptables-legacy has rules besides, which are not here: add what iptables-legacy-save prints';
-      return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };
-    }
-    case 'strays': {
-      const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;
-      return { ...warnOfFile(file, 'stray-lines', text, fault.line), severity: 'note' };
-    }
-  }
-}
-
-/** What shows that an output was cut off. */
-const cutOffSigns: readonly (readonly [RegExp, string])[] = [
-  [/-save$/, 'a table without COMMIT'],
-  [/^nft /, 'a table without its closing brace'],
-];
-
-function describeCutOff(expected: string): string {
-  const what = cutOffSigns.find(([kind]) => kind.test(expected))?.[1] ?? 'fewer members than the header of a set says';
-  return `${what}: what ${expected} printed was cut off, and is not compared; print it again`;
-}
-
-function countLines(count: number, one: string): string {
-  return `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
-}
-
-function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {
-  return { severity: 'warning', code, text, place: { file, locate: () => ({ file, line, column: 1 }) } };
 }

@@ -1,20 +1,14 @@
 import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import { readFolder } from '../bundle/folder.ts';
+import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import type { Dump } from '../diff/read-dump.ts';
-import type { Side } from '../diff/side.ts';
-import { coverAll } from '../diff/side.ts';
 import type { ProxyFlags } from '../input/proxy-flags.ts';
-import { serviceLink } from '../kube-proxy/link.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
@@ -25,15 +19,8 @@ import { families as bothFamilies } from '../kernel/family.ts';
 import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
-import {
-  chooseNodeName,
-  compileNode,
-  compileState,
-  prepareWithRanges,
-  prepareWithSettings,
-} from '../compile/compile-node.ts';
+import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
 import { findNode } from './check-folder.ts';
-import type { DumpReading } from './dump-files.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
@@ -41,36 +28,13 @@ import { loadInputs } from '../compile/read-texts.ts';
 import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
-
-/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
-export interface SideReading {
-  readonly side: Side | undefined;
-  readonly diagnostics: readonly Diagnostic[];
-  /** The manifests that were read, by the names that diagnostics give them. */
-  readonly files: LoadedInputs['files'];
-  /** What was read as what, for people. */
-  readonly notes: readonly string[];
-}
-
-const noFiles: LoadedInputs['files'] = new Map();
+import type { SideReading, StoredSide } from './stored-side.ts';
+import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable } from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
   readonly node?: string;
 }
-
-/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
-export type StoredSide =
-  | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
-  | {
-      readonly kind: 'dump';
-      readonly reading: SideReading;
-      readonly dump: Dump;
-      /** The node's own addresses; undefined where the dump does not tell them. */
-      readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
-    }
-  | { readonly kind: 'unreadable'; readonly reading: SideReading }
-  | { readonly kind: 'manifests'; readonly name: string };
 
 /** What there is besides a path to find out what it is. */
 export interface SideContext {
@@ -84,13 +48,13 @@ export interface SideContext {
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
   if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (path !== '-' && holdsManifest(path)) return await readBundleSide(path);
+    if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
     const found = readStoredDump([path], context.stdin);
     if (found) return found;
     const node = path === '-' ? undefined : findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
-    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsManifest(join(path, context.node))) {
-      return await readBundleSide(join(path, context.node));
+    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
+      return await readStoredFolder(join(path, context.node));
     }
     const help = `name the folder of one node, such as ${join(path, node)}, or the node with --node`;
     return unreadable('fleet-folder', `${path} holds the bundles of a fleet: ${help}`);
@@ -99,130 +63,34 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
   }
 }
 
+/** Whether a folder holds a bundle or a golden. */
+function holdsStored(path: string): boolean {
+  return holdsFile(path, 'manifest.json') || holdsFile(path, goldenHead);
+}
+
+async function readStoredFolder(path: string): Promise<StoredSide> {
+  if (holdsFile(path, 'manifest.json')) return sideOfBundle(path, await readFolder(path));
+  return sideOfGolden(path, await readFolder(path, isGoldenFile));
+}
+
+/** Not so where it is a folder: a node of a fleet may be called manifest.json. */
+function holdsFile(path: string, name: string): boolean {
+  const file = join(path, name);
+  return existsSync(file) && !statSync(file).isDirectory();
+}
+
 /** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
 export function readStoredDump(
   paths: readonly string[],
   stdin: Uint8Array | string | undefined,
-): (StoredSide & { readonly kind: 'dump' | 'unreadable' }) | undefined {
+): ReturnType<typeof sideOfDump> | undefined {
   const found = readDumpFiles(paths, stdin);
-  if (!found) return undefined;
-  const { dump, diagnostics } = found;
-  const name = paths.join(', ');
-  const reading = readDumpSide(name, found);
-  const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
-  if (!isRefused) return { kind: 'dump', dump, reading, hostAddresses: hostAddressesOfDump(dump) };
-  // One sentence says what to print instead.
-  const errors = diagnostics.map((each) =>
-    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
-  );
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
-}
-
-/** Not so where manifest.json is a folder: a node of a fleet may be called that. */
-function holdsManifest(path: string): boolean {
-  const manifest = join(path, 'manifest.json');
-  return existsSync(manifest) && !statSync(manifest).isDirectory();
-}
-
-function unreadable(code: string, text: string): StoredSide & { readonly kind: 'unreadable' } {
-  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+  return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
 }
 
 /** The first folder inside a folder that holds a bundle. */
 function findBundleInside(path: string): string | undefined {
   return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
-}
-
-async function readBundleSide(path: string): Promise<StoredSide> {
-  const result = readBundle(await readFolder(path));
-  if (result.kind === 'broken') {
-    const diagnostics = result.problems.map((problem): Diagnostic => {
-      return { severity: 'error', code: 'bad-bundle', text: `${path}: ${describeBundleProblem(problem)}` };
-    });
-    return {
-      kind: 'bundle',
-      manifest: undefined,
-      reading: { side: undefined, diagnostics, files: noFiles, notes: [] },
-    };
-  }
-  const { manifest, state, cluster } = result.bundle;
-  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
-  const node = nodeOfBundle(manifest);
-  const { families } = manifest;
-  const settings = settingsOf(manifest);
-  const side: Side = {
-    kind: 'bundle',
-    name: path,
-    state,
-    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
-    labels:
-      modeFacts[manifest.mode].namesServices === 'all'
-        ? undefined
-        : compileState(cluster, node, settings, families, undefined),
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings },
-  };
-  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
-  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
-  return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
-}
-
-/**
- * What kpc-apply dump wrote has a bundle's form, but nobody compiled it. Its modules are those that happen to be loaded,
- * which are not to be compared.
- */
-function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): StoredSide {
-  // Of a family that has no rules there is none in its files, which is to say that the node has none.
-  const coverage = { ...coverAll(), modules: false };
-  const side: Side = {
-    kind: 'dump',
-    name: path,
-    state,
-    labels: undefined,
-    coverage,
-    families: bothFamilies,
-    doubts: [],
-    services: undefined,
-  };
-  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
-  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
-  return {
-    kind: 'dump',
-    dump: { state, coverage, files: [], faults: [], doubts: [] },
-    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
-    reading: { side, diagnostics: [], files: noFiles, notes },
-  };
-}
-
-function readDumpSide(path: string, { dump, diagnostics }: DumpReading): SideReading {
-  const names = [...new Set(dump.files.map((file) => file.name))];
-  const read = names.map((name) => describeFile(name, dump.files)).join(', ');
-  return {
-    side: {
-      kind: 'dump',
-      name: path,
-      state: dump.state,
-      labels: undefined,
-      coverage: dump.coverage,
-      families: bothFamilies,
-      doubts: dump.doubts,
-      services: undefined,
-    },
-    diagnostics,
-    files: noFiles,
-    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
-  };
-}
-
-/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
-function describeFile(name: string, files: Dump['files']): string {
-  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
-  const [first] = kinds;
-  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
 }
 
 /** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
@@ -335,20 +203,6 @@ function readingOf(
   };
 }
 
-/** What was compiled, as a side to compare. */
-export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
-  return {
-    kind: 'manifests',
-    name,
-    state,
-    labels: undefined,
-    coverage: coverAll(),
-    families,
-    doubts: [],
-    services: { cluster, node, settings },
-  } as const satisfies Side;
-}
-
 /**
  * The addresses of the node itself, as the other side knows them. A bundle's are not to hide that the Node object in the
  * manifests has got another address since.
@@ -367,13 +221,6 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
     case 'manifests':
       return undefined;
   }
-}
-
-function hostAddressesOfDump({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
-  const links = state.links.filter(({ name }) => name !== serviceLink);
-  // ip addr show kube-ipvs0 shows that link alone.
-  if (!coverage.links || links.length === 0) return undefined;
-  return links.flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
 }
 
 /** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
-import type { SideContext, StoredSide } from './read-side.ts';
+import type { SideContext } from './read-side.ts';
 import { readStoredDump, readStoredSide } from './read-side.ts';
+import type { StoredSide } from './stored-side.ts';
 
 /** What the files and folders that a command names are, taken together. */
 export type NamedInput =

@@ -59,7 +59,7 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
   };
 }
 
-/** Where endpoints come from is to be seen: nobody wrote them down. */
+/** Where endpoints come from is to be seen: no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
   const keep = `${kept} ${kept === 1 ? 'Service keeps' : 'Services keep'} the EndpointSlices or Endpoints in the input`;
   if (made.length === 0) return kept === 0 ? [] : [note(`Pods make no endpoints: ${keep}`)];

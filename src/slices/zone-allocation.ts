@@ -36,7 +36,7 @@ function milliOf(nano: bigint): number {
 
 /**
  * The zone that each endpoint is to serve, in the order of `zones`, the endpoints' own; undefined where hints would do
- * harm or where nobody can tell (TopologyCache.AddHints). Where the controller goes by the order of a map, the first by
+ * harm or where that cannot be told (TopologyCache.AddHints). Where the controller goes by the order of a map, the first by
  * name is taken.
  */
 export function allocateZones(

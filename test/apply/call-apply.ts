@@ -7,7 +7,7 @@ export interface ApplyRun {
   readonly err: string;
 }
 
-/** Runs kpc-apply on a host, with nobody watching. */
+/** Runs kpc-apply on a host, without a terminal. */
 export async function callApply(host: Host, ...args: readonly string[]): Promise<ApplyRun> {
   let out = '';
   let err = '';

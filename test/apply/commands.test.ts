@@ -90,7 +90,7 @@ describe('apply', () => {
     await callApply(both.host, 'apply', first);
     expect((await callApply(both.host, 'apply', second)).status).toBe(0);
     expect((await callApply(alone.host, 'apply', second)).status).toBe(0);
-    // Sysctls stay as they are: nobody knows who else has come to need them.
+    // Sysctls stay as they are: other programs may have come to need them.
     const withoutSysctls = (text: string) => text.slice(0, text.indexOf('/proc/sys/'));
     expect(withoutSysctls(both.dump())).toBe(withoutSysctls(alone.dump()));
   });
@@ -226,7 +226,7 @@ describe('apply', () => {
   });
 });
 
-test('shows somebody who watches how far it is, and says the rest on lines of their own', async () => {
+test('shows a user who watches how far it is, and says the rest on lines of their own', async () => {
   const { host } = createFakeNode();
   const watchApply = async (folder: string) => {
     const shown: string[] = [];
@@ -250,7 +250,7 @@ test('shows somebody who watches how far it is, and says the rest on lines of th
   expect(await watchApply(ipvs)).toEqual(['[reading the node]', '[]', 'nothing to do: the node matches the bundle\n']);
 });
 
-test("what somebody else had made just as it is wanted stays somebody else's, also where an apply is killed", async () => {
+test("what another program had made just as it is wanted stays that program's, also where an apply is killed", async () => {
   const { host, dump } = createFakeNode();
   const theirs = readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8').split('\n').slice(0, 3).join('\n');
   await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: `${theirs}\n` });
@@ -386,7 +386,7 @@ describe('confirm', () => {
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
 
-  test.each([3_600_000, -3_600_000])('has its time where somebody sets the clock by %d ms meanwhile', async (by) => {
+  test.each([3_600_000, -3_600_000])('has its time where the clock is set by %d ms meanwhile', async (by) => {
     const { host, setClock } = createFakeNode();
     const begun = host.uptime();
     let isSet = false;
@@ -481,7 +481,7 @@ describe('a damaged state folder', () => {
     },
   );
 
-  test('a claim of the lock that is none holds nobody up', async () => {
+  test('a claim of the lock that is none holds no apply up', async () => {
     const { host, files } = createFakeNode();
     for (const text of [...notJson, '{"pid":{}}']) files.set(`/var/lib/kpc/lock/${text.length}`, text);
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
@@ -580,7 +580,7 @@ describe('doctor', () => {
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
   });
 
-  test("a process of anybody's that only has a kube-proxy's name stops nothing", async () => {
+  test("another user's process that only has a kube-proxy's name stops nothing", async () => {
     const { host, files } = createFakeNode();
     runProcess(files, 77, 'kube-proxy', 1000);
     runProcess(files, 78, 'kube-proxy', 1000, 0);
@@ -641,7 +641,7 @@ test('who may not read the node is told so, without a stack trace', async () => 
   );
 });
 
-describe('what nobody thought of', () => {
+describe('what was not foreseen', () => {
   /** A node of which one file cannot even be asked for. */
   const broken = ({ host }: FakeNode): Host => ({
     ...host,

@@ -57,7 +57,7 @@ test('says so where the tool cannot look', async () => {
   );
 });
 
-test('looks at flows that nobody has answered too: they were sent before the Service had an endpoint', async () => {
+test('looks at flows without an answer too: they were sent before the Service had an endpoint', async () => {
   const listing = `udp 17 29 src=10.0.0.1 dst=${address} sport=40000 dport=${dns?.port} [UNREPLIED] src=${address} dst=10.0.0.1 sport=${dns?.port} dport=40000 mark=0 use=1\n`;
   const { host, deleted } = withFlows(listing);
   expect(await cleanStaleFlows(host, servicePorts)).toBe(1);

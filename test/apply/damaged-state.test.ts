@@ -36,7 +36,7 @@ async function prepareNode(unfinished: boolean): Promise<Damaged> {
   const run = (...args: readonly string[]) => callApply(mixed, ...args, '--state-dir', state);
   await run('apply', first);
   if (unfinished) {
-    // Its process is gone after the second step, and nobody has put anything back.
+    // Its process is gone after the second step, and nothing has been put back.
     let steps = 0;
     const hasDied = () => steps > 2;
     const dying: Host = {

@@ -70,7 +70,7 @@ describe('a TCP real server that goes', () => {
     expect(weights(after(4000).virtualServers)).toEqual([1]);
   });
 
-  test('stays where nobody knows of its connections', () => {
+  test('stays where its connections are not known', () => {
     expect(weights(planDrain(there(0), wanted, none, [], policy).virtualServers)).toEqual([0, 1]);
   });
 });

@@ -6,7 +6,7 @@ import { createFakeNode, type FakeNode } from './fake-node.ts';
 const before = 'fixtures/dual-stack/expected-ipvs';
 const after = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
 
-/** A node with a virtual server and a rule of somebody else's. */
+/** A node with a virtual server and a rule of another program. */
 async function startEmptyNode(): Promise<FakeNode> {
   const node = createFakeNode();
   const servers = '-A -t 100.64.9.1:80 -s rr\n-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7\n';

@@ -39,7 +39,7 @@ describe('a bundle that root applies', () => {
     ['may be written to by the own group of who ran sudo', { owner: 1000, group: 1000, mode: 0o775 }, sudo],
     ['lies below a folder like /tmp', { mode: 0o1777, isParent: true }, undefined],
     ['is on a volume that is mounted read-only', { mode: 0o777, owner: 5, isReadOnly: true }, undefined],
-    ["is anybody's where no root reads it", { owner: 7, mode: 0o777 }, { uid: 1000, invoker: undefined }],
+    ["may be any user's where root does not read it", { owner: 7, mode: 0o777 }, { uid: 1000, invoker: undefined }],
   ])('%s', async (_, change, user) => {
     expect(await callApply(hostWith('bundle', change, user), 'apply', bundle)).toMatchObject({ status: 0 });
   });

@@ -300,7 +300,7 @@ describe('confirm', () => {
   });
 });
 
-test('rollback after a boot says what became of the apply that nobody confirmed', async () => {
+test('rollback after a boot says what became of the apply that was not confirmed', async () => {
   const node = createFakeNode();
   await killWaiting(node);
   node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');

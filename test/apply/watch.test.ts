@@ -8,7 +8,7 @@ async function watchFor(
   options: {
     readonly version?: (elapsed: number) => string;
     readonly sync?: (nth: number) => SyncResult;
-    /** By how much somebody sets the clock a second after the start. */
+    /** By how much the clock is set a second after the start. */
     readonly setClock?: number;
   },
 ): Promise<{
@@ -49,7 +49,7 @@ test('syncs at once and then each sync period', async () => {
   expect((await watchFor(95_000, {})).times).toEqual([0, 30_000, 60_000, 90_000]);
 });
 
-test.each([3_600_000, -3_600_000])('goes on as before where somebody sets the clock by %d ms', async (setClock) => {
+test.each([3_600_000, -3_600_000])('goes on as before where the clock is set by %d ms', async (setClock) => {
   const { times, healthy } = await watchFor(95_000, { setClock });
   expect(times).toEqual([0, 30_000, 60_000, 90_000]);
   expect(new Set(healthy)).toEqual(new Set([true]));

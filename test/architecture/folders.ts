@@ -12,7 +12,7 @@ const pure = { packages: [], node: [] } as const;
 
 /** The import direction: a folder imports only what this table says. What comes first imports nothing of what follows. */
 export const folders: Readonly<Record<string, FolderRule>> = {
-  base: { folders: [], packages: [], node: ['crypto', 'fs', 'tty'] },
+  base: { folders: [], packages: ['@noble/hashes'], node: ['crypto', 'fs', 'tty'] },
   kernel: { folders: [], packages: ['ipaddr.js'], node: [] },
   'kube-proxy': { folders: ['kernel'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy'], ...pure },
@@ -23,16 +23,16 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
-    packages: ['ajv', 'jsonc-parser'],
+    packages: ['ajv', 'ignore', 'jsonc-parser'],
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: [],
-    node: ['crypto', 'fs/promises', 'path'],
+    node: ['fs', 'fs/promises', 'path'],
   },
   changes: { folders: ['kernel', 'kube-proxy'], ...pure },
-  fleet: { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
+  fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'changes', 'dumps'], packages: [], node: [] },
   describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
@@ -60,7 +60,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['fs', 'path'],
   },
   sides: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'diff', 'apply', 'compile'],
+    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'changes', 'diff', 'apply', 'compile'],
     packages: [],
     node: ['fs', 'path'],
   },
@@ -81,6 +81,11 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: ['chalk', 'diff'],
     node: [],
   },
+  library: {
+    folders: ['kernel', 'cluster', 'input', 'bundle', 'diff', 'compile', 'sides', 'report'],
+    ...pure,
+  },
+  'index.ts': { folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'changes', 'diff', 'library', 'report'], ...pure },
   'cli/shared': {
     folders: ['base', 'kube-proxy', 'bundle', 'report'],
     packages: ['commander'],
@@ -103,7 +108,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs/promises', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'path', 'v8'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],

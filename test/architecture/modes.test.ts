@@ -8,7 +8,8 @@ const mode = `['"\`](?:${proxyModes.join('|')})['"\`]`;
 
 /** Ways to write code in which another mode is silently taken for one of those that were thought of. */
 const forbidden: readonly (readonly [what: string, pattern: RegExp])[] = [
-  ['compares with a mode', new RegExp(`[!=]==?\\s*${mode}|${mode}\\s*[!=]==?`, 'g')],
+  // A tool may be called like a mode.
+  ['compares with a mode', new RegExp(`(?<!\\btool\\s*)(?<![!=])[!=]==?\\s*${mode}|${mode}\\s*[!=]==?`, 'g')],
   ['lists modes as a type', new RegExp(`${mode}\\s*\\|\\s*${mode}`, 'g')],
 ];
 
@@ -40,12 +41,14 @@ describe('what differs between modes', () => {
     expect(findBreaches('planted.ts', line)).toHaveLength(1);
   });
 
-  test.each(["    case 'ipvs':", "  | { readonly kind: 'ipvs'; readonly address: string }", "['ipvs', ['xt_ipvs']],"])(
-    'the test passes %s',
-    (line) => {
-      expect(findBreaches('fine.ts', line)).toEqual([]);
-    },
-  );
+  test.each([
+    "    case 'ipvs':",
+    "  | { readonly kind: 'ipvs'; readonly address: string }",
+    "['ipvs', ['xt_ipvs']],",
+    "if (tool === 'iptables') return;",
+  ])('the test passes %s', (line) => {
+    expect(findBreaches('fine.ts', line)).toEqual([]);
+  });
 
   test('a row names kinds that its mode has', () => {
     for (const name of proxyModes) {

@@ -121,7 +121,7 @@ describe("a cluster IP that is the node's own address, of which the bundle says 
     const node = createFakeNode();
     const { out } = await callApply(node.host, 'plan', forgeMeaning('quickstart/expected-ipvs', take));
     expect(out).toMatch(/address 192\.168\.50\.11 of eth0/);
-    // kube-ipvs0 has the cluster IPs from the first apply on, and is in nobody's way.
+    // kube-ipvs0 has the cluster IPs from the first apply on, and is in no one's way.
     const honest = forgeMeaning('quickstart/expected-ipvs', () => {});
     for (let i = 0; i < 2; i++) expect(await apply(node, honest)).toMatchObject({ status: 0 });
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
-import { sha256 } from '../../src/bundle/sha256.ts';
+import { hashHex } from '../../src/base/hash-node.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 
@@ -21,7 +21,7 @@ export function forge(files: Files, change: (files: Files) => void): Files {
   const forged = new Map(files);
   change(forged);
   const manifest = JSON.parse(forged.get('manifest.json') ?? '{}');
-  for (const [name, text] of forged) if (name !== 'manifest.json') manifest.files[name] = sha256(text);
+  for (const [name, text] of forged) if (name !== 'manifest.json') manifest.files[name] = hashHex(text);
   for (const name of Object.keys(manifest.files)) if (!forged.has(name)) delete manifest.files[name];
   return forged.set('manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`);
 }

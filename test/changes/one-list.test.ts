@@ -43,7 +43,7 @@ describe('the changes from one state to another', () => {
         const listed = listKernelChanges(delta, { from: all, to: all }).map(({ change }) => change);
         const numberOf = (object: string, change: string) =>
           listed.filter((each) => objectOf(each) === object && each.change === change).length;
-        // What has one line each, whoever owns it.
+        // What has one line each, for every owner.
         const whole = counts.filter(({ object }) => ['virtual server', 'address', 'link', 'set'].includes(object));
         expect(whole).toEqual(whole.map((each) => ({ ...each, number: numberOf(each.object, each.change) })));
       }),

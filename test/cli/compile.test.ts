@@ -154,7 +154,7 @@ describe('-o replaces a folder as a whole or not at all', () => {
     expect(readFolder(out)).toEqual(expected);
   });
 
-  test("a folder with somebody else's files is left alone", async () => {
+  test('a folder with other files is left alone', async () => {
     const out = freshPath();
     mkdirSync(out);
     writeFileSync(join(out, 'thesis.txt'), 'ten years of work\n');
@@ -286,12 +286,12 @@ describe('input', () => {
   test('is not read through a link that leads out of its folder', async () => {
     const folder = freshPath();
     mkdirSync(folder);
-    writeFileSync(`${folder}-secret`, 'not for everybody\n');
+    writeFileSync(`${folder}-secret`, 'not for all\n');
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(`a link to something outside ${folder}: name that file or folder with -f`);
-    expect(run.stderr).not.toContain('not for everybody');
+    expect(run.stderr).not.toContain('not for all');
   });
 
   test('from stdin is bytes, not whatever they could mean', async () => {
@@ -312,10 +312,11 @@ describe('input', () => {
     expect(run.stderr).toContain('warning: the input holds no Services');
   });
 
-  test("with kube-proxy's ConfigMap says that it does not count there", async () => {
-    const map = '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"config.conf": "mode: iptables"}}';
+  test("with kube-proxy's ConfigMap goes by it", async () => {
+    const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n';
+    const map = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', data: { 'config.conf': config } });
     const run = await runKpc(['compile', '-f', '-', '-f', svc, '--print', 'ipvsadm'], { stdin: map });
-    expect(run.stderr).toContain('in this ConfigMap is used only if --config names the file');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('there is no ipvsadm.restore') });
   });
 
   test.each([

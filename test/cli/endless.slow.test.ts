@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const program = join(import.meta.dirname, '../../dist/kpc.js');
 
-/** Has a process say at its end what it took: it is nobody's child to ask about once it is gone. */
+/** Has a process say at its end what it took: once it is gone, no process can be asked about it. */
 const reporter = `data:text/javascript,${encodeURIComponent(
   "import { writeSync } from 'node:fs'; process.on('exit', () => writeSync(3, JSON.stringify(process.resourceUsage())));",
 )}`;

@@ -21,7 +21,7 @@ const source = `
   const looking = setInterval(() => {
     if (isatty(2)) return;
     clearInterval(looking);
-    terminal.err('nobody hears this\\n').catch(() => undefined).then(() => {
+    terminal.err('no one hears this\\n').catch(() => undefined).then(() => {
       release();
       process.exitCode = 3;
     });
@@ -48,7 +48,7 @@ function has(tool: string): boolean {
   }
 }
 
-/** Where the terminal goes away while the shell that started the program, or nobody, is left of the session. */
+/** Where the terminal goes away while the shell that started the program, or no process, is left of the session. */
 test.skipIf(process.platform !== 'linux' || !has('script'))(
   'a program whose terminal hangs up ends with its own status',
   { timeout: 60_000 },

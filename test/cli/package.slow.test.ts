@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import {
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -8,66 +7,22 @@ import {
   readdirSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join, relative } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { projectFolder, runProgram, type Run } from '../support/run-kpc.ts';
+import { copyCheckout, npm, pack, type Packed } from '../support/pack.ts';
+import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-package-'));
+const home = join(scratch, 'home');
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-interface Packed {
-  readonly filename: string;
-  readonly integrity: string;
-  readonly size: number;
-  readonly unpackedSize: number;
-  readonly files: readonly { readonly path: string }[];
-}
-
-const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test', 'fixtures']);
-
-/** A clean checkout in a folder of its own, with what `npm ci` would install. */
-function copyCheckout(name: string): string {
-  const folder = join(scratch, name);
-  cpSync(projectFolder, folder, {
-    recursive: true,
-    filter: (path) => !notInCheckout.has(relative(projectFolder, path)),
-  });
-  symlinkSync(join(projectFolder, 'node_modules'), join(folder, 'node_modules'));
-  return folder;
-}
-
-/** npm as somebody runs it who has no network, no configuration, and nothing installed. */
-function npm(cwd: string, ...args: readonly string[]): Promise<Run> {
-  const home = join(scratch, 'home');
-  return runProgram('npm', args, {
-    cwd,
-    env: {
-      HOME: home,
-      npm_config_cache: join(home, 'cache'),
-      npm_config_userconfig: join(home, 'none'),
-      npm_config_offline: 'true',
-      npm_config_update_notifier: 'false',
-    },
-  });
-}
-
-async function pack(folder: string): Promise<Packed> {
-  const { status, stdout, stderr } = await npm(folder, 'pack', '--json');
-  expect(status, stderr).toBe(0);
-  // What `prepare` prints may come first.
-  const answer: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)));
-  const [packed] = Object.values(answer as Readonly<Record<string, Packed>>);
-  if (packed === undefined) throw new Error(stdout);
-  return packed;
-}
 
 function hashes(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    readdirSync(folder)
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => statSync(join(folder, name)).isFile())
       .toSorted()
       .map((name) => [
         name,
@@ -89,11 +44,11 @@ describe('the package', () => {
   let packed: Packed;
 
   beforeAll(async () => {
-    checkout = copyCheckout('checkout');
+    checkout = copyCheckout(join(scratch, 'checkout'));
     mkdirSync(join(checkout, 'dist'));
     // What `npm run build:binary` leaves there.
     writeFileSync(join(checkout, 'dist', 'kpc-apply-linux-x64'), Buffer.alloc(5_000_000, 'binary'));
-    packed = await pack(checkout);
+    packed = await pack(home, checkout);
   });
 
   test('is built before it is packed, and holds the programs, the examples and nothing that only a checkout needs', () => {
@@ -104,9 +59,13 @@ describe('the package', () => {
         'README.md',
         'bin/kpc-apply.js',
         'bin/kpc.js',
+        'dist/browser.mjs',
+        'dist/index.js',
+        'dist/index.mjs',
         'dist/kpc-apply.js',
         'dist/kpc.js',
         'dist/package.json',
+        'dist/types/index.d.ts',
         'package.json',
       ]),
     );
@@ -122,7 +81,15 @@ describe('the package', () => {
     const prefix = join(scratch, 'prefix');
     const elsewhere = join(scratch, 'elsewhere');
     mkdirSync(elsewhere);
-    const installed = await npm(elsewhere, 'install', '--global', '--prefix', prefix, join(checkout, packed.filename));
+    const installed = await npm(
+      home,
+      elsewhere,
+      'install',
+      '--global',
+      '--prefix',
+      prefix,
+      join(checkout, packed.filename),
+    );
     expect(installed.status, installed.stderr).toBe(0);
     const run = (program: string, ...args: readonly string[]) =>
       runProgram(join(prefix, 'bin', program), args, {
@@ -148,9 +115,9 @@ describe('the package', () => {
   });
 
   test('is the same bytes when it is packed again, and from another folder', async () => {
-    const other = copyCheckout('another folder/with a longer name');
-    const again = await pack(checkout);
-    const elsewhere = await pack(other);
+    const other = copyCheckout(join(scratch, 'another folder/with a longer name'));
+    const again = await pack(home, checkout);
+    const elsewhere = await pack(home, other);
     expect(again.integrity).toBe(packed.integrity);
     expect(elsewhere.integrity).toBe(packed.integrity);
     rmSync(join(checkout, 'dist', 'kpc-apply-linux-x64'), { force: true });
@@ -158,21 +125,21 @@ describe('the package', () => {
   });
 
   test('runs from a checkout: npm link, npm install --global, npx', async () => {
-    const clone = copyCheckout('clone');
-    expect((await npm(clone, 'run', 'prepare')).status).toBe(0);
+    const clone = copyCheckout(join(scratch, 'clone'));
+    expect((await npm(home, clone, 'run', 'prepare')).status).toBe(0);
     const prefix = join(scratch, 'link-prefix');
-    const linked = await npm(clone, 'install', '--global', '--prefix', prefix, '.');
+    const linked = await npm(home, clone, 'install', '--global', '--prefix', prefix, '.');
     expect(linked.status, linked.stderr).toBe(0);
     const run = await runProgram(join(prefix, 'bin', 'kpc'), ['--version'], { cwd: tmpdir() });
     expect(run).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
-    const npx = await npm(clone, 'exec', '--yes', '--package=.', '--', 'kpc-apply', '--version');
+    const npx = await npm(home, clone, 'exec', '--yes', '--package=.', '--', 'kpc-apply', '--version');
     expect(npx.stdout, npx.stderr).toContain(`${version}\n`);
   });
 
   test('without what builds it, the build says what to do', async () => {
-    const clone = copyCheckout('production');
+    const clone = copyCheckout(join(scratch, 'production'));
     rmSync(join(clone, 'node_modules'));
-    const run = await npm(clone, 'run', 'prepare');
+    const run = await npm(home, clone, 'run', 'prepare');
     expect(run.status).not.toBe(0);
     expect(run.stderr).toContain('run "npm ci --include=dev"');
     expect(run.stderr).not.toMatch(/^ +at /m);

@@ -110,7 +110,7 @@ describe('policy Local', () => {
     });
   });
 
-  it('is nothing to a Service that nobody reaches from outside', () => {
+  it('is nothing to a Service that is not reached from outside', () => {
     expect(choose({ externalPolicyLocal: true, endpoints: [here, there] }).local).toEqual([]);
     expect(
       choose({ externalPolicyLocal: true, externalIPs: [address('203.0.113.9')], endpoints: [here, there] }).local,
@@ -119,7 +119,7 @@ describe('policy Local', () => {
 });
 
 it('finds no endpoint local where the node has no name', () => {
-  const nobody = { ...worker, name: '' };
+  const nameless = { ...worker, name: '' };
   const port = servicePort({ internalPolicyLocal: true, endpoints: [endpoint('10.244.1.5', { nodeName: '' })] });
-  expect(chooseEndpoints(port, nobody).local).toEqual([]);
+  expect(chooseEndpoints(port, nameless).local).toEqual([]);
 });

@@ -155,7 +155,7 @@ describe('source ranges', () => {
     expect(plan({ loadBalancerIPs, sourceRanges, endpoints: [] }).firewall).toBeDefined();
   });
 
-  it('admit whoever is in one, in the order of the Service', () => {
+  it('admit a client that is in one, in the order of the Service', () => {
     const { firewall } = plan({ loadBalancerIPs, sourceRanges });
     const admitted = firewall ? admittedSources(firewall, false) : [];
     expect(admitted.map(({ source }) => source.text)).toEqual(['192.168.0.0/24', '10.0.0.0/8']);

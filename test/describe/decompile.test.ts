@@ -40,7 +40,7 @@ describe.concurrent('kpc describe --from-dump', () => {
 
   test('exit status 1 where the dump does not show it, 2 where there is no dump', async () => {
     const dump = join(dumps, 'kube-proxy-ipvs-scheduler-mh');
-    expect((await runKpc(['describe', 'nobody', '--from-dump', dump])).status).toBe(1);
+    expect((await runKpc(['describe', 'no-such-service', '--from-dump', dump])).status).toBe(1);
     expect((await runKpc(['describe', '--from-dump', join(projectFolder, 'src')])).status).toBe(2);
   });
 });

@@ -14,7 +14,7 @@ function dump(name: string, file: string, text: string): string {
   return folder;
 }
 
-const listed = dump('listed', 'ipvsadm-save', '10.96.0.1 is the API server, and nobody else\n');
+const listed = dump('listed', 'ipvsadm-save', '10.96.0.1 is the API server, and nothing else\n');
 const sets = dump('sets', 'ipset-save', 'KUBE-CLUSTER-IP has one entry\n');
 const empty = '*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n';
 

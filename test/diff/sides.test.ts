@@ -137,7 +137,7 @@ describe.concurrent('the sides of kpc diff', () => {
     expect(seconds).toBeLessThan(10);
   });
 
-  test("other people's rules take part on request only", async () => {
+  test("other programs' rules take part on request only", async () => {
     const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
     const own = await runKpc(['diff', ...sides]);
     expect(own.stdout).not.toContain("not kube-proxy's");

@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
-import type { Block, Example } from '../support/markdown.ts';
-import { pagePaths, readBlocks, readExamples, readPage } from '../support/markdown.ts';
+import type { Block } from '../support/markdown.ts';
+import { pagePaths, readBlocks, readExamples, readPage, writeOutputs } from '../support/markdown.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const updates = process.env['UPDATE_DOCS'] === '1';
@@ -78,7 +78,7 @@ describe.each(pagePaths())('%s', (name) => {
   });
 
   test('has blocks in languages that GitHub colours only', () => {
-    const known = new Set(['sh', 'text', 'yaml', 'json']);
+    const known = new Set(['sh', 'text', 'yaml', 'json', 'js', 'ts']);
     expect(readBlocks(page).filter(({ language }) => !known.has(language))).toEqual([]);
   });
 
@@ -100,18 +100,6 @@ describe.each(pagePaths())('%s', (name) => {
     expect(named.filter((script) => scripts[script] === undefined)).toEqual([]);
   });
 });
-
-/** The page with what the commands have printed in the place of what it shows. */
-function writeOutputs(page: string, examples: readonly Example[], printed: readonly string[]): string {
-  let written = '';
-  let copied = 0;
-  for (const [i, { shown }] of examples.entries()) {
-    if (shown === undefined) continue;
-    written += page.slice(copied, shown.start) + (printed[i] ?? '');
-    copied = shown.end;
-  }
-  return written + page.slice(copied);
-}
 
 /** What links to headings of a page look like on GitHub. */
 function headingsOf(file: string): ReadonlySet<string> {

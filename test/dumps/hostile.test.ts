@@ -47,7 +47,7 @@ describe('a text of bad intent', () => {
       `*nat\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES -d ${evil}/32 -p tcp -m comment --comment "a/b cluster IP" --dport 1 -j KUBE-SVC-${evil}\nCOMMIT\n${evil}\nTCP 1.2.3.4:80 rr ${evil}\n`,
     );
     const run = await runKpc(['describe', file]);
-    expect(`${run.stdout}${run.stderr}`).not.toMatch(/[\u001b\u0007\u202e]/u);
+    for (const control of ['\u001b', '\u0007', '\u202e']) expect(`${run.stdout}${run.stderr}`).not.toContain(control);
     expect(`${run.stdout}${run.stderr}`).not.toMatch(/^::/m);
   });
 
@@ -63,12 +63,10 @@ describe('a text of bad intent', () => {
       const text = pieces.join(random() < 0.5 ? '\n' : '');
       const { outputs, strays } = splitOutputs(text);
       const lines = text.split('\n').length;
-      for (const { firstLine } of outputs) expect(firstLine).toBeLessThanOrEqual(lines);
-      expect(strays.every((line) => line <= lines)).toBe(true);
       const { faults } = readDump(new Map([['pasted.txt', text]]));
-      for (const fault of faults) {
-        if (fault.kind === 'unread-line') expect(fault.line.line).toBeLessThanOrEqual(lines);
-      }
+      const told = faults.flatMap((fault) => (fault.kind === 'unread-line' ? [fault.line.line] : []));
+      const numbers = [...outputs.map(({ firstLine }) => firstLine), ...strays, ...told];
+      expect(numbers.filter((line) => line < 1 || line > lines)).toEqual([]);
     }
   });
 

@@ -264,7 +264,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** Breaks a document in one to four places, as a slip of the hand would, or somebody who means harm. */
+/** Breaks a document in one to four places, as a slip of the hand would, or an attacker. */
 export function mutate(text: string, random: Random): string {
   let mutated = text;
   for (let i = random(4); i >= 0; i--) mutated = mutateOnce(mutated, random);

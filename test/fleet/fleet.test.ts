@@ -178,7 +178,7 @@ describe('a folder that is not all its own', () => {
     expect(readTree(out)).toEqual(before);
   });
 
-  test("says how far it came where a node's folder holds somebody else's files", async () => {
+  test("says how far it came where a node's folder holds other files", async () => {
     const out = freshPath();
     mkdirSync(join(out, 'node-10'), { recursive: true });
     writeFileSync(join(out, 'node-10', 'thesis.txt'), '');

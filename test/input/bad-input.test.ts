@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
-import { collectFiles, readInputs } from '../../src/input/read-inputs.ts';
+import { collectFiles } from '../../src/input/read-inputs.ts';
+import { readInputs } from '../support/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
@@ -126,7 +127,7 @@ suite('lists in lists', () => {
     expect(diagnose(JSON.stringify(list(8)))).toEqual([]);
   });
 
-  test('more than anybody makes are not', () => {
+  test('more than a cluster has are not', () => {
     const text = 'lists stand in lists more than 8 deep: put the objects into one [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);

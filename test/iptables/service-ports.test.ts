@@ -59,7 +59,7 @@ describe('a cluster IP', () => {
     expect(serviceChainPrefixes(state, 'ipv4')).toEqual([]);
   });
 
-  test('masquerades everybody with masqueradeAll, and nobody where nothing tells pods from others', () => {
+  test('masquerades every client with masqueradeAll, and none where nothing tells pods from others', () => {
     const match = '-m comment --comment "shop/web cluster IP" -m tcp -p tcp -d 10.96.0.10 --dport 80';
     expect(firstOfCluster({ masqueradeAll: true })).toBe(`${match} -j KUBE-MARK-MASQ`);
     expect(firstOfCluster({ clusterCIDRs: [] })).toContain('shop/web -> 10.244.1.5:8080');

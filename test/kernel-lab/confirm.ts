@@ -99,7 +99,7 @@ await suite.check('killed and then confirmed within its time, it stays, and can 
 });
 
 await suite.check('killed before it could ask, it goes back at once', async () => {
-  // An ipvsadm that kills whoever starts it, and is not heard of again.
+  // An ipvsadm that kills the process that starts it, and is not heard of again.
   const folder = '/run/killers';
   mkdirSync(folder, { recursive: true });
   writeFileSync(
@@ -145,7 +145,7 @@ await suite.check('with its terminal gone, it goes back by itself and ends with 
   const command = `trap '' HUP; ${process.execPath} ${resolve(program)} apply ${after} --confirm-timeout 4s --state-dir ${stateDir}; echo $? >${status}`;
   const login = spawn('script', ['-q', '-c', command, '/dev/null'], { stdio: ['pipe', 'ignore', 'ignore'] });
   await until('the question', () => existsSync(awaiting));
-  // Nobody holds the other end of the terminal any more, as after a lost ssh connection.
+  // No process holds the other end of the terminal any more, as after a lost ssh connection.
   login.kill('SIGKILL');
   await until('its end', () => existsSync(status));
   assert(readFileSync(status, 'utf8') === '3\n', `status ${readFileSync(status, 'utf8')}`);
@@ -185,11 +185,11 @@ await suite.check('where systemd runs, a timer of its does it where all else is 
     const path = asked.find((word) => word.startsWith('--setenv=PATH='))?.slice('--setenv=PATH='.length) ?? '';
     // The process that stands by dies first, and then the apply.
     const helper = findProcess(`--unconfirmed\0${id}`);
-    assert(helper !== undefined, 'nobody stands by');
+    assert(helper !== undefined, 'no process stands by');
     process.kill(helper, 'SIGKILL');
     await killGroup(apply);
     await sleep(1500);
-    assert(!isEnded(), 'somebody else did it');
+    assert(!isEnded(), 'another process did it');
     assert((await runAsUnit(command, path)) === 0, 'the unit failed');
     assertAsBefore();
     assert(isEnded(), 'it is still unconfirmed');

@@ -14,7 +14,7 @@ const suite = startSuite(`equality ${modes.join(' ')}`);
 /** Up to v1.33 kube-proxy asks ipset for a range of length zero, which no set takes: kpc compile warns of it. */
 const unloadable = 'release-open-range-1.33';
 
-// Two virtual servers of somebody else's.
+// Two virtual servers of another program.
 const keepalived = [
   '-A -t 100.64.9.1:80 -s rr',
   '-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7',

@@ -1,5 +1,5 @@
 // Everything that can go wrong in an apply is made to go wrong, one thing at a time, on a node that holds another bundle
-// and two virtual servers of somebody else's. Afterwards the node must be, to the byte, what it was before.
+// and two virtual servers of another program. Afterwards the node must be, to the byte, what it was before.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -172,7 +172,7 @@ writeFileSync(
 await expectFault('the lock is held', realHost);
 holder.kill('SIGKILL');
 await new Promise((resolve) => holder.on('close', resolve));
-await suite.check('the lock of a process that is gone holds up nobody', async () => {
+await suite.check('the lock of a process that is gone holds up no apply', async () => {
   await expectApply(['apply', before], 0);
   rows.push({ fault: 'the lock is held by a process that is gone', status: 0, node: 'applied', says: '' });
 });
@@ -194,7 +194,7 @@ const edit = (path: string, change: (text: string) => string) =>
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 const spoiled: Readonly<Record<string, (folder: string) => void>> = {
   'a bundle with a file cut short': (folder) => edit(`${folder}/ipvsadm.restore`, (text) => text.slice(0, -20)),
-  'a bundle somebody has tampered with': (folder) =>
+  'a bundle that was tampered with': (folder) =>
     edit(`${folder}/ipvsadm.restore`, (text) => text.replace('10.1.2.10', '10.1.2.66')),
   'a bundle without one of its files': (folder) => rmSync(`${folder}/ipset.restore`),
   'a bundle of a format to come': (folder) =>
@@ -206,8 +206,8 @@ for (const [fault, change] of Object.entries(spoiled)) {
   await expectFault(fault, realHost, 2, ['apply', spoil(fault.replaceAll(' ', '-'), change)]);
 }
 
-await expectFault('nobody confirms in time', realHost, 3, ['apply', after, '--confirm-timeout', '500ms']);
-await suite.check('somebody confirms in time', async () => {
+await expectFault('no confirmation in time', realHost, 3, ['apply', after, '--confirm-timeout', '500ms']);
+await suite.check('a confirmation in time', async () => {
   const applying = kpcApply(['apply', after, '--confirm-timeout', '60s']);
   const end = applying.then(() => true);
   let isOver = false;
@@ -320,21 +320,21 @@ await suite.check('a set of another type in the way', async () => {
   rows.push({ fault: 'a set of another type is in the way', status: 3, node: 'as before', says: quote(result) });
   run('ipset', ['destroy', 'KUBE-CLUSTER-IP']);
 });
-await suite.check('a virtual server of somebody else in the way', async () => {
+await suite.check("another program's virtual server in the way", async () => {
   run('ipvsadm', ['-A', '-t', '10.96.0.10:80', '-s', 'wlc']);
   const there = saveState();
   const result = await kpcApply(['apply', after, '--adopt']);
   assert(result.status === 3 && /10\.96\.0\.10/.test(result.err), result.err);
   assertAsBefore(there);
   rows.push({
-    fault: "somebody else's virtual server is in the way",
+    fault: "another program's virtual server is in the way",
     status: 3,
     node: 'as before',
     says: quote(result),
   });
   run('ipvsadm', ['-D', '-t', '10.96.0.10:80']);
 });
-await suite.check("somebody else's virtual servers have survived it all", () => {
+await suite.check("another program's virtual servers have survived it all", () => {
   const listed = run('ipvsadm', ['-Sn']);
   assert(listed.includes('-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7'), listed);
   assert(listed.includes('-A -u 100.64.9.2:53 -s sh'), listed);

@@ -201,7 +201,7 @@ async function checkBeside(title: string, others: readonly Neighbour[], before: 
       assertSameParts(save(), before);
     });
   }
-  assert(others.length > 0, 'nobody is there');
+  assert(others.length > 0, 'no other program is there');
 }
 
 async function checkTies(before: Parts): Promise<void> {

@@ -67,7 +67,7 @@ await suite.check('watch answers health checks as kube-proxy does', async () => 
   assert(/^HTTP\/1\.\d 503 /.test(far), far);
   assert(far.includes('"name": "balanced-far"') && far.includes('"localEndpoints": 0'), far);
 });
-await suite.check('watch repairs what somebody takes away or adds', async () => {
+await suite.check('watch repairs what another program takes away or adds', async () => {
   const whole = saveState();
   run('ipvsadm', ['-D', '-t', '10.96.0.10:80']);
   run('ipset', ['del', 'KUBE-CLUSTER-IP', '10.96.0.13,tcp:80']);

@@ -122,7 +122,7 @@ describe('iptables-save', () => {
     expect(plain.tables.filter?.get('INPUT')?.policy).toBe('ACCEPT');
   });
 
-  test('rules are inserted where -I says, and appended to chains that nobody declared', () => {
+  test('rules are inserted where -I says, and appended to chains that are not declared', () => {
     const { tables, unread } = parseIptablesSave(
       '*nat\n-A OUTPUT -j B\n-I OUTPUT -j A\n-I OUTPUT 2 -j C\n-I OUTPUT 9 -j D\n',
     );

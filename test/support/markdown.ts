@@ -40,13 +40,25 @@ export function readBlocks(page: string): readonly Block[] {
   });
 }
 
-/** The blocks of shell commands, each with what it prints. */
-export function readExamples(page: string): readonly Example[] {
+/** The blocks of commands or programs in one of these languages, each with what it prints. */
+export function readExamples(page: string, languages: readonly string[] = ['sh']): readonly Example[] {
   const blocks = readBlocks(page);
   return blocks.flatMap((commands, i) => {
-    if (commands.language !== 'sh') return [];
+    if (!languages.includes(commands.language)) return [];
     const next = blocks[i + 1];
     const follows = next?.language === 'text' && page.slice(commands.end, next.start) === '```\n\n```text\n';
     return [{ commands, shown: follows ? next : undefined }];
   });
+}
+
+/** The page with what the commands have printed in the place of what it shows. */
+export function writeOutputs(page: string, examples: readonly Example[], printed: readonly string[]): string {
+  let written = '';
+  let copied = 0;
+  for (const [i, { shown }] of examples.entries()) {
+    if (shown === undefined) continue;
+    written += page.slice(copied, shown.start) + (printed[i] ?? '');
+    copied = shown.end;
+  }
+  return written + page.slice(copied);
 }

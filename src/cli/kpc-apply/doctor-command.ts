@@ -6,7 +6,7 @@ import { outputOption } from './options.ts';
 import { formatFindings } from '../../report/findings-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | 'json';
@@ -34,7 +34,7 @@ async function runDoctor(
   options: DoctorOptions,
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const needs = folder === undefined ? generalNeeds : needsOf(await loadProgrammed(folder));
+  const needs = folder === undefined ? generalNeeds : needsOf(await loadBundle(folder));
   const findings = await examineNode(host, needs);
   await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
   return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;

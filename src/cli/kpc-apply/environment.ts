@@ -45,7 +45,7 @@ function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
   };
 }
 
-/** What somebody may be waiting for in a log, or must know of. */
+/** What an operator may be waiting for in a log, or must know of. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning']);
 
 /** What is to be seen when the work has gone on, too. */

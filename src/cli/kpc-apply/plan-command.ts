@@ -8,7 +8,7 @@ import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimO
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {
   readonly stateDir: string;
@@ -33,7 +33,7 @@ export function addPlanCommand(
 }
 
 async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const bundle = await loadProgrammed(folder);
+  const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, options, environment);
   await environment.terminal.out(
     options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, bundle, 'nothing would change'),

@@ -59,7 +59,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment): Program {
   };
 }
 
-/** Root goes by what is in the state folder and in the bundle: nobody else may change either. */
+/** Root goes by what is in the state folder and in the bundle: no other user may change either. */
 async function assertTrust(called: Command, host: Host): Promise<void> {
   const { stateDir } = called.opts<{ readonly stateDir?: string }>();
   if (stateDir !== undefined) await assertTrustedState(host, stateDir);
@@ -99,7 +99,7 @@ function mayChangeNode({ kind }: ChangeEvent): boolean {
   return kind === 'step' || kind === 'recovering' || kind === 'putting-back';
 }
 
-/** Whatever a command throws after the first change, nobody has looked at the node since. */
+/** Whatever a command throws after the first change, the node has not been looked at since. */
 async function reportError(error: unknown, hasBegun: boolean, terminal: Terminal): Promise<ExitStatus> {
   const status = await reportFailure(explainError(error), terminal);
   if (error instanceof Failure || !hasBegun) return status;

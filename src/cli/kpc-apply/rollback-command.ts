@@ -68,7 +68,7 @@ async function runRollback(
 }
 
 async function runStandBy(session: Session, id: string, { terminal }: ApplyEnvironment): Promise<ExitStatus> {
-  // Whoever started this waits for a word, and may have gone when the next one is said.
+  // The process that started this waits for a word, and may have gone when the next one is said.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   switch (outcome) {

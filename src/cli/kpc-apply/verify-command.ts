@@ -6,7 +6,7 @@ import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { planBundle, type PlanOptions } from './plan-command.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 export function addVerifyCommand(
   program: Command,
@@ -28,7 +28,7 @@ async function runVerify(
   options: Pick<PlanOptions, 'stateDir' | 'output'>,
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const bundle = await loadProgrammed(folder);
+  const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
   await environment.terminal.out(
     options.output === 'json'

@@ -21,7 +21,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** What nobody foresaw has a status of its own too: 1 would mean that something differs. */
+/** What was not foreseen has a status of its own too: 1 would mean that something differs. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const fault = isSystemError(error) ? '' : ' (a bug in kpc: please report it with the command and its input)';
   try {

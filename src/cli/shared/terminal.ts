@@ -8,13 +8,20 @@ import { hasCode } from '../../bundle/errors.ts';
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For somebody who watches. */
+  /** Shows a line on stderr in the place of the one shown so before; '' takes it away. For a user who watches. */
   readonly status: (text: string) => Promise<void>;
   /** All of standard input: bytes, or a text that was bytes before. The same each time: it is read once. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
-  /** Whether somebody watches stderr: progress is for them only. */
+  /** Whether a user watches stderr: progress is for them only. */
   readonly interactive: boolean;
+  /** Whether only results and errors are wanted. */
+  readonly quiet?: boolean;
+}
+
+/** Writes a note or a summary to stderr, unless the user asked for quiet. */
+export async function say(terminal: Terminal, text: string): Promise<void> {
+  if (!terminal.quiet) await terminal.err(text);
 }
 
 /**
@@ -34,18 +41,28 @@ function leaveHungUp(): void {
   }
 }
 
-/** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
+/**
+ * Whether a stream gets colour: a terminal does, but not where NO_COLOR is set (no-color.org). FORCE_COLOR wins over both, as
+ * Node and CI services have it: 0 and false say no, anything else yes.
+ */
+function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+  const { FORCE_COLOR: forced, NO_COLOR: none, TERM: term } = environment;
+  if (forced !== undefined) return forced !== '0' && forced !== 'false';
+  return isTerminal && !none && term !== 'dumb';
+}
+
+/** The process's own streams. */
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
+  const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
   let stdin: Promise<Uint8Array> | undefined;
-  const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
-    colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
+    colour: { out: hasColour(process.stdout), err: hasColour(process.stderr) },
     interactive: process.stderr.isTTY === true,
   };
 }
@@ -62,7 +79,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** A terminal gets nothing that it would act on, whoever wrote it; a file or another program gets every byte. */
+/** A terminal gets nothing that it would act on, whatever its source; a file or another program gets every byte. */
 function writeText(stream: NodeJS.WriteStream, text: string): Promise<void> {
   return write(stream, stream.isTTY ? makeHarmless(text) : text);
 }
@@ -86,7 +103,7 @@ function startsColour(text: string, at: number): boolean {
  * other error of the stream.
  */
 function write(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream tells of an error twice: here, and by an event later on, which would end the process if nobody listened.
+  // The stream tells of an error twice: here, and by an event later on, which would end the process without a listener.
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

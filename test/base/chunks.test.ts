@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { encodeChunks } from '../../src/bundle/chunks.ts';
+import { encodeChunks } from '../../src/base/chunks.ts';
 
 const mostCharacters = 1 << 20;
 

@@ -1,0 +1,39 @@
+// Writes the declarations of a library: those that its entry leads to, and no others.
+// @ts-check
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+
+/**
+ * @param {string} root the folder with tsconfig.types.json
+ * @param {string} entry relative to root
+ * @param {string} out a folder that is replaced
+ */
+export function writeTypes(root, entry, out) {
+  const all = mkdtempSync(join(tmpdir(), 'kpc-types-'));
+  try {
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.types.json'), '--outDir', all], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    const start = join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'));
+    const reached = new Set([start]);
+    rmSync(out, { recursive: true, force: true });
+    for (const path of reached) {
+      // A declaration cannot be imported as .ts by every compiler.
+      const text = readFileSync(path, 'utf8').replaceAll(
+        /(from |import\()(['"])(\.[^'"]+)\.ts\2/g,
+        (_, word, quote, to) => {
+          reached.add(join(dirname(path), `${to}.d.ts`));
+          return `${word}${quote}${to}.js${quote}`;
+        },
+      );
+      const target = join(out, relative(all, path));
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, text);
+    }
+  } finally {
+    rmSync(all, { recursive: true, force: true });
+  }
+}

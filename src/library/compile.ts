@@ -1,0 +1,149 @@
+import { makeBundle } from '../bundle/make-bundle.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
+import { compileFleet as compileNodes } from '../compile/compile-fleet.ts';
+import type { IpFamilyChoice } from '../compile/compile-node.ts';
+import { ipFamilyChoices } from '../compile/compile-node.ts';
+import { checkNodeName, chooseFleet, type Hosts } from '../compile/fleet-nodes.ts';
+import { parseHostAddresses } from '../compile/host-addresses.ts';
+import type { InputTexts } from '../compile/load-texts.ts';
+import { loadTexts } from '../compile/load-texts.ts';
+import type { RangeFlags } from '../input/assignment-ranges.ts';
+import type { ProxyFlags } from '../input/proxy-flags.ts';
+import { TextFile } from '../input/text-file.ts';
+import type { Address } from '../kernel/address.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Side } from '../diff/side.ts';
+import { diagnosticsToJson } from '../report/json.ts';
+import { sideOfManifests } from '../sides/stored-side.ts';
+import { checkText, type LibraryDiagnostic, mapOf, type NamedText, type Texts } from './texts.ts';
+
+/** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
+export interface InputOptions extends ProxyFlags, RangeFlags {
+  /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
+  readonly manifests: readonly NamedText[];
+  /** kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one. */
+  readonly config?: NamedText | undefined;
+  /** "auto" takes the families that the Services and the node use; so does leaving it out. */
+  readonly ipFamily?: IpFamilyChoice | undefined;
+  /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
+  readonly kubernetesVersion?: string | undefined;
+  /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
+  readonly assumeEndpoints?: string | true | undefined;
+  /** Compile even if that programs nothing, which removes all Services from a node. */
+  readonly allowEmpty?: boolean | undefined;
+}
+
+export interface CompileOptions extends InputOptions {
+  /** The node's name; without it that of hostnameOverride, or of the only Node among the manifests. */
+  readonly node?: string | undefined;
+  /** What `ip -j addr` prints on the node: the addresses that node ports listen on. */
+  readonly hostAddresses?: NamedText | undefined;
+}
+
+/** What kube-proxy would program on a node. */
+export interface CompiledBundle {
+  /** The files that `kpc compile -o` writes, by name, manifest.json first. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly manifest: Manifest;
+  /** The same to compare with, and as data. */
+  readonly side: Side;
+}
+
+export interface CompileResult {
+  /** Undefined where a diagnostic is an error. */
+  readonly bundle: CompiledBundle | undefined;
+  readonly diagnostics: readonly LibraryDiagnostic[];
+}
+
+/** Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input. */
+export function compile(options: CompileOptions): CompileResult {
+  const { node } = options;
+  const wrong = node === undefined ? undefined : checkNodeName(node);
+  const texts = textsOf(options, options.hostAddresses);
+  const { content, diagnostics } = compileTexts(texts, pipelineOptions(options), wrong ? [wrong] : []);
+  return { bundle: content && bundleOf(content, makeBundle(content)), diagnostics: diagnosticsToJson(diagnostics) };
+}
+
+export interface FleetOptions extends InputOptions {
+  /** The nodes' names; without them, all Nodes among the manifests. */
+  readonly nodes?: readonly string[] | undefined;
+  /** Only part I of N of the nodes, as "I/N"; I counts from 0. */
+  readonly shard?: string | undefined;
+  /** Name of a node → what `ip -j addr` prints there. */
+  readonly hostAddresses?: Texts | undefined;
+}
+
+/** One node's bundle. */
+export interface NodeBundle extends CompiledBundle {
+  readonly node: string;
+}
+
+export interface FleetResult {
+  /** Sorted by node. Each is compiled when it is asked for; undefined where a diagnostic is an error. */
+  readonly bundles: Iterable<NodeBundle> | undefined;
+  readonly diagnostics: readonly LibraryDiagnostic[];
+}
+
+/** As compile, for many nodes, which takes much less time than one after the other. */
+export function compileFleet(options: FleetOptions): FleetResult {
+  const { nodes, shard } = options;
+  const request = pipelineOptions(options);
+  const loaded = loadTexts(textsOf(options, undefined), request);
+  const asked = {
+    ...(nodes === undefined ? { allNodes: true } : { node: nodes }),
+    ...(shard === undefined ? {} : { shard }),
+  };
+  const hosts = mapOf(options.hostAddresses ?? {}, 'hostAddresses');
+  const fleet = chooseFleet(asked, loaded.prepared, (names) => hostsOf(names, hosts));
+  const { bundles, diagnostics } = compileNodes(loaded, fleet, { ...request, refusals: [], namesMode: true });
+  return { bundles: bundles && nodeBundles(bundles), diagnostics: diagnosticsToJson(diagnostics) };
+}
+
+function* nodeBundles(
+  bundles: NonNullable<ReturnType<typeof compileNodes>['bundles']>,
+): Generator<NodeBundle, void, undefined> {
+  for (const { node, bundle, content } of bundles) yield { node, ...bundleOf(content, bundle) };
+}
+
+function bundleOf(content: BundleContent, { files, manifest }: Omit<CompiledBundle, 'side'>): CompiledBundle {
+  return { files, manifest, side: sideOfManifests(content.node.name || 'manifests', content) };
+}
+
+function hostsOf(nodes: readonly string[], texts: ReadonlyMap<string, string>): Hosts {
+  const addresses = new Map<string, readonly Address[]>();
+  const diagnostics: Diagnostic[] = [];
+  for (const node of nodes) {
+    const text = texts.get(node);
+    if (text === undefined) continue;
+    const read = parseHostAddresses({ name: node, text });
+    addresses.set(node, read.addresses);
+    diagnostics.push(...read.diagnostics);
+  }
+  return { addresses, diagnostics };
+}
+
+function textsOf({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
+  if (!Array.isArray(manifests)) throw new TypeError('manifests is not an array of { name, text }');
+  return {
+    manifests: { files: manifests.map((file: NamedText) => fileOf(file, 'one of manifests')), diagnostics: [] },
+    config: config && fileOf(config, 'config'),
+    hostAddresses: hostAddresses && checkText(hostAddresses, 'hostAddresses'),
+  };
+}
+
+function fileOf(value: NamedText, what: string): TextFile {
+  const { name, text } = checkText(value, what);
+  return new TextFile(name, text.replace(/^\uFEFF/, ''));
+}
+
+function pipelineOptions({
+  ipFamily = 'auto',
+  ...options
+}: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
+  if (!ipFamilyChoices.includes(ipFamily)) {
+    throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
+  }
+  return { ...options, ipFamily };
+}

@@ -1,0 +1,204 @@
+import { version } from '../base/version.ts';
+import { nodeOfBundle } from '../bundle/bundle-node.ts';
+import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { settingsOf } from '../bundle/manifest.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
+import { readGolden } from '../bundle/read-golden.ts';
+import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { NodeContext } from '../cluster/model.ts';
+import { compileState } from '../compile/compile-node.ts';
+import { goldenContext } from '../compile/golden-context.ts';
+import type { LoadedInputs } from '../compile/load-texts.ts';
+import type { Dump } from '../diff/read-dump.ts';
+import type { Side } from '../diff/side.ts';
+import { coverAll } from '../diff/side.ts';
+import { parseAddress } from '../kernel/address.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { serviceLink } from '../kube-proxy/link.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
+
+/** A side that was read, with what is to be said of it; undefined where it cannot be used. */
+export interface SideReading {
+  readonly side: Side | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The manifests that were read, by the names that diagnostics give them. */
+  readonly files: LoadedInputs['files'];
+  /** What was read as what, for people. */
+  readonly notes: readonly string[];
+}
+
+const noFiles: LoadedInputs['files'] = new Map();
+
+/** A bundle or dump, which need nothing else to be read, or the name of manifests that are yet to be compiled. */
+export type StoredSide =
+  | { readonly kind: 'bundle'; readonly reading: SideReading; readonly manifest: Manifest | undefined }
+  | DumpedSide
+  | { readonly kind: 'unreadable'; readonly reading: SideReading }
+  | { readonly kind: 'manifests'; readonly name: string };
+
+/** What was taken from a node. */
+export interface DumpedSide {
+  readonly kind: 'dump';
+  readonly reading: SideReading;
+  readonly dump: Dump;
+  /** The node's own addresses; undefined where the dump does not tell them. */
+  readonly hostAddresses: NodeContext['hostAddresses'] | undefined;
+}
+
+/** A side that nothing can be compared with, and why. */
+export function unreadable(code: string, text: string): StoredSide & { readonly kind: 'unreadable' } {
+  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+/** The side that a bundle's files are; `path` is what the user calls it. */
+export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
+  const result = readBundle(files);
+  if (result.kind === 'broken') {
+    return brokenSide(result.problems.map((problem) => `${path}: ${describeBundleProblem(problem)}`));
+  }
+  const { manifest, state } = result.bundle;
+  if (manifest.dumped) return readDumpedBundle(path, manifest, state);
+  return sideOfStored(path, 'a bundle', result.bundle);
+}
+
+/** The side that a golden's files are; `path` is what the user calls it. */
+export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' } {
+  const result = readGolden(files, goldenContext, version);
+  if (result.kind === 'golden') return sideOfStored(path, 'a golden', result.bundle);
+  return brokenSide(result.problems.map((problem) => `${path}: ${problem}`));
+}
+
+function brokenSide(problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
+  const diagnostics = problems.map((text): Diagnostic => ({ severity: 'error', code: 'bad-bundle', text }));
+  return { kind: 'bundle', manifest: undefined, reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+function sideOfStored(
+  path: string,
+  what: string,
+  { manifest, state, cluster }: StoredBundle,
+): StoredSide & { readonly kind: 'bundle' } {
+  const node = nodeOfBundle(manifest);
+  const { families } = manifest;
+  const settings = settingsOf(manifest);
+  const side: Side = {
+    kind: 'bundle',
+    name: path,
+    state,
+    // Its files hold no origins. Where no comments tell the Services, compiling them again does.
+    labels:
+      modeFacts[manifest.mode].namesServices === 'all'
+        ? undefined
+        : compileState(cluster, node, settings, families, undefined),
+    coverage: coverAll(),
+    families,
+    doubts: [],
+    services: { cluster, node, settings },
+  };
+  const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
+  const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
+  const note = `${path}: ${what} for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
+  return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
+}
+
+/**
+ * What kpc-apply dump wrote has a bundle's form, but was not compiled. Its modules are those that happen to be loaded,
+ * which are not to be compared.
+ */
+function readDumpedBundle(path: string, manifest: Manifest, state: KernelState): DumpedSide {
+  // Of a family that has no rules there is none in its files, which is to say that the node has none.
+  const coverage = { ...coverAll(), modules: false };
+  const side: Side = {
+    kind: 'dump',
+    name: path,
+    state,
+    labels: undefined,
+    coverage,
+    families: bothFamilies,
+    doubts: [],
+    services: undefined,
+  };
+  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
+  const notes = [`${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}`];
+  return {
+    kind: 'dump',
+    dump: { state, coverage, files: [], faults: [], doubts: [] },
+    hostAddresses: manifest.node.hostAddresses.flatMap((text) => parseAddress(text) ?? []),
+    reading: { side, diagnostics: [], files: noFiles, notes },
+  };
+}
+
+/** The side that a dump is; `diagnostics` is what there is to say of its files. */
+export function sideOfDump(
+  name: string,
+  dump: Dump,
+  diagnostics: readonly Diagnostic[],
+): DumpedSide | (StoredSide & { readonly kind: 'unreadable' }) {
+  const isRefused = dump.files.length === 0 && dump.faults.some(({ kind }) => kind === 'refused');
+  if (!isRefused) {
+    return {
+      kind: 'dump',
+      dump,
+      reading: readingOfDump(name, dump, diagnostics),
+      hostAddresses: hostAddressesOf(dump),
+    };
+  }
+  // One sentence says what to print instead.
+  const errors = diagnostics.map((each) =>
+    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+  );
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
+}
+
+function readingOfDump(path: string, dump: Dump, diagnostics: readonly Diagnostic[]): SideReading {
+  const names = [...new Set(dump.files.map((file) => file.name))];
+  const read = names.map((name) => describeFile(name, dump.files)).join(', ');
+  return {
+    side: {
+      kind: 'dump',
+      name: path,
+      state: dump.state,
+      labels: undefined,
+      coverage: dump.coverage,
+      families: bothFamilies,
+      doubts: dump.doubts,
+      services: undefined,
+    },
+    diagnostics,
+    files: noFiles,
+    notes: [`${path}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`],
+  };
+}
+
+/** "node.txt (iptables-save, ipvsadm -Ln)"; the name alone where it says what is in the file. */
+function describeFile(name: string, files: Dump['files']): string {
+  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
+  const [first] = kinds;
+  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
+}
+
+/** What was compiled, as a side to compare. */
+export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
+  return {
+    kind: 'manifests',
+    name,
+    state,
+    labels: undefined,
+    coverage: coverAll(),
+    families,
+    doubts: [],
+    services: { cluster, node, settings },
+  } as const satisfies Side;
+}
+
+function hostAddressesOf({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {
+  const links = state.links.filter(({ name }) => name !== serviceLink);
+  // ip addr show kube-ipvs0 shows that link alone.
+  if (!coverage.links || links.length === 0) return undefined;
+  return links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
+}

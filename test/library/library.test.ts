@@ -1,0 +1,183 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type * as Library from '../../src/index.ts';
+import type { CompiledBundle, CompileOptions } from '../../src/index.ts';
+import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
+import { projectFolder } from '../support/run-kpc.ts';
+import { optionsOf } from './fixture-options.ts';
+
+// As it was built, with the checks of objects compiled, which takes longer than all that it does.
+const { compile, compileFleet, diff, formatDiff, parseBundle, parseDump } = (await import(
+  join(projectFolder, 'dist', 'index.js')
+)) as typeof Library;
+
+function read(...path: readonly string[]): string {
+  return readFileSync(join(fixturesFolder, ...path), 'utf8');
+}
+
+function readFolder(folder: string): Map<string, string> {
+  const names = readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile());
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
+
+function compileWell(options: CompileOptions): CompiledBundle {
+  const { bundle, diagnostics } = compile(options);
+  if (!bundle) throw new Error(JSON.stringify(diagnostics));
+  return bundle;
+}
+
+const quickstart = { name: 'svc.yaml', text: read('quickstart', 'svc.yaml') };
+
+describe('compile', () => {
+  test('gives for every fixture the files that kpc compile writes', () => {
+    let compiled = 0;
+    for (const fixture of listFixtures().filter(({ fails }) => !fails)) {
+      const options = optionsOf(fixture);
+      if (!options) throw new Error(`${fixture.name}: a file is missing`);
+      for (const mode of fixture.modes) {
+        const { files } = compileWell({ ...options, proxyMode: mode });
+        const expected = readFolder(join(fixture.folder, `expected-${mode}`));
+        for (const name of new Set([...files.keys(), ...expected.keys()])) {
+          expect(files.get(name), `${fixture.name}, ${mode}, ${name}`).toBe(expected.get(name));
+        }
+        compiled++;
+      }
+    }
+    expect(compiled).toBeGreaterThan(100);
+  });
+
+  test('says of every fixture that must not compile what kpc compile says', () => {
+    let refused = 0;
+    for (const fixture of listFixtures().filter(({ fails }) => fails)) {
+      const options = optionsOf(fixture);
+      if (!options) continue;
+      const { bundle, diagnostics } = compile(options);
+      expect(bundle, fixture.name).toBeUndefined();
+      const expected = readFileSync(join(fixture.folder, 'expected', 'diagnostics.txt'), 'utf8');
+      for (const { severity, code, text } of diagnostics) {
+        expect(expected, fixture.name).toContain(`${severity}: ${text} [${code}]`);
+      }
+      expect(expected.match(/^\S.*: (?:error|warning|note): .* \[[a-z-]+\]$/gm), fixture.name).toHaveLength(
+        diagnostics.length,
+      );
+      refused++;
+    }
+    expect(refused).toBeGreaterThan(10);
+  });
+
+  test('takes a text with a byte order mark', () => {
+    const marked = { ...quickstart, text: `\uFEFF${quickstart.text}` };
+    expect(compileWell({ manifests: [marked] }).files).toEqual(compileWell({ manifests: [quickstart] }).files);
+  });
+
+  test('refuses a node whose name no node can have', () => {
+    const { bundle, diagnostics } = compile({ manifests: [quickstart], node: 'no node!' });
+    expect(bundle).toBeUndefined();
+    expect(diagnostics).toContainEqual(expect.objectContaining({ severity: 'error', code: 'bad-name' }));
+  });
+
+  test.each([
+    ['no manifests', {}, /manifests is not an array/],
+    ['a path in the place of a text', { manifests: ['svc.yaml'] }, /one of manifests is not/],
+    [
+      'a Buffer in the place of a text',
+      { manifests: [{ name: 'a', text: Buffer.from('') }] },
+      /one of manifests is not/,
+    ],
+    ['a path in the place of the configuration', { manifests: [], config: 'config.yaml' }, /config is not/],
+    ['a family that there is not', { manifests: [], ipFamily: 'ipv5' }, /ipFamily is not one of auto, ipv4/],
+  ])('throws for %s', (_, options, message) => {
+    expect(() => compile(options as unknown as CompileOptions)).toThrow(message);
+  });
+
+  test('says of no manifests at all that there is nothing to compile', () => {
+    const { bundle, diagnostics } = compile({ manifests: [] });
+    expect(bundle).toBeUndefined();
+    expect(diagnostics.map(({ code }) => code)).toContain('no-input');
+  });
+});
+
+describe('compileFleet', () => {
+  const manifests = ['shop.yaml', 'nodes.yaml'].map((name) => ({ name, text: read('cluster', name) }));
+
+  test('gives for each Node what compile gives for it', () => {
+    const { bundles, diagnostics } = compileFleet({ manifests, proxyMode: 'iptables' });
+    expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
+    const found = [...(bundles ?? [])];
+    expect(found.map(({ node }) => node)).toEqual(['worker-1', 'worker-2', 'worker-3']);
+    for (const { node, files } of found) {
+      expect(files).toEqual(compileWell({ manifests, proxyMode: 'iptables', node }).files);
+    }
+  });
+
+  test('takes the addresses of each node, and a part of the nodes', () => {
+    const hostAddresses = {
+      'worker-2': JSON.stringify([
+        { ifname: 'eth0', addr_info: [{ family: 'inet', local: '192.0.2.7', prefixlen: 24 }] },
+      ]),
+    };
+    const { bundles } = compileFleet({ manifests, proxyMode: 'ipvs', nodes: ['worker-1', 'worker-2'], hostAddresses });
+    const servers = new Map([...(bundles ?? [])].map(({ node, files }) => [node, files.get('ipvsadm.restore')]));
+    expect(servers.get('worker-2')).toContain('192.0.2.7:');
+    expect(servers.get('worker-1')).not.toContain('192.0.2.7:');
+    const shards = [0, 1, 2].flatMap((i) => [...(compileFleet({ manifests, shard: `${i}/3` }).bundles ?? [])]);
+    expect(shards.map(({ node }) => node).toSorted()).toEqual(['worker-1', 'worker-2', 'worker-3']);
+  });
+
+  test('refuses a node that is not there, and addresses that are none', () => {
+    expect(compileFleet({ manifests, nodes: ['worker-9'] }).bundles).toBeUndefined();
+    expect(compileFleet({ manifests, hostAddresses: { 'worker-1': 'none' } }).bundles).toBeUndefined();
+  });
+});
+
+describe('diff', () => {
+  const before = compileWell({ manifests: [quickstart], proxyMode: 'ipvs' });
+  const changed = { ...quickstart, text: quickstart.text.replace('ready: false', 'ready: true') };
+  const after = compileWell({ manifests: [changed], proxyMode: 'ipvs' });
+
+  test('a bundle that is read back does not differ', () => {
+    for (const mode of ['ipvs', 'iptables']) {
+      const { files, side } = compileWell({ manifests: [quickstart], proxyMode: mode });
+      const stored = parseBundle('stored', files);
+      expect(stored.diagnostics).toEqual([]);
+      expect(stored.manifest?.mode).toBe(mode);
+      if (!stored.side) throw new Error('no side');
+      expect(diff(stored.side, side)).toMatchObject({ differs: false, servicePorts: [], base: [] });
+    }
+  });
+
+  test('names what differs, as data and in three formats', () => {
+    expect(diff(before.side, after.side)).toMatchObject({
+      differs: true,
+      servicePorts: [{ servicePort: 'default/nginx', change: 'changed' }],
+    });
+    expect(formatDiff(before.side, after.side, 'text')).toContain('1 Service port changed.');
+    expect(formatDiff(before.side, after.side, 'markdown')).toContain('### default/nginx changed');
+    expect(formatDiff(before.side, before.side, 'unified')).toBe('');
+    expect(formatDiff(before.side, after.side, 'unified')).toContain('+-a -t 10.96.0.80:80 -r 10.244.2.11:8080');
+  });
+
+  test('a bundle that was edited has no side', () => {
+    const files = new Map(before.files).set('ipvsadm.restore', '');
+    const { side, diagnostics } = parseBundle('edited', files);
+    expect(side).toBeUndefined();
+    expect(diagnostics).toContainEqual(expect.objectContaining({ code: 'bad-bundle' }));
+  });
+});
+
+describe('parseDump', () => {
+  test('reads what the tools printed', () => {
+    const dump = parseDump('node', readFolder(join(fixturesFolder, 'dumps', 'kube-proxy-iptables-session-affinity')));
+    if (!dump.side) throw new Error(JSON.stringify(dump.diagnostics));
+    expect(dump.side.state.iptables.ipv4?.nat?.has('KUBE-SERVICES')).toBe(true);
+    expect(diff(dump.side, dump.side).differs).toBe(false);
+  });
+
+  test('has no side where nothing is what a tool printed', () => {
+    expect(parseDump('notes', { 'notes.txt': 'nothing' })).toEqual({ side: undefined, diagnostics: [] });
+    expect(() => parseDump('bytes', { 'iptables-save': Buffer.from('') as unknown as string })).toThrow(
+      /is not a string/,
+    );
+  });
+});
