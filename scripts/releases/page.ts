@@ -25,6 +25,8 @@ ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
 
+A fix can reach several releases at once. So an older patch release of one of them may program something else.
+
 What an upgrade changes on a node, Service by Service and with the reason, is told by
 
 \`\`\`sh status=1

@@ -92,7 +92,7 @@ class SettingsResolver {
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
     const gates = (this.gates = this.#featureGates());
-    for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates)) {
+    for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates, this.#release)) {
       this.#error({ path }, code, text);
     }
     return {

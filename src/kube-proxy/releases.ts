@@ -18,15 +18,16 @@ export const kubeProxyVersions = {
   '1.36': 'v1.36.3',
 } as const satisfies Record<Release, string>;
 
-/** A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. */
+/**
+ * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of
+ * each release are in src/input/feature-gate-histories.ts.
+ */
 interface BehaviourGate {
   readonly name: string;
   /** The first release that knows the gate; undefined where that is before all that kpc follows. */
   readonly from?: Release;
   /** The first release in which the gate is locked; undefined where there is none yet. */
   readonly until?: Release;
-  /** The first release that knows the gate no more; undefined where all do. */
-  readonly gone?: Release;
   /** Set where neither AllAlpha nor AllBeta concerns the gate. */
   readonly stage?: 'stable';
 }
@@ -54,14 +55,14 @@ export interface BehaviourChange {
  */
 export const behaviourChanges = {
   'zone-hints': {
-    gate: { name: 'TopologyAwareHints', until: '1.33', gone: '1.36' },
+    gate: { name: 'TopologyAwareHints', until: '1.33' },
     pullRequests: [100728],
     before: 'ignores the zone hints of endpoints',
     after: 'follows the zone hints of endpoints',
   },
   'zone-hints-without-annotation': {
     since: '1.31',
-    gate: { name: 'ServiceTrafficDistribution', until: '1.33', gone: '1.36' },
+    gate: { name: 'ServiceTrafficDistribution', until: '1.33' },
     pullRequests: [123487],
     before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
     after: 'follows zone hints whatever the annotations of the Service',
@@ -79,7 +80,7 @@ export const behaviourChanges = {
     after: 'listens for NodePorts on the addresses of its Node where nodePortAddresses is the word primary',
   },
   'load-balancer-ip-mode': {
-    gate: { name: 'LoadBalancerIPMode', until: '1.32', gone: '1.35' },
+    gate: { name: 'LoadBalancerIPMode', until: '1.32' },
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
@@ -218,16 +219,4 @@ export function parseRelease(text: string): ReleaseReading {
   if (minor === undefined) return { kind: 'unreadable' };
   const release = releases.find((known) => known === minor);
   return release === undefined ? { kind: 'unsupported', minor } : { kind: 'release', release };
-}
-
-/** What a release makes of a feature gate that changes what kube-proxy programs; undefined for all other gates. */
-export function stageOfGate(name: string, release: Release): 'unknown' | 'settable' | 'locked' | undefined {
-  for (const behaviour of behaviours) {
-    const { gate }: BehaviourChange = behaviourChanges[behaviour];
-    if (gate?.name !== name) continue;
-    if (gate.from !== undefined && !isSince(release, gate.from)) return 'unknown';
-    if (gate.gone !== undefined && isSince(release, gate.gone)) return 'unknown';
-    return isInForce(gate, release) ? 'settable' : 'locked';
-  }
-  return undefined;
 }
