@@ -1,8 +1,10 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { isServiceChainName } from '../kube-proxy/chains.ts';
-import { chainKey, noBelongings, type Belongings } from './belongings.ts';
+import { chainKey, noBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
 import type { NodeReading } from './node-reading.ts';
 import type { Settled } from './settled.ts';
 

@@ -1,13 +1,16 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { Tables } from '../kernel/iptables.ts';
-import { parseIpvsadm, type IpvsTimeouts } from '../kernel/ipvs.ts';
+import { parseIpvsadm } from '../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { Failure } from './failure.ts';
-import { formatCommand, type Command, type Host } from './host.ts';
+import { formatCommand } from './host.ts';
+import type { Command, Host } from './host.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.

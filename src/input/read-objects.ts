@@ -12,7 +12,8 @@ import type {
 } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
-import { type InputDocument, type InputSource, subSource } from './document.ts';
+import { subSource } from './document.ts';
+import type { InputDocument, InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findConfigKeys } from './read-config.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';

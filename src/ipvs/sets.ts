@@ -4,7 +4,8 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import { protocols } from '../kernel/family.ts';
 import type { IpSet, SetEntry, SetType } from '../kernel/ipset.ts';
 import type { Origin } from '../kernel/origin.ts';
-import { setIds, setName, type SetId } from '../kube-proxy/sets.ts';
+import { setIds, setName } from '../kube-proxy/sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
 
 /** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 export const setDefinitions = {

@@ -1,6 +1,8 @@
 import { parseAddress, parseNetwork } from './address.ts';
-import { formatAdd, formatCreate, sortEntries, type IpSet, type SetEntry } from './ipset.ts';
-import { partition, type Split } from './split.ts';
+import { formatAdd, formatCreate, sortEntries } from './ipset.ts';
+import type { IpSet, SetEntry } from './ipset.ts';
+import { partition } from './split.ts';
+import type { Split } from './split.ts';
 
 /** One step from some sets to others. */
 export type SetChange =

@@ -1,4 +1,5 @@
-import { addEntry, readCreate, sortEntries, splitSetWords, type DraftSet, type IpSet } from './ipset.ts';
+import { addEntry, readCreate, sortEntries, splitSetWords } from './ipset.ts';
+import type { DraftSet, IpSet } from './ipset.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** What is known of a set that `ipset list` prints before it is read to its end. */

@@ -23,8 +23,8 @@ import {
   rule,
   toNode,
   word,
-  type FamilyFields,
 } from './rule-parts.ts';
+import type { FamilyFields } from './rule-parts.ts';
 
 /** What the chains that every node has depend on. */
 export interface BaseChainInput {

@@ -2,7 +2,8 @@ import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-t
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
-import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import { policyChainName } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
 import type { ElementSet, PlacedElement } from './service-parts.ts';
 

@@ -1,7 +1,8 @@
 import type { TrafficPlan } from '../cluster/plan-traffic.ts';
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { NftChain } from '../kernel/nftables/table.ts';
-import { endpointNames, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
+import { endpointNames, serviceChainNames } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
 import { affinitySet, endpointChain, externalChain, firewallChain, policyChain } from './service-chains.ts';
 import { serviceElements } from './service-elements.ts';
 import type { ServiceContext, ServiceObjects, StickyEndpoint } from './service-parts.ts';

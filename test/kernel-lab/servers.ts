@@ -1,5 +1,6 @@
 import { pods } from './network.ts';
-import { startTraffic, type Traffic } from './traffic.ts';
+import { startTraffic } from './traffic.ts';
+import type { Traffic } from './traffic.ts';
 
 /** Starts traffic with a server of each protocol and family on port 8080 of each pod, named after it. */
 export async function startServers(): Promise<Traffic> {

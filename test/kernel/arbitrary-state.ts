@@ -2,14 +2,10 @@ import * as fc from 'fast-check';
 import type { Family } from '../../src/kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../src/kernel/iptables.ts';
 import { isBuiltInChain } from '../../src/kernel/iptables.ts';
-import { sortEntries, type IpSet, type SetEntry } from '../../src/kernel/ipset.ts';
-import {
-  compareRealServers,
-  compareVirtualServers,
-  type RealServer,
-  type SchedulerFlag,
-  type VirtualServer,
-} from '../../src/kernel/ipvs.ts';
+import { sortEntries } from '../../src/kernel/ipset.ts';
+import type { IpSet, SetEntry } from '../../src/kernel/ipset.ts';
+import { compareRealServers, compareVirtualServers } from '../../src/kernel/ipvs.ts';
+import type { RealServer, SchedulerFlag, VirtualServer } from '../../src/kernel/ipvs.ts';
 import type { Link, LinkAddress } from '../../src/kernel/link.ts';
 import { jumpChain } from '../../src/kernel/restrict.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
