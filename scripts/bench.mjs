@@ -334,11 +334,12 @@ async function main() {
   const measured = applied.filter(({ skipped }) => skipped === undefined);
   say(
     table(
-      ['', 'time', 'CPU', 'time to read', 'CPU to read', 'ratio', 'ratio of CPU'],
-      measured.map(({ name, own, other, ratio }) => [
+      ['', 'time', 'CPU', 'time to read', 'CPU to read', 'ratio', 'ratio of CPU', 'of the tools and Node alone'],
+      measured.map(({ name, own, other, ratio, floor }) => [
         name,
         ...[own.wall, own.cpu, other.wall, other.cpu].map(seconds),
         ...ratios(ratio),
+        floor.cpu.toFixed(2),
       ]),
     ),
   );

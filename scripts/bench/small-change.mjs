@@ -15,8 +15,8 @@ const places = [
 ];
 
 /**
- * `bundles`: mode → the bundles before and after. Gives the medians of both sides and of their ratios, and for a place
- * that this machine has not got why not.
+ * `bundles`: mode → the bundles before and after. Gives the medians of both sides and of their ratios, with that of what no
+ * apply can do without, and for a place that this machine has not got why not.
  */
 export function benchSmallChange({ bundles, program, runs }) {
   return places.map(({ name, mode, variant, enter: [command, ...args] }) => {
@@ -24,9 +24,15 @@ export function benchSmallChange({ bundles, program, runs }) {
     const argv = [...args, 'bash', script, variant, before, after, `${runs}`, process.execPath, program];
     const { status, stdout, stderr, error } = spawnSync(command, argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
     if (error || status !== 0) return { name, skipped: error?.message ?? stderr.trim().split('\n').at(-1) };
-    const [applied, read] = ['apply', 'read'].map((word) => readTimes(stdout, word));
-    const ratio = applied.map((own, i) => ({ wall: own.wall / read[i].wall, cpu: own.cpu / read[i].cpu }));
-    return { name, own: middle(applied), other: middle(read), ratio: middle(ratio) };
+    const [applied, read, floor] = ['apply', 'read', 'floor'].map((word) => readTimes(stdout, word));
+    const over = (some) => some.map((own, i) => ({ wall: own.wall / read[i].wall, cpu: own.cpu / read[i].cpu }));
+    return {
+      name,
+      own: middle(applied),
+      other: middle(read),
+      ratio: middle(over(applied)),
+      floor: middle(over(floor)),
+    };
   });
 }
 

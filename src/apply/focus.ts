@@ -2,7 +2,6 @@ import { findChangedLines } from '../base/changed-lines.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
-import { isServiceChainName } from '../kube-proxy/chains.ts';
 import { chainKey, noBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import type { NodeReading } from './node-reading.ts';
@@ -94,11 +93,9 @@ function makeFocus(sight: Sight, bundle: BundleFiles): Focus {
 
 /** Undefined where the texts differ too much, or in more than what tables hold. */
 function widenSight(sight: Sight, old: Texts, now: Texts): Sight | undefined {
-  const [ipv4, ipv6] = [listChanged(bare(old.ipv4), bare(now.ipv4)), listChanged(bare(old.ipv6), bare(now.ipv6))];
+  const [ipv4, ipv6] = [listChanged(old.ipv4, now.ipv4), listChanged(old.ipv6, now.ipv6)];
   const [ipvsadm, ipset] = [listChanged(old.ipvsadm, now.ipvsadm), listChanged(old.ipset, now.ipset)];
   if (!ipv4 || !ipv6 || !ipvsadm || !ipset) return undefined;
-  // A line is of the table that it stands in: where tables come or go, lines may have changed theirs.
-  if ([...ipv4, ...ipv6].some((line) => line.startsWith('*') || line === 'COMMIT')) return undefined;
   const join = (known: ReadonlySet<string>, lines: readonly string[], nameOf: (line: string) => string) => {
     const names = lines.map(nameOf).filter((name) => !known.has(name));
     return names.length === 0 ? known : new Set([...known, ...names]);
@@ -115,28 +112,18 @@ function widenSight(sight: Sight, old: Texts, now: Texts): Sight | undefined {
   return isSame ? sight : wider;
 }
 
-/**
- * Without comments, which tell the time, and the counters of the kernel's own chains: both stand around the head of a
- * table. The rest of the text, which may have many thousand lines, is not taken apart.
- */
-function bare(text: string): string {
-  const pieces: string[] = [];
-  let at = 0;
-  while (at < text.length) {
-    const head = /(?:#.*\n)*(?:\*.*\n)?(?::[A-Z]+ [A-Z]+ .*\n)*/y;
-    head.lastIndex = at;
-    const [found = ''] = head.exec(text) ?? [];
-    pieces.push(/^\*.*\n/m.exec(found)?.[0] ?? '');
-    const end = text.indexOf('\nCOMMIT\n', at + found.length);
-    const next = end < 0 ? text.length : end + '\nCOMMIT\n'.length;
-    pieces.push(text.slice(at + found.length, next));
-    at = next;
-  }
-  return pieces.join('');
+/** Undefined where tables came or went, too: a line is of the table that it stands in. */
+function listChanged(old: string, now: string): readonly string[] | undefined {
+  const changes = findChangedLines(old, now);
+  const tablesOf = (lines: readonly string[]) =>
+    lines.filter((line) => line.startsWith('*') || line === 'COMMIT').join();
+  if (!changes?.every(({ removed, added }) => tablesOf(removed) === tablesOf(added))) return undefined;
+  return changes.flatMap(({ removed, added }) => [...removed, ...added]).filter((line) => !isPassing(line));
 }
 
-function listChanged(old: string, now: string): readonly string[] | undefined {
-  return findChangedLines(old, now)?.flatMap(({ removed, added }) => [...removed, ...added]);
+/** Comments tell the time, and the kernel's own chains how much has passed; neither says anything of rules. */
+function isPassing(line: string): boolean {
+  return line.startsWith('#') || /^:[A-Z]+ [A-Z]+ \[\d+:\d+\]$/.test(line);
 }
 
 /** ":KUBE-SVC-… - [0:0]", "-A KUBE-SVC-… …" → "KUBE-SVC-…". */
@@ -168,14 +155,36 @@ const longChains = ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS']
 
 /**
  * All but what is not in sight: the chains of Service ports, and of chains with rules for many Services the rules. The
- * kernel's own jump to these, so that they stay themselves.
+ * kernel's own jump to these, so that they stay themselves. The text is long, so it is gone through by hand, and once.
  */
 function pickChains(text: string, names: ReadonlySet<string>): string {
-  const kept = [...names].filter(isServiceChainName).map((name) => `(?!${name} )`);
-  const long = longChains.filter((name) => !names.has(name)).map((name) => `|-A ${name} `);
-  const line = `(?:(?::|-A )${kept.join('')}KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16} ${long.join('')}).*\\n`;
-  return text.replace(new RegExp(`^(?:${line})+`, 'gm'), '');
+  const long = longChains.filter((name) => !names.has(name)).map((name) => `-A ${name} `);
+  const pieces: string[] = [];
+  let from = 0;
+  for (let at = 0, end = 0; at < text.length; at = end) {
+    end = text.indexOf('\n', at) + 1 || text.length;
+    const name = serviceChainAt(text, at);
+    const isAside = name === undefined ? long.some((start) => text.startsWith(start, at)) : !names.has(name);
+    if (!isAside) continue;
+    if (from < at) pieces.push(text.slice(from, at));
+    from = end;
+  }
+  return from === 0 ? text : pieces.join('') + text.slice(from);
 }
+
+/** The name of a Service port's chain that the line there is of: ":KUBE-SVC-… ", "-A KUBE-SVC-… ". */
+function serviceChainAt(text: string, at: number): string | undefined {
+  const start = at + (text.charCodeAt(at) === colon ? 1 : '-A '.length);
+  if (!text.startsWith('KUBE-', start)) return undefined;
+  const kind = serviceKinds.find((each) => text.startsWith(each, start + 'KUBE-'.length));
+  if (kind === undefined) return undefined;
+  const end = start + 'KUBE-'.length + kind.length + hashLength;
+  return text[end] === ' ' ? text.slice(start, end) : undefined;
+}
+
+const colon = 58;
+const serviceKinds = ['SEP-', 'SVC-', 'SVL-', 'EXT-', 'FW-', 'XLB-'];
+const hashLength = 16;
 
 /** The lines that name one of these after their command. */
 function pickLines(text: string, command: string, names: ReadonlySet<string>): string {

@@ -12,3 +12,14 @@ export function nodeOfBundle({ node }: Pick<Manifest, 'node'>): NodeContext {
     hostAddresses: node.hostAddresses.map(readAddress),
   };
 }
+
+/** What a manifest says of the node. */
+export function writeNode(node: NodeContext): Manifest['node'] {
+  return {
+    name: node.name,
+    zone: node.zone,
+    podCIDRs: node.podCIDRs.map(({ text }) => text),
+    nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
+    hostAddresses: node.hostAddresses.map(({ text }) => text),
+  };
+}

@@ -121,8 +121,8 @@ function listHeaders(text: string): readonly ServicePortRecord[] | undefined {
 /** Whether both could have one virtual server or one chain: only a part that no other claims can be compiled alone. */
 function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   if (port.protocol !== other.protocol || port.family !== other.family) return false;
-  const isSame = port.namespace === other.namespace && port.service === other.service;
-  if (isSame && port.portName === other.port) return true;
+  const isOneService = port.namespace === other.namespace && port.service === other.service;
+  if (isOneService && port.portName === other.port) return true;
   if (port.nodePort !== 0 && port.nodePort === other.nodePort) return true;
   const own = new Set([port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text));
   const others = [other.clusterIP, ...(other.externalIPs ?? []), ...(other.loadBalancerIPs ?? [])];

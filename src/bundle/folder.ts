@@ -1,14 +1,17 @@
 import { describeError, hasCode } from './errors.ts';
+import { writeFileSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile, readRegularFile } from '../base/read-file.ts';
 import { encodeChunks } from '../base/chunks.ts';
+import { goldenHead, isGoldenFile } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 
 /** Why a folder is left alone. */
 export type FolderProblem =
   | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
+  | { readonly kind: 'is-a-golden'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
 const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
@@ -33,6 +36,8 @@ export async function replaceFolder(
     const target = await followLink(resolve(folder));
     const strangers = await listStrangers(target);
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
+    // What is kept in git must not turn into another form because of one wrong flag.
+    if (!files.has(goldenHead) && (await holdsGolden(target))) return { kind: 'is-a-golden', folder };
     await mkdir(dirname(target), { recursive: true });
     const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
@@ -74,15 +79,28 @@ export function isRemainOf(name: string, entry: string): boolean {
 
 /** What is in the folder and of no bundle, which replaceFolder does not replace; nothing where there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
-  return (await listFolder(folder)).filter((name) => !knownNames.has(name)).toSorted();
+  const names = await listFolder(folder);
+  const isGolden = names.includes(goldenHead);
+  return names.filter((name) => !knownNames.has(name) && !(isGolden && isGoldenFile(name))).toSorted();
+}
+
+/** Whether the folder holds a golden, not a bundle. */
+export async function holdsGolden(folder: string): Promise<boolean> {
+  return (await listFolder(folder)).includes(goldenHead);
 }
 
 /** manifest.json has a few lines for a Service; a file with more is not meant to be read. */
 const largestManifest = 64 * 2 ** 20;
 
-/** The files of a bundle's folder as text; other files in it are not read. Throws what reading throws. */
-export async function readFolder(folder: string): Promise<ReadonlyMap<string, string>> {
-  const names = (await readdir(folder)).filter((name) => knownNames.has(name)).toSorted();
+/**
+ * The files of a bundle's folder as text, or those of a golden; others in it are not read. Throws what reading throws. Where a
+ * golden is read as a bundle, its head tells what it is.
+ */
+export async function readFolder(
+  folder: string,
+  isOwn: (name: string) => boolean = (name) => isBundleFile(name) || name === goldenHead,
+): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(folder)).filter(isOwn).toSorted();
   return new Map(
     names.map((name) => {
       const most = name === 'manifest.json' ? largestManifest : largestFile;
@@ -98,6 +116,12 @@ async function listFolder(folder: string): Promise<readonly string[]> {
     if (hasCode(error, 'ENOENT')) return [];
     throw error;
   }
+}
+
+/** Makes a file without waiting for the disk: a golden has one for each Service, and git keeps what is lost. */
+export async function writeQuickly(path: string, text: string): Promise<void> {
+  // One at a time: all files open at once are more than a process may have.
+  writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
 }
 
 async function writeDurably(path: string, text: string): Promise<void> {

@@ -7,6 +7,7 @@ import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { CountName } from '../kube-proxy/modes.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { writeNode } from './bundle-node.ts';
 import type { BundleTexts } from './bundle-texts.ts';
 import { freshTexts } from './bundle-texts.ts';
 import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
@@ -76,18 +77,10 @@ function makeManifest(
     kubeProxyVersion,
     mode: settings.mode,
     dumped: content.dumped,
-    node: {
-      name: node.name,
-      zone: node.zone,
-      podCIDRs: node.podCIDRs.map(({ text }) => text),
-      nodeIPs: { ipv4: node.nodeIPs.ipv4.text, ipv6: node.nodeIPs.ipv6.text },
-      hostAddresses: node.hostAddresses.map(({ text }) => text),
-    },
+    node: writeNode(node),
     families: content.families,
     settings: written,
-    serviceCidrs: programs(settings.mode, 'nftables')
-      ? content.cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
-      : undefined,
+    serviceCidrs: writeServiceRanges(content),
     ipvsTimeouts: state.ipvsTimeouts ?? null,
     healthChecks: countHealthChecks(content.cluster, node, content.families),
     assigned: content.assigned,
@@ -96,6 +89,13 @@ function makeManifest(
     counts: { ...texts.countServices(content.cluster), ...countState(content.state) },
     files: Object.fromEntries([...files].map(([name, text]) => [name, texts.digest(name, text)])),
   };
+}
+
+/** The ranges of cluster IPs, in the mode whose rules know them. */
+export function writeServiceRanges({ cluster, settings }: BundleContent): Manifest['serviceCidrs'] {
+  return programs(settings.mode, 'nftables')
+    ? cluster.serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }))
+    : undefined;
 }
 
 /** What a manifest counts of a state. */

@@ -72,6 +72,21 @@ const settings = objectOf<Omit<ProxySettings, 'release'>>({
   }),
 });
 
+/** The addresses and ports that kpc chose for one Service. */
+export const assignedShape = objectOf<Manifest['assigned'][number]>({
+  service: text,
+  clusterIPs: listOf(address),
+  nodePorts: mapOf(port),
+  healthCheckNodePort: optional(port),
+  loadBalancerIPs: optional(listOf(address)),
+});
+
+/** The Pods that kpc assumes of one workload. */
+export const assumedShape = objectOf<AssumedWorkload>({
+  workload: text,
+  pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
+});
+
 /** What manifest.json must be like: nothing that reads a Manifest looks at its fields again. */
 export const manifestShape = objectOf<Manifest>({
   formatVersion: wholeNumber(1),
@@ -102,22 +117,8 @@ export const manifestShape = objectOf<Manifest>({
       }),
     }),
   ),
-  assigned: listOf(
-    objectOf<Manifest['assigned'][number]>({
-      service: text,
-      clusterIPs: listOf(address),
-      nodePorts: mapOf(port),
-      healthCheckNodePort: optional(port),
-    }),
-  ),
-  assumedEndpoints: optional(
-    listOf(
-      objectOf<AssumedWorkload>({
-        workload: text,
-        pods: listOf(objectOf<AssumedPod>({ name: text, node: optional(text), addresses: listOf(address) })),
-      }),
-    ),
-  ),
+  assigned: listOf(assignedShape),
+  assumedEndpoints: optional(listOf(assumedShape)),
   tools: mapOf(text),
   counts: mapOf(wholeNumber(0)),
   files: mapOf(checksum),

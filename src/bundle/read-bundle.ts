@@ -4,6 +4,7 @@ import { sortRanges } from '../cluster/service-ranges.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
+import { goldenHead } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';
@@ -25,6 +26,7 @@ export interface StoredBundle {
 /** Why a folder's files are no bundle to be trusted. */
 export type BundleProblem =
   | { readonly kind: 'no-manifest' }
+  | { readonly kind: 'golden' }
   | { readonly kind: 'bad-manifest'; readonly reason: string }
   | { readonly kind: 'format-version'; readonly found: unknown; readonly known: number }
   | { readonly kind: 'missing-file'; readonly file: string }
@@ -99,6 +101,7 @@ function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
 function readListed(
   files: BundleFiles,
 ): { readonly kind: 'listed'; readonly manifest: Manifest } | (BundleReading & { readonly kind: 'broken' }) {
+  if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [{ kind: 'golden' }] };
   const manifest = readManifest(files.get('manifest.json'));
   if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
   const problems = checkFiles(manifest, files);
@@ -113,7 +116,8 @@ function readCluster(manifest: Manifest, files: BundleFiles): Cluster | BundlePr
   return { ...stored, serviceCidrs: readServiceRanges(manifest) };
 }
 
-function readServiceRanges({ serviceCidrs = [] }: Manifest): Cluster['serviceCidrs'] {
+/** The ranges of cluster IPs that a manifest names. */
+export function readServiceRanges({ serviceCidrs = [] }: Pick<Manifest, 'serviceCidrs'>): Cluster['serviceCidrs'] {
   return sortRanges(serviceCidrs.map(({ cidr, from }) => ({ network: readNetwork(cidr), from })));
 }
 
@@ -165,6 +169,8 @@ export function describeBundleProblem(problem: BundleProblem): string {
   switch (problem.kind) {
     case 'no-manifest':
       return 'there is no manifest.json: this is not a bundle that kpc compile wrote';
+    case 'golden':
+      return 'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"';
     case 'bad-manifest':
       return `manifest.json cannot be read: ${problem.reason}; compile the bundle again`;
     case 'format-version':

@@ -1,6 +1,11 @@
 /** "1 rule", "2,300 rules". */
 export function count(number: number, one: string, more = `${one}s`): string {
-  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
+  return `${groupDigits(number)} ${number === 1 ? one : more}`;
+}
+
+/** Small numbers have nothing to group, and the data of languages, which take long to load, are not needed for them. */
+function groupDigits(number: number): string {
+  return number < 1000 ? `${number}` : number.toLocaleString('en');
 }
 
 /** "+ 2 rules"; nothing where there are none. */

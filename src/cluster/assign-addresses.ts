@@ -13,6 +13,8 @@ export interface AssignmentRanges {
   /** Set where no flag tells the networks but the objects of the cluster. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
+  /** Networks that load balancers take addresses from. */
+  readonly loadBalancerIPs?: readonly Network[] | undefined;
 }
 
 /** Both ends belong to it. */
@@ -29,6 +31,8 @@ export interface AssignedService {
   /** Port label ("http/TCP" or "TCP") → node port. */
   readonly nodePorts: Readonly<Record<string, number>>;
   readonly healthCheckNodePort?: number | undefined;
+  /** The load balancer's addresses. */
+  readonly loadBalancerIPs?: readonly string[] | undefined;
 }
 
 export interface Assignment {
@@ -49,7 +53,7 @@ const wayOut =
  * Services uses is given away. What cannot be assigned gets a warning each that says what kube-proxy leaves out.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
-  const lacking = services.filter(({ object }) => lacksAnything(object));
+  const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
   if (lacking.length === 0) return { services, assigned: [], diagnostics: [] };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
@@ -88,6 +92,11 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
+/** Whether a load balancer would give the Service addresses, and the ranges say which. */
+function wantsLoadBalancer({ spec, ingress }: Service, { loadBalancerIPs = [] }: AssignmentRanges): boolean {
+  return spec.type === 'LoadBalancer' && ingress.length === 0 && loadBalancerIPs.length > 0;
+}
+
 class Assigner {
   readonly assigned: AssignedService[] = [];
   readonly diagnostics: Diagnostic[] = [];
@@ -113,7 +122,8 @@ class Assigner {
     const addresses = this.#assignClusterIPs(service);
     const ports = this.#assignNodePorts(service);
     const healthCheckNodePort = this.#assignHealthCheckPort(service);
-    const changed = addresses ?? ports ?? healthCheckNodePort;
+    const loadBalancerIPs = this.#assignLoadBalancer(service, addresses?.clusterIPs ?? object.spec.clusterIPs);
+    const changed = addresses ?? ports ?? healthCheckNodePort ?? loadBalancerIPs;
     if (changed === undefined) return object;
     const given = object.spec.clusterIPs.length;
     this.assigned.push({
@@ -121,9 +131,11 @@ class Assigner {
       clusterIPs: addresses?.clusterIPs.slice(given) ?? [],
       nodePorts: ports ? newNodePorts(object.spec.ports, ports) : {},
       ...(healthCheckNodePort === undefined ? {} : { healthCheckNodePort }),
+      ...(loadBalancerIPs ? { loadBalancerIPs } : {}),
     });
     return {
       ...object,
+      ...(loadBalancerIPs ? { ingress: loadBalancerIPs.map((ip) => ({ ip, ipMode: 'VIP' as const })) } : {}),
       spec: {
         ...object.spec,
         ...addresses,
@@ -218,6 +230,42 @@ class Assigner {
       return number;
     };
     return spec.ports.map((port) => withNodePort(port, nodePortOf(port)));
+  }
+
+  /** One address of each family that the Service has, where a range has that; what it asked for itself, if it did. */
+  #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
+    const { object } = service;
+    if (!wantsLoadBalancer(object, this.#ranges)) return undefined;
+    const ranges = this.#ranges.loadBalancerIPs ?? [];
+    const families = new Set(clusterIPs.flatMap((text) => parseAddress(text)?.family ?? []));
+    const taken = [...families].flatMap((family) => {
+      const own = ranges.filter((network) => network.family === family);
+      if (own.length === 0) return [];
+      return this.#takeLoadBalancerIP(service, family, own) ?? [];
+    });
+    return taken.length > 0 ? taken : undefined;
+  }
+
+  #takeLoadBalancerIP(service: Sourced<Service>, family: Family, ranges: readonly Network[]): string | undefined {
+    for (const { address, prefixLength } of ranges) {
+      const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
+      const isWhole = size <= 2;
+      const offset = pick(`${labelOf(service.object)}/load balancer/${family}`, {
+        size,
+        reserved: 0,
+        // A network's own address and its broadcast address are no host's.
+        isFree: (at) =>
+          (isWhole || (at > 0 && !(family === 'ipv4' && at === size - 1))) &&
+          !this.#usedAddresses.has(addressAfter(address, at).text),
+      });
+      if (offset === undefined) continue;
+      const { text } = addressAfter(address, offset);
+      this.#usedAddresses.add(text);
+      return text;
+    }
+    const all = ranges.map(({ text }) => text).join(', ');
+    this.#report(service, 'error', ['spec'], 'no-load-balancer-ip', `no address of ${all} is free for this Service`);
+    return undefined;
   }
 
   #assignHealthCheckPort(service: Sourced<Service>): number | undefined {

@@ -2,7 +2,7 @@
 const shown = 3;
 
 /** The first names of a list: "a, b, c and 4 more". */
-export function nameSome(names: readonly string[]): string {
-  const some = names.slice(0, shown).join(', ');
-  return names.length > shown ? `${some} and ${names.length - shown} more` : some;
+export function nameSome(names: readonly string[], most: number = shown): string {
+  const some = names.slice(0, most).join(', ');
+  return names.length > most ? `${some} and ${names.length - most} more` : some;
 }

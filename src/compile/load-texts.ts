@@ -1,4 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { isName } from '../cluster/object-names.ts';
+import { quote } from '../input/wording.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
@@ -33,6 +35,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** Of kpc compile only: a bundle without a Service is what is wanted. */
   readonly allowEmpty?: boolean | undefined;
   readonly kubernetesVersion?: string | undefined;
+  /** Of objects that name none. */
+  readonly namespace?: string | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
 }
@@ -51,6 +55,13 @@ const noServices: Diagnostic = {
   text: 'the input holds no Services: the compiled rules remove all Services from a node',
 };
 
+/** As noServices, but what is missing stands elsewhere. */
+const notBuilt: Diagnostic = {
+  severity: 'error',
+  code: 'no-input',
+  text: 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"',
+};
+
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
   { allowEmpty }: InputOptions,
@@ -58,8 +69,11 @@ function describeEmptiness(
   if (allowEmpty) return [];
   // What could not be read may have been a Service.
   if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
-  const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs } = others;
-  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs].some(({ length }) => length > 0);
+  const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
+  const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
+    ({ length }) => length > 0,
+  );
+  if (skipped.has('Kustomization')) return [notBuilt];
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 
@@ -87,7 +101,8 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined });
+  const { namespace } = options;
+  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -95,11 +110,18 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     version.choice,
     inputs.nodes.map(({ object }) => object),
   );
-  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, options, release);
-  const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges(options);
+  const facts = [...(config?.facts ?? []), ...inputs.facts];
+  const known = facts.find(({ configures }) => configures);
+  // What is made for kube-proxy itself counts more than what another program would make of its own configuration.
+  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
+  const { settings, gates, diagnostics: wrongSettings, modeNote } = resolveSettings(given, flags, release);
+  const { ranges, diagnostics: wrongRanges } = parseAssignmentRanges({
+    ...(inputs.serviceCidrs.length > 0 ? {} : facts[0]?.ranges),
+    ...definedOf(options),
+  });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
   const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
-  const configured = config !== undefined || inputs.configs.length > 0;
+  const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
   return {
     prepared,
     version: version.choice,
@@ -109,6 +131,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, options),
+      ...checkNamespace(namespace),
       ...(config ? [] : describeRivals(inputs.configs)),
       ...describeSkipped(inputs.skipped, networks !== undefined),
       ...inputs.diagnostics,
@@ -121,6 +144,17 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...prepared.diagnostics,
     ]),
   };
+}
+
+/** The options that are given: one that is undefined takes no other's place. */
+function definedOf<T extends object>(options: T): Partial<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
+  if (namespace === undefined || isName(namespace, 'label')) return [];
+  const text = `--namespace ${quote(namespace)}: a namespace is lower-case letters, digits and dashes, 63 at most`;
+  return [{ severity: 'error', code: 'bad-name', text }];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */

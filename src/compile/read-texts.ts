@@ -8,6 +8,7 @@ import { loadTexts } from './load-texts.ts';
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {
   readonly file?: readonly string[];
+  readonly exclude?: readonly string[];
   readonly config?: string;
   readonly hostAddresses?: string;
 }
@@ -24,9 +25,12 @@ export async function loadInputs(options: FileOptions, readStdin: () => Promise<
   return loadTexts(readTexts(options, isStdinNamed ? await readStdin() : undefined), options);
 }
 
-function readTexts({ file: sources = [], config, hostAddresses }: FileOptions, stdin: Stdin | undefined): InputTexts {
+function readTexts(
+  { file: sources = [], exclude, config, hostAddresses }: FileOptions,
+  stdin: Stdin | undefined,
+): InputTexts {
   return {
-    manifests: sources.length === 0 ? { files: [], diagnostics: [nothingNamed] } : loadFiles(sources, stdin),
+    manifests: sources.length === 0 ? { files: [], diagnostics: [nothingNamed] } : loadFiles(sources, stdin, exclude),
     config: config === undefined ? undefined : loadFile(config, stdin),
     hostAddresses: hostAddresses === undefined ? undefined : readHostText(hostAddresses),
   };

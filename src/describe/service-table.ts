@@ -27,19 +27,13 @@ const headings: ServiceRow = {
 
 /** One row for each Service, in the cluster's order. */
 export function serviceRows(view: View): readonly ServiceRow[] {
-  const { cluster, node } = view.services;
-  const ports = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
-  return cluster.services.map((service) => {
-    const name = `${service.namespace}/${service.name}`;
-    const own = ports.get(name) ?? [];
-    return {
-      service: name,
-      type: service.type,
-      address: addressOf(service),
-      ports: service.ports.map(portText).join(', '),
-      endpoints: own.length > 0 ? countUsed(own, node) : countHeadless(service),
-    };
-  });
+  return eachService(view).map(({ service, count }) => ({
+    service: `${service.namespace}/${service.name}`,
+    type: service.type,
+    address: addressOf(service),
+    ports: service.ports.map(portText).join(', '),
+    endpoints: countText(count),
+  }));
 }
 
 function addressOf(service: ServiceInfo): string {
@@ -59,16 +53,73 @@ function portText({ port, protocol, nodePort }: ServiceInfo['ports'][number]): s
   return nodePort === 0 ? `${port}/${protocol}` : `${port}/${protocol}:${nodePort}`;
 }
 
-/** All ports and families together, an address and port once. */
-function countUsed(ports: readonly ServicePort[], node: View['services']['node']): string {
-  const all = new Set(ports.flatMap((port) => port.endpoints.map(({ label }) => label)));
-  const used = new Set(ports.flatMap((port) => chooseEndpoints(port, node).reachable.map(({ label }) => label)));
-  return `${used.size} of ${all.size}`;
+/** How many endpoints a node uses of all there are. */
+interface EndpointCount {
+  readonly used: number;
+  readonly total: number;
 }
 
-function countHeadless({ skipped, headlessEndpoints }: ServiceInfo): string {
-  if (skipped !== 'headless') return '';
-  return `${headlessEndpoints.filter(({ ready }) => ready).length} of ${headlessEndpoints.length}`;
+function countText(count: EndpointCount | undefined): string {
+  return count ? `${count.used} of ${count.total}` : '';
+}
+
+/** All ports and families together, an address and port once. */
+function countUsed(ports: readonly ServicePort[], node: View['services']['node']): EndpointCount {
+  const all = new Set(ports.flatMap((port) => port.endpoints.map(({ label }) => label)));
+  const used = new Set(ports.flatMap((port) => chooseEndpoints(port, node).reachable.map(({ label }) => label)));
+  return { used: used.size, total: all.size };
+}
+
+/** Of a headless Service: those that its name stands for. */
+function countHeadless({ skipped, headlessEndpoints }: ServiceInfo): EndpointCount | undefined {
+  if (skipped !== 'headless') return undefined;
+  return { used: headlessEndpoints.filter(({ ready }) => ready).length, total: headlessEndpoints.length };
+}
+
+/** A Service in the table, for programs. */
+export interface ServiceSummary {
+  /** "namespace/name". */
+  readonly service: string;
+  readonly type: ServiceInfo['type'];
+  /** Why kube-proxy programs nothing for it. */
+  readonly skipped?: NonNullable<ServiceInfo['skipped']>;
+  readonly clusterIPs: readonly string[];
+  readonly externalName?: string;
+  readonly ports: readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly protocol: ServicePort['protocol'];
+    readonly nodePort?: number;
+  }[];
+  /** Absent where it cannot have any. */
+  readonly endpoints?: EndpointCount;
+}
+
+/** The rows of the table as data: numbers are numbers, and lists are lists. */
+export function summarizeServices(view: View): readonly ServiceSummary[] {
+  return eachService(view).map(({ service, count }) => ({
+    service: `${service.namespace}/${service.name}`,
+    type: service.type,
+    ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
+    clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+    ...(service.externalName === undefined ? {} : { externalName: service.externalName }),
+    ports: service.ports.map(({ name, port, protocol, nodePort }) => {
+      return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
+    }),
+    ...(count ? { endpoints: count } : {}),
+  }));
+}
+
+/** The Services in the cluster's order, with how many of their endpoints the node uses. */
+function eachService({ services: { cluster, node } }: View): readonly {
+  readonly service: ServiceInfo;
+  readonly count: EndpointCount | undefined;
+}[] {
+  const ports = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  return cluster.services.map((service) => {
+    const own = ports.get(`${service.namespace}/${service.name}`) ?? [];
+    return { service, count: own.length > 0 ? countUsed(own, node) : countHeadless(service) };
+  });
 }
 
 /** One row for each Service port that a dump shows. */

@@ -5,11 +5,19 @@ import { link, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderProblem } from '../bundle/folder.ts';
 import { isBundleFile, isRemainOf, replaceFolder } from '../bundle/folder.ts';
-import type { Bundle } from '../bundle/make-bundle.ts';
-import type { BundleFileName } from '../bundle/manifest.ts';
+import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
+import type { BundleFiles } from '../bundle/make-bundle.ts';
+import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
+
+/** The files of a node's folder. */
+export interface NodeFiles {
+  readonly files: BundleFiles;
+  /** SHA-256 of those that other nodes may have the same of. */
+  readonly digests: Manifest['files'];
+}
 
 /** What became of a node's folder. */
 export type NodeResult =
@@ -40,7 +48,7 @@ export class FleetFolder {
   }
 
   /** Makes the node's folder hold the bundle. Does nothing where it does already. */
-  async write(node: string, bundle: Bundle): Promise<NodeResult> {
+  async write(node: string, bundle: NodeFiles): Promise<NodeResult> {
     const target = join(this.folder, node);
     try {
       if (await this.#isBundle()) return { kind: 'failed', problem: { kind: 'is-a-bundle', folder: this.folder } };
@@ -53,14 +61,14 @@ export class FleetFolder {
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
     if (problem) return { kind: 'failed', problem };
-    for (const [name, digest] of Object.entries(bundle.manifest.files)) {
+    for (const [name, digest] of Object.entries(bundle.digests)) {
       if (digest !== undefined && !this.#paths.has(digest)) this.#paths.set(digest, join(target, name));
     }
     return { kind: 'written' };
   }
 
   /** Compares the node's folder with the bundle, byte by byte; stops after `limit` files that differ. */
-  async compare(node: string, bundle: Bundle, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
+  async compare(node: string, bundle: NodeFiles, limit = Number.POSITIVE_INFINITY): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
       const present = new Set(await readdir(target));
@@ -77,10 +85,10 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(path: string, name: string, bundle: Bundle): Promise<boolean> {
+  async #isSame(path: string, name: string, bundle: NodeFiles): Promise<boolean> {
     const text = bundle.files.get(name);
     if (text === undefined) return false;
-    const digest = bundle.manifest.files[name as BundleFileName];
+    const digest = bundle.digests[name as BundleFileName];
     const identity = identify(await stat(path, { bigint: true }));
     if (digest !== undefined && this.#verified.get(identity) === digest) return true;
     const same = readRegularFile(path).equals(Buffer.from(text));
@@ -92,8 +100,8 @@ export class FleetFolder {
   }
 
   /** Makes a file: a link to one with the same content where there is one, and where the file system takes it. */
-  async #place(path: string, text: string, { manifest }: Bundle, name: string): Promise<void> {
-    const digest = manifest.files[name as BundleFileName];
+  async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
+    const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);
     if (known !== undefined && digest !== undefined) {
       try {
@@ -122,7 +130,7 @@ export class FleetFolder {
     if (this.#found) return this.#found;
     const entries = await this.#entries();
     // A node may be called manifest.json, too: then it is a folder.
-    const isBundle = entries.some((entry) => entry.name === 'manifest.json' && !entry.isDirectory());
+    const isBundle = entries.some((entry) => heads.has(entry.name) && !entry.isDirectory());
     this.#found = { isBundle, hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')) };
     return this.#found;
   }
@@ -142,7 +150,8 @@ export class FleetFolder {
     for (const name of names.toSorted()) {
       // What may not be read is another program's, such as a file system's lost+found.
       const files = await readdir(join(this.folder, name)).catch((): string[] => []);
-      if (files.includes('manifest.json') && files.every(isBundleFile)) bundles.push(name);
+      const isBundle = files.includes('manifest.json') && files.every(isBundleFile);
+      if (isBundle || (files.includes(goldenHead) && files.every(isGoldenFile))) bundles.push(name);
     }
     return bundles;
   }
@@ -151,6 +160,9 @@ export class FleetFolder {
     await rm(join(this.folder, node), { recursive: true });
   }
 }
+
+/** Each is in every folder of its form. */
+const heads: ReadonlySet<string> = new Set(['manifest.json', goldenHead]);
 
 /** What was in the folder when it was first looked at. */
 interface Found {

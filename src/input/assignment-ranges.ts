@@ -3,10 +3,11 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { quote } from './wording.ts';
 
-/** kube-apiserver's flags, with what was written after them. */
+/** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */
 export interface RangeFlags {
   readonly serviceClusterIpRange?: string | undefined;
   readonly serviceNodePortRange?: string | undefined;
+  readonly loadBalancerIpRange?: string | undefined;
 }
 
 /** Ranges with what is wrong with the flags they came from; not to be used when there is an error. */
@@ -15,8 +16,12 @@ export interface ParsedRanges {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads --service-cluster-ip-range (one network, or one of each family) and --service-node-port-range. */
-export function parseAssignmentRanges({ serviceClusterIpRange, serviceNodePortRange }: RangeFlags): ParsedRanges {
+/** Reads --service-cluster-ip-range (one network, or one of each family) --service-node-port-range and --load-balancer-ip-range. */
+export function parseAssignmentRanges({
+  serviceClusterIpRange,
+  serviceNodePortRange,
+  loadBalancerIpRange,
+}: RangeFlags): ParsedRanges {
   const diagnostics: Diagnostic[] = [];
   const refuse = (text: string): void => {
     diagnostics.push({ severity: 'error', code: 'bad-range', text });
@@ -32,7 +37,13 @@ export function parseAssignmentRanges({ serviceClusterIpRange, serviceNodePortRa
     const example = 'write the first and the last port, such as 30000-32767';
     refuse(`--service-node-port-range is ${quote(serviceNodePortRange)}: ${example}`);
   }
-  return { ranges: { clusterIPs, nodePorts }, diagnostics };
+  const balanced = loadBalancerIpRange === undefined ? [] : loadBalancerIpRange.split(',');
+  const loadBalancerIPs = balanced.flatMap((text) => parseNetwork(text.trim()) ?? []);
+  if (loadBalancerIPs.length < balanced.length) {
+    const example = 'write networks such as 203.0.113.0/24 or 2001:db8::/120';
+    refuse(`--load-balancer-ip-range is ${quote(loadBalancerIpRange ?? '')}: ${example}`);
+  }
+  return { ranges: { clusterIPs, nodePorts, ...(balanced.length > 0 ? { loadBalancerIPs } : {}) }, diagnostics };
 }
 
 /** "30000-32767", or "30000+2767" with the size less one, as kube-apiserver takes it. */

@@ -1,19 +1,30 @@
+import { folderOf, pathBelow } from '../base/paths.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import type { CollectedObjects } from './read-objects.ts';
+import { isPlain } from './templates.ts';
+import type { FolderOrigin } from './text-file.ts';
 
-/** Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. */
-export function findDuplicates({
-  services,
-  slices,
-  endpoints,
-  nodes,
-  serviceCidrs,
-  pods,
-  workloads,
-}: CollectedObjects): Diagnostic[] {
-  return [
+/** An object that the input defines again. */
+interface Duplicate {
+  readonly kind: string;
+  readonly label: string;
+  readonly first: Location;
+  readonly place: Place;
+}
+
+/**
+ * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
+ * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
+ * found.
+ */
+export function findDuplicates(
+  { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
+  origins: ReadonlyMap<string, FolderOrigin>,
+): Diagnostic[] {
+  const all = [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
     ...duplicatesOf('Endpoints', endpoints),
@@ -22,14 +33,60 @@ export function findDuplicates({
     ...[...groupBy(workloads, ({ object }) => object.kind)].flatMap(([kind, group]) => duplicatesOf(kind, group)),
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
+  const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
+  // A patch of a kustomization looks like the object that it changes.
+  const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isUnbuilt));
+}
+
+/** The two places that hold the same objects: two folders, or two files of one. */
+function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
+  const folders = [folderOf(first.file), folderOf(place.file)] as const;
+  return folders[0] === folders[1] ? [first.file, place.file] : folders;
+}
+
+function describeGroup(
+  group: readonly Duplicate[],
+  origins: ReadonlyMap<string, FolderOrigin>,
+  isUnbuilt: boolean,
+): Diagnostic[] {
+  const [example] = group;
+  if (!example) return [];
+  const [first, second] = pairOf(example);
+  const origin = origins.get(example.place.file);
+  // What a folder brought can be left out; what was named itself need not be named.
+  const advice = origin && first !== second ? adviseOn(origin, second, isUnbuilt) : '';
+  if (group.length === 1 || first === second || !origin) {
+    return group.map((duplicate) => toDiagnostic(duplicate, `${describeOne(duplicate)}${advice}`));
+  }
+  const text = `${describeOne(example)}, and ${group.length - 1} more of ${second} that ${first} holds too${advice}`;
+  return [toDiagnostic(example, text)];
+}
+
+function describeOne({ kind, label, first }: Duplicate): string {
+  return `duplicate ${kind} ${label}, first defined at ${first.file}:${first.line}`;
+}
+
+function adviseOn({ folder }: FolderOrigin, path: string, isUnbuilt: boolean): string {
+  const below = pathBelow(folder, path);
+  const example = below !== '' && !below.startsWith('..') && isPlain(below) ? ` ${below}` : '';
+  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
+  return `: leave one of them out, as with --exclude${example}${build}`;
+}
+
+function toDiagnostic({ place }: Duplicate, text: string): Diagnostic {
+  return { severity: 'error', code: 'duplicate-object', text, place };
 }
 
 /** Kinds whose objects have no namespace. */
 const clusterScoped: ReadonlySet<string> = new Set(['Node', 'ServiceCIDR']);
 
-function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[]): Diagnostic[] {
+function duplicatesOf(
+  kind: string,
+  objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[],
+): readonly Duplicate[] {
   const seen = new Map<string, (typeof objects)[number]>();
-  const diagnostics: Diagnostic[] = [];
+  const duplicates: Duplicate[] = [];
   for (const sourced of objects) {
     const { namespace, name } = sourced.object.metadata;
     if (name === '') continue;
@@ -39,10 +96,8 @@ function duplicatesOf(kind: string, objects: readonly Sourced<{ readonly metadat
       seen.set(label, sourced);
       continue;
     }
-    const { file, line } = first.source.place(['metadata', 'name']).locate();
-    const text = `duplicate ${kind} ${label}, first defined at ${file}:${line}`;
-    const place = sourced.source.place(['metadata', 'name']);
-    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place });
+    const at = ['metadata', 'name'];
+    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
   }
-  return diagnostics;
+  return duplicates;
 }

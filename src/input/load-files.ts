@@ -1,11 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { nameSome } from '../cluster/name-some.ts';
 import type { Place } from '../kernel/origin.ts';
+import { ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
+import type { ListedFile } from './list-files.ts';
 import { TextFile } from './text-file.ts';
+import type { FolderOrigin } from './text-file.ts';
+import { quote } from './wording.ts';
 
 /** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {
@@ -16,22 +20,23 @@ export interface LoadedFiles {
 /** What was read from stdin, for the source '-'. */
 export type Stdin = string | Uint8Array;
 
-/** What a folder's files must be called to be read. */
-const manifestName = /\.(?:ya?ml|json)$/;
-
 /**
- * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted) and '-' for stdin. A file that is named twice,
- * be it through a link, is read once.
+ * Reads files, folders (the *.yaml, *.yml and *.json below them, sorted, but for those that `exclude` or a .kpcignore leaves
+ * out) and '-' for stdin. A file that is named twice, be it through a link, is read once.
  */
-export function loadFiles(sources: readonly string[], stdin: Stdin | undefined): LoadedFiles {
+export function loadFiles(
+  sources: readonly string[],
+  stdin: Stdin | undefined,
+  exclude: readonly string[] = [],
+): LoadedFiles {
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
   for (const source of sources) {
-    for (const path of listFiles(source, diagnostics)) {
+    for (const { path, origin } of listFiles(source, exclude, diagnostics)) {
       const key = path === '-' ? path : realPath(path);
       if (files.has(key)) continue;
       // Only what is named itself may be what a shell hands over in a file's place.
-      const loaded = path === source ? loadFile(path, stdin) : loadAs(path, () => readRegularFile(path));
+      const loaded = origin ? loadAs(path, () => readRegularFile(path), origin) : loadFile(path, stdin);
       if (loaded instanceof TextFile) files.set(key, loaded);
       else diagnostics.push(loaded);
     }
@@ -44,61 +49,59 @@ export function loadFile(path: string, stdin?: Stdin): TextFile | Diagnostic {
   return loadAs(path, () => (path === '-' ? (stdin ?? '') : readNamedFile(path)));
 }
 
-function loadAs(path: string, read: () => Stdin): TextFile | Diagnostic {
+function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Diagnostic {
   try {
-    return decodeFile(path, read());
+    return decodeFile(path, read(), origin);
   } catch (error) {
-    return fileError(path, describeSystemError(error));
+    return fileError(path, describeNoFile(path) ?? describeSystemError(error));
   }
 }
 
-function listFiles(source: string, diagnostics: Diagnostic[]): string[] {
-  if (source === '-') return [source];
+/** What is meant by a name that is no file's: kpc never opens a connection, and leaves patterns to the shell. */
+function describeNoFile(path: string): string | undefined {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
+    return `this is a URL, and kpc reads files only: pipe it in, as in "curl -sSL ${quote(path).slice(1, -1)} | kpc compile -f -"`;
+  }
+  if (/[*?[\]{}]/.test(path) && !existsSync(path)) {
+    return 'there is no such file or folder, and kpc expands no patterns: name the folder, or each file with an -f of its own';
+  }
+  return undefined;
+}
+
+/** What is to be read of a source: itself, or the files of a folder. */
+type Listed = Pick<ListedFile, 'path'> & Partial<ListedFile>;
+
+function listFiles(source: string, exclude: readonly string[], diagnostics: Diagnostic[]): readonly Listed[] {
+  if (source === '-') return [{ path: source }];
   try {
-    if (!statSync(source).isDirectory()) return [source];
-    const names = readdirSync(source, { recursive: true, withFileTypes: true })
-      .filter((entry) => manifestName.test(entry.name) && !entry.isDirectory())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort();
-    if (names.length === 0) {
-      const text = 'the folder holds no files named *.yaml, *.yml or *.json';
+    if (!statSync(source).isDirectory()) return [{ path: source }];
+    const { files, ignored } = listFolder(source, exclude);
+    if (files.length === 0) {
+      const others = exclude.length > 0 || ignored.length > 0 ? ' that are not left out' : '';
+      const text = `the folder holds no files named *.yaml, *.yml or *.json${others}`;
       diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: startOf(source) });
     }
+    if (ignored.length > 0) {
+      const text = `left out by ${ignoreFile}: ${nameSome(ignored)}`;
+      diagnostics.push({ severity: 'note', code: 'ignored-files', text });
+    }
     const root = realPath(source);
-    return names.filter((name) => {
-      const inside = isInside(name, root);
+    return files.filter(({ path }) => {
+      const inside = isInside(path, root);
       if (!inside) {
-        diagnostics.push(fileError(name, `a link to something outside ${source}: name that file or folder with -f`));
+        diagnostics.push(fileError(path, `a link to something outside ${source}: name that file or folder with -f`));
       }
       return inside;
     });
   } catch (error) {
-    diagnostics.push(fileError(source, describeSystemError(error)));
+    diagnostics.push(fileError(source, describeNoFile(source) ?? describeSystemError(error)));
     return [];
   }
 }
 
-/**
- * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
- * else into a repository could have that read, and its lines printed, by those who compile it.
- */
-function isInside(path: string, root: string): boolean {
-  const real = realPath(path);
-  return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
-}
-
-/** The path without links; a path that leads to nothing, as it is. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
 /** The text of a file's bytes: UTF-8, with or without a byte order mark. */
-function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
-  if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''));
+function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Diagnostic {
+  if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, 'the file is UTF-16: save it as UTF-8');
   }
@@ -106,7 +109,7 @@ function decodeFile(name: string, bytes: Stdin): TextFile | Diagnostic {
   if (packed !== undefined) return fileError(name, `the file is ${packed}`);
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
   if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
-  return new TextFile(name, new TextDecoder().decode(bytes));
+  return new TextFile(name, new TextDecoder().decode(bytes), origin);
 }
 
 function fileError(name: string, text: string): Diagnostic {

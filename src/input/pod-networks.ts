@@ -4,7 +4,7 @@ import { parseNetwork } from '../kernel/address.ts';
 import { quote } from './wording.ts';
 
 /** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
-const knownNetworks = 'auto';
+export const knownNetworks = 'auto';
 
 /** The networks that --assume-endpoints names; undefined where it is not given. */
 export interface PodNetworks {

@@ -1,5 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Sourced } from '../cluster/objects.ts';
+import { readClusterFacts } from './cluster-config.ts';
+import type { ClusterFacts } from './cluster-config.ts';
 import { placeAt, subSource } from './document.ts';
 import type { InputDocument } from './document.ts';
 import { outerPlace, outerSource } from './embedded-text.ts';
@@ -15,6 +17,8 @@ import { describeValue, quote } from './wording.ts';
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
+  /** What it says besides of the cluster, or in another program's words. */
+  readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Diagnostic[];
   /** The file, where it could be read. */
   readonly file: TextFile | undefined;
@@ -22,9 +26,9 @@ export interface ConfigFile {
 
 /** Reads a KubeProxyConfiguration, or the ConfigMap that holds one, under whatever key; a diagnostic is why there is no text. */
 export function readConfigText(file: TextFile | Diagnostic): ConfigFile {
-  if (!(file instanceof TextFile)) return { config: undefined, diagnostics: [file], file: undefined };
-  const { config, diagnostics } = readConfig(file);
-  return { config, diagnostics: sortDiagnostics(diagnostics), file };
+  if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
+  const { config, facts, diagnostics } = readConfig(file);
+  return { config, facts, diagnostics: sortDiagnostics(diagnostics), file };
 }
 
 /** Reads the configuration in a text that has been read. */
@@ -35,9 +39,14 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const diagnostics = [...faults, ...unpacked.flatMap((each) => each.diagnostics)];
   const configs = found.filter(isReadVersion);
   const [first, ...others] = configs;
+  const facts = unpacked
+    .flatMap((each) => each.documents)
+    .flatMap(({ value, source }) => readClusterFacts(fieldsOf(value), source) ?? []);
   if (!first) {
-    if (diagnostics.length > 0) return { config: undefined, diagnostics };
-    return { config: undefined, diagnostics: [describeAbsence(file, found[0])] };
+    if (diagnostics.length > 0 || facts.some(({ configures }) => configures)) {
+      return { config: undefined, facts, diagnostics };
+    }
+    return { config: undefined, facts, diagnostics: [describeAbsence(file, found[0])] };
   }
   for (const { source } of others) {
     const text = 'the file holds another KubeProxyConfiguration before this one: keep only one of them';
@@ -46,7 +55,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);
   for (const diagnostic of report.diagnostics) diagnostics.push(diagnostic);
-  return { config: object && { object, source: first.source }, diagnostics };
+  return { config: object && { object, source: first.source }, facts, diagnostics };
 }
 
 const version = 'kubeproxy.config.k8s.io/v1alpha1';
@@ -58,12 +67,17 @@ function describeAbsence(file: TextFile, other: InputDocument | undefined): Diag
     const text = `the KubeProxyConfiguration is of apiVersion ${given}: kube-proxy reads ${version} only`;
     return { severity: 'error', code: 'no-config', text, place: other.source.place(['apiVersion']) };
   }
-  const text = `the file holds neither a KubeProxyConfiguration (${version}) nor a ConfigMap with one among its data`;
+  const text = `the file holds neither a KubeProxyConfiguration (${version}) nor a ConfigMap with one among its data, nor a configuration of kubeadm, kind or k3s`;
   return { severity: 'error', code: 'no-config', text, place: placeAt(file, 0) };
 }
 
 function isConfig({ value }: InputDocument): boolean {
   return fieldsOf(value)['kind'] === 'KubeProxyConfiguration';
+}
+
+/** Whether a document inside a ConfigMap is one that kpc goes by. */
+export function isClusterConfig(document: InputDocument): boolean {
+  return isConfig(document) || fieldsOf(document.value)['kind'] === 'ClusterConfiguration';
 }
 
 function isReadVersion({ value }: InputDocument): boolean {
@@ -89,15 +103,15 @@ const usualKey = 'config.conf';
  * The keys of a ConfigMap that may hold a KubeProxyConfiguration: config.conf of kubeadm, config on EKS, others
  * elsewhere. The kubeconfig beside it never names the kind.
  */
-export function findConfigKeys(data: unknown): readonly string[] {
+function findConfigKeys(data: unknown): readonly string[] {
   return Object.entries(fieldsOf(data)).flatMap(([key, text]) => {
     if (typeof text !== 'string') return [];
-    return key === usualKey || text.includes('KubeProxyConfiguration') ? [key] : [];
+    return key === usualKey || /KubeProxyConfiguration|kind: ClusterConfiguration/.test(text) ? [key] : [];
   });
 }
 
 /** The documents inside a ConfigMap's configuration, in terms of the file; any other document as it is. */
-function unpackConfigMap(document: InputDocument): {
+export function unpackConfigMap(document: InputDocument): {
   readonly documents: readonly InputDocument[];
   readonly diagnostics: readonly Diagnostic[];
 } {

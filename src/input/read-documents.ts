@@ -23,6 +23,9 @@ export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): F
   return { documents, diagnostics };
 }
 
+/** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
+const mostBroken = 2;
+
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
  * read. Returns what is wrong with those that could not be read.
@@ -33,10 +36,22 @@ export function takeDocuments(
   take: (document: InputDocument) => void,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
+  let broken = 0;
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
+    broken++;
+    if (broken > mostBroken + 1) return;
     for (const { offset, code, text } of faults) {
       const place = placeAt(file, start + offset);
-      diagnostics.push({ severity: 'error', code, text, place });
+      const last = broken > mostBroken;
+      if (last)
+        diagnostics.push({
+          severity: 'error',
+          code,
+          text: `${text}; no more YAML errors of this file are told`,
+          place,
+        });
+      else diagnostics.push({ severity: 'error', code, text, place });
+      if (last) return;
     }
   };
   const json = readJsonValues(file.text, parsers);

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { nameSome } from '../cluster/name-some.ts';
 import type {
   Endpoints,
   EndpointSlice,
@@ -9,15 +10,21 @@ import type {
   Sourced,
   Workload,
 } from '../cluster/objects.ts';
+import type { ClusterFacts } from './cluster-config.ts';
 import { placeAt } from './document.ts';
+import type { InputDocument } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { LoadedFiles } from './load-files.ts';
+import { isForeign, isForeignText } from './no-objects.ts';
 import { takeDocuments } from './read-documents.ts';
 import { Checks, collectDocument, emptyCollection } from './read-objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
+import type { Parsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
+import { describeTemplates, findChartTemplate, findTemplate } from './templates.ts';
+import type { Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
@@ -33,6 +40,8 @@ export interface Inputs {
   readonly workloads: readonly Sourced<Workload>[];
   /** kube-proxy's configuration, where the inputs happen to hold one. */
   readonly configs: readonly Sourced<KubeProxyConfig>[];
+  /** What the configuration of other programs says of the cluster. */
+  readonly facts: readonly ClusterFacts[];
   /** Kind → how many objects of it were skipped: kpc has no use for them. */
   readonly skipped: ReadonlyMap<string, number>;
   /** Sorted by file, line, column and code. */
@@ -44,11 +53,13 @@ export interface Inputs {
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
+  /** Of objects that name none. */
+  readonly namespace?: string | undefined;
 }
 
 /** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
-export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }: ReadOptions = {}): Inputs {
-  const collected = collectFiles(files, workloads);
+export function collectInputs({ files, diagnostics }: LoadedFiles, options: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, options);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -57,22 +68,70 @@ export function collectInputs({ files, diagnostics }: LoadedFiles, { workloads }
 }
 
 /** The objects in texts that have been read. */
-export function collectFiles(files: readonly TextFile[], workloads = false): CollectedObjects {
+export function collectFiles(
+  files: readonly TextFile[],
+  { workloads = false, namespace = 'default' }: Pick<ReadOptions, 'workloads' | 'namespace'> = {},
+): CollectedObjects {
   const collected = emptyCollection();
-  const checks = new Checks(workloads);
-  const parsers = createParsers();
+  const context = { checks: new Checks(workloads, namespace), parsers: createParsers() };
+  const templates: Template[] = [];
+  const foreign: string[] = [];
   for (const file of files) {
-    let isEmpty = true;
-    const diagnostics = takeDocuments(file, parsers, (document) => {
-      isEmpty = false;
-      collectDocument(document, checks, collected);
-    });
-    for (const diagnostic of diagnostics) collected.diagnostics.push(diagnostic);
-    if (isEmpty && diagnostics.length === 0) {
-      const place = placeAt(file, 0);
-      collected.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
-    }
+    const found = findChartTemplate(file) ?? collectFile(file, context, collected);
+    if (found === 'foreign') foreign.push(file.name);
+    else if (found !== undefined) templates.push(found);
   }
-  for (const diagnostic of findDuplicates(collected)) collected.diagnostics.push(diagnostic);
+  const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
+  const more = [...describeTemplates(templates), ...describeForeign(foreign), ...findDuplicates(collected, origins)];
+  for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;
+}
+
+interface ReadingContext {
+  readonly checks: Checks;
+  readonly parsers: Parsers;
+}
+
+/**
+ * Adds the objects of a file to the collection, and what is wrong with them. Adds nothing of what is wrong where the file is
+ * no manifest, and says what it is instead.
+ */
+function collectFile(
+  file: TextFile,
+  { checks, parsers }: ReadingContext,
+  into: CollectedObjects,
+): Template | 'foreign' | undefined {
+  const before = into.diagnostics.length;
+  const others: InputDocument[] = [];
+  let objects = 0;
+  const faults = takeDocuments(file, parsers, (document) => {
+    if (isForeign(document)) {
+      others.push(document);
+    } else {
+      objects++;
+      collectDocument(document, checks, into);
+    }
+  });
+  if (objects === 0 && (faults.length === 0 ? others.length > 0 : isForeignText(file))) return 'foreign';
+  for (const document of others) collectDocument(document, checks, into);
+  for (const diagnostic of faults) into.diagnostics.push(diagnostic);
+  const template = findTemplate(file, into.diagnostics.slice(before));
+  if (template) {
+    // Whatever else is wrong with it is so because it is not rendered.
+    into.diagnostics.splice(before);
+    return template;
+  }
+  if (objects === 0 && faults.length === 0) {
+    const place = placeAt(file, 0);
+    into.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
+  }
+  return undefined;
+}
+
+/** Files of folders that belong to something else. */
+function describeForeign(names: readonly string[]): readonly Diagnostic[] {
+  if (names.length === 0) return [];
+  const what = names.length === 1 ? '1 file' : `${names.length.toLocaleString('en')} files`;
+  const text = `skipped ${what} without any Kubernetes object: ${nameSome(names)}`;
+  return [{ severity: 'note', code: 'skipped-files', text }];
 }

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { checkFields, isCheckedKind } from './check-fields.ts';
 import type {
   Endpoints,
   EndpointSlice,
@@ -12,10 +13,14 @@ import type {
 } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
+import { readClusterFacts } from './cluster-config.ts';
+import type { ClusterFacts } from './cluster-config.ts';
 import { subSource } from './document.ts';
 import type { InputDocument, InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { findConfigKeys } from './read-config.ts';
+import { isClusterConfig, unpackConfigMap } from './read-config.ts';
+import { updateSlice } from './update-slice.ts';
+import { adviseOnFile } from './no-objects.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
@@ -25,6 +30,7 @@ import { readServiceCidr } from './read-service-cidr.ts';
 import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
+import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
 import { describeValue } from './wording.ts';
 
@@ -39,6 +45,8 @@ export interface CollectedObjects {
   /** Empty where they were not asked for: they count as skipped then. */
   readonly workloads: Sourced<Workload>[];
   readonly configs: Sourced<KubeProxyConfig>[];
+  /** What the configuration of other programs says of the cluster. */
+  readonly facts: ClusterFacts[];
   /** Kind → how many objects of it there were that kpc has no use for. */
   readonly skipped: Map<string, number>;
   readonly diagnostics: Diagnostic[];
@@ -50,9 +58,14 @@ export class Checks {
   readonly names = new EndpointNames();
   /** Whether workloads are read too. */
   readonly workloads: boolean;
+  /** Of objects that name none. */
+  readonly namespace: string;
+  /** The file that is being read. */
+  file: TextFile | undefined;
 
-  constructor(workloads: boolean) {
+  constructor(workloads: boolean, namespace: string) {
     this.workloads = workloads;
+    this.namespace = namespace;
   }
 }
 
@@ -77,6 +90,7 @@ export function emptyCollection(): CollectedObjects {
     pods: [],
     workloads: [],
     configs: [],
+    facts: [],
     skipped: new Map(),
     diagnostics: [],
   };
@@ -87,6 +101,7 @@ const maxListDepth = 8;
 
 /** Adds the object of a document, or the objects of a list, to the collection. */
 export function collectDocument(document: InputDocument, checks: Checks, into: CollectedObjects): void {
+  checks.file = document.file;
   collectValue(document.value, document.source, checks, into, 0);
 }
 
@@ -119,9 +134,13 @@ function collectObject(
   listDepth: number,
 ): void {
   const { apiVersion, kind } = value;
+  const facts = readClusterFacts(value, report.source);
+  if (facts) into.facts.push(facts);
+  if (facts?.configures) return;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}`);
+    const advice = adviseOnFile(report.source.place([]).file);
+    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}${advice}`);
     return;
   }
   const { source } = report;
@@ -131,7 +150,8 @@ function collectObject(
     read: (raw: RawObjects[Kind], report: Report) => T,
     list: Sourced<T>[],
   ): void => {
-    const raw = checks.validator.validate(name, value, report);
+    if (isCheckedKind(name)) checkFields(name, value, report);
+    const raw = checks.validator.validate(name, withNamespace(value, checks.namespace), report);
     if (raw === undefined) return;
     const object = read(raw, report);
     if (!report.hasErrors) list.push({ object, source });
@@ -141,6 +161,8 @@ function collectObject(
       return add('Service', readService, into.services);
     case 'discovery.k8s.io/v1 EndpointSlice':
       return add('EndpointSlice', (raw, own) => readEndpointSlice(raw, own, checks.names), into.slices);
+    case 'discovery.k8s.io/v1beta1 EndpointSlice':
+      return collectObject(updateSlice(value), report, checks, into, listDepth);
     case 'v1 Endpoints':
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
@@ -157,12 +179,13 @@ function collectObject(
   }
   const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
   if (workload) return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
-  if (apiVersion === 'v1' && kind === 'ConfigMap' && findConfigKeys(value['data']).length > 0) {
-    report.warn(
-      [],
-      'unread-config',
-      'the kube-proxy configuration in this ConfigMap is used only if --config names the file',
-    );
+  if (apiVersion === 'v1' && kind === 'ConfigMap' && checks.file) {
+    const { documents, diagnostics } = unpackConfigMap({ file: checks.file, value, source });
+    const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
+    // What is wrong with a text that holds no configuration is nothing to kpc.
+    if (configs.length > 0) for (const diagnostic of diagnostics) into.diagnostics.push(diagnostic);
+    for (const document of configs) collectValue(document.value, document.source, checks, into, listDepth);
+    if (configs.length > 0) return;
   }
   if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
     if (listDepth < maxListDepth) {
@@ -200,4 +223,14 @@ function collectItems(
     const value = implied && isObject ? { ...implied, ...item } : item;
     collectValue(value, subSource(source, path), checks, into, listDepth);
   }
+}
+
+/** The object in the namespace that was asked for, where it names none. A copy, for the rest of it may be shared. */
+function withNamespace(value: Readonly<Record<string, unknown>>, namespace: string): Readonly<Record<string, unknown>> {
+  const { metadata } = value;
+  if (namespace === 'default' || typeof metadata !== 'object' || metadata === null) return value;
+  const given = 'namespace' in metadata ? metadata.namespace : undefined;
+  return given === undefined || given === null || given === ''
+    ? { ...value, metadata: { ...metadata, namespace } }
+    : value;
 }

@@ -1,14 +1,25 @@
 import type { Location } from '../kernel/origin.ts';
 
+/** Where a file was found that was not named itself. */
+export interface FolderOrigin {
+  /** The folder that was named. */
+  readonly folder: string;
+  /** The Helm chart whose template the file is, by its folder. */
+  readonly chart: string | undefined;
+}
+
 /** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */
 export class TextFile {
   readonly name: string;
   readonly text: string;
+  /** Undefined for a file that was named itself, and for stdin. */
+  readonly origin: FolderOrigin | undefined;
   #lineStarts: readonly number[] | undefined;
 
-  constructor(name: string, text: string) {
+  constructor(name: string, text: string, origin?: FolderOrigin) {
     this.name = name;
     this.text = text;
+    this.origin = origin;
   }
 
   /** Line and column of an offset, both from 1; columns count UTF-16 units, as editors do. */

@@ -8,6 +8,8 @@ export function describeFolderProblem(problem: FleetProblem): string {
       return `cannot write ${problem.folder}: ${problem.reason}`;
     case 'is-a-bundle':
       return `${problem.folder} is the bundle of one node: name another folder for the bundles of several nodes`;
+    case 'is-a-golden':
+      return `${problem.folder} is a golden, for git: write it with --golden, or name another folder with -o`;
     case 'not-a-bundle': {
       const names = problem.strangers.slice(0, 3).map(printable).join(', ');
       return `${problem.folder} holds files that don't belong to a bundle (${names}), and they would be deleted: name another folder`;

@@ -1,5 +1,6 @@
 import { describeError } from '../bundle/errors.ts';
-import { listStrangers, readFolder } from '../bundle/folder.ts';
+import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
+import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 
 /** A file before and after. */
@@ -22,12 +23,12 @@ export type CheckResult =
     }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** Compares the bundle in a folder (old) with a fresh one (new). */
+/** Compares the bundle or golden in a folder (old) with a fresh one (new). */
 export async function checkBundle(folder: string, fresh: BundleFiles): Promise<CheckResult> {
   let present: BundleFiles;
   let strangers: readonly string[];
   try {
-    present = await readFolder(folder);
+    present = await readFolder(folder, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
     strangers = await listStrangers(folder);
   } catch (error) {
     return { kind: 'unreadable', reason: describeError(error) };

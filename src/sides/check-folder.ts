@@ -1,7 +1,8 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { isBundleFile } from '../bundle/folder.ts';
+import { goldenHead } from '../bundle/golden-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { readAnyFile } from './dump-files.ts';
 
@@ -18,10 +19,11 @@ function describeFolder(folder: string, expected: Expected): string | undefined 
   let names: readonly string[];
   try {
     if (!statSync(folder).isDirectory())
-      return `--check ${folder}: it is not a folder: name one that kpc compile -o wrote`;
+      return `--check ${folder}: it is not a folder: name one that kpc compile -o or --golden wrote`;
     names = readdirSync(folder).toSorted();
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return `--check ${folder}: there is no such folder: write it first with -o ${folder}`;
+    if (hasCode(error, 'ENOENT'))
+      return `--check ${folder}: there is no such folder: write it first with -o ${folder}, or with --golden for git`;
     return `--check ${folder}: it cannot be read: ${describeError(error)}`;
   }
   switch (expected.kind) {
@@ -37,12 +39,19 @@ function hasManifest(folder: string, names: readonly string[]): boolean {
   return names.includes('manifest.json') && !statSync(join(folder, 'manifest.json')).isDirectory();
 }
 
+/** A node may be called golden.json, too. */
+function isGoldenOfOne(folder: string, names: readonly string[]): boolean {
+  return names.includes(goldenHead) && !statSync(join(folder, goldenHead)).isDirectory();
+}
+
 function describeBundle(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with -o ${folder}`;
+  if (names.length === 0)
+    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
+  if (isGoldenOfOne(folder, names)) return undefined;
   if (hasManifest(folder, names)) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
-    return `--check ${folder}: it is not a bundle, because it has no manifest.json: name another folder, or write one with -o`;
+    return `--check ${folder}: it is not a bundle, because it has no manifest.json, and no golden: name another folder, or write one with -o or --golden`;
   return `--check ${folder}: it holds the bundles of many nodes: use --all-nodes, or name one of them, such as ${join(folder, node)}`;
 }
 
@@ -57,17 +66,22 @@ function describeManifest(folder: string, names: readonly string[]): string | un
 }
 
 function describeFleet(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return `--check ${folder}: the folder is empty: write it first with -o ${folder}`;
-  if (hasManifest(folder, names)) {
+  if (names.length === 0)
+    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
+  if (hasManifest(folder, names) || isGoldenOfOne(folder, names)) {
     return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;
-  return `--check ${folder}: it holds no bundle of a node: name another folder, or write one with -o`;
+  return `--check ${folder}: it holds no bundle of a node, and no golden: name another folder, or write one with -o or --golden`;
 }
 
-/** The first folder inside a folder that holds a bundle, as compile --all-nodes writes one for each node. */
+/** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */
 export function findNode(folder: string, names: readonly string[]): string | undefined {
-  return names.find((name) => readManifest(join(folder, name, 'manifest.json'))?.formatVersion !== undefined);
+  return names.find(
+    (name) =>
+      readManifest(join(folder, name, 'manifest.json'))?.formatVersion !== undefined ||
+      existsSync(join(folder, name, goldenHead)),
+  );
 }
 
 interface AnyManifest {

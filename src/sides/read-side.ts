@@ -2,6 +2,7 @@ import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
+import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
@@ -29,7 +30,7 @@ import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
 import type { Stdin } from '../input/load-files.ts';
 import type { SideReading, StoredSide } from './stored-side.ts';
-import { sideOfBundle, sideOfDump, sideOfManifests, unreadable } from './stored-side.ts';
+import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable } from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {
@@ -48,20 +49,35 @@ export interface SideContext {
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<StoredSide> {
   if (path !== '-' && !existsSync(path)) return { kind: 'manifests', name: path };
   try {
-    if (path !== '-' && holdsManifest(path)) return sideOfBundle(path, await readFolder(path));
+    if (path !== '-' && holdsStored(path)) return await readStoredFolder(path);
     const found = readStoredDump([path], context.stdin);
     if (found) return found;
     const node = path === '-' ? undefined : findBundleInside(path);
     if (node === undefined) return { kind: 'manifests', name: path };
-    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsManifest(join(path, context.node))) {
-      const folder = join(path, context.node);
-      return sideOfBundle(folder, await readFolder(folder));
+    if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
+      return await readStoredFolder(join(path, context.node));
     }
     const help = `name the folder of one node, such as ${join(path, node)}, or the node with --node`;
     return unreadable('fleet-folder', `${path} holds the bundles of a fleet: ${help}`);
   } catch (error) {
     return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
   }
+}
+
+/** Whether a folder holds a bundle or a golden. */
+function holdsStored(path: string): boolean {
+  return holdsFile(path, 'manifest.json') || holdsFile(path, goldenHead);
+}
+
+async function readStoredFolder(path: string): Promise<StoredSide> {
+  if (holdsFile(path, 'manifest.json')) return sideOfBundle(path, await readFolder(path));
+  return sideOfGolden(path, await readFolder(path, isGoldenFile));
+}
+
+/** Not so where it is a folder: a node of a fleet may be called manifest.json. */
+function holdsFile(path: string, name: string): boolean {
+  const file = join(path, name);
+  return existsSync(file) && !statSync(file).isDirectory();
 }
 
 /** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
@@ -71,12 +87,6 @@ export function readStoredDump(
 ): ReturnType<typeof sideOfDump> | undefined {
   const found = readDumpFiles(paths, stdin);
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
-}
-
-/** Not so where manifest.json is a folder: a node of a fleet may be called that. */
-function holdsManifest(path: string): boolean {
-  const manifest = join(path, 'manifest.json');
-  return existsSync(manifest) && !statSync(manifest).isDirectory();
 }
 
 /** The first folder inside a folder that holds a bundle. */

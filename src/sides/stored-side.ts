@@ -1,11 +1,15 @@
+import { version } from '../base/version.ts';
 import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
+import { readGolden } from '../bundle/read-golden.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
+import { goldenContext } from '../compile/golden-context.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
@@ -55,17 +59,30 @@ export function unreadable(code: string, text: string): StoredSide & { readonly 
 export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
   const result = readBundle(files);
   if (result.kind === 'broken') {
-    const diagnostics = result.problems.map((problem): Diagnostic => {
-      return { severity: 'error', code: 'bad-bundle', text: `${path}: ${describeBundleProblem(problem)}` };
-    });
-    return {
-      kind: 'bundle',
-      manifest: undefined,
-      reading: { side: undefined, diagnostics, files: noFiles, notes: [] },
-    };
+    return brokenSide(result.problems.map((problem) => `${path}: ${describeBundleProblem(problem)}`));
   }
-  const { manifest, state, cluster } = result.bundle;
+  const { manifest, state } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
+  return sideOfStored(path, 'a bundle', result.bundle);
+}
+
+/** The side that a golden's files are; `path` is what the user calls it. */
+export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' } {
+  const result = readGolden(files, goldenContext, version);
+  if (result.kind === 'golden') return sideOfStored(path, 'a golden', result.bundle);
+  return brokenSide(result.problems.map((problem) => `${path}: ${problem}`));
+}
+
+function brokenSide(problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
+  const diagnostics = problems.map((text): Diagnostic => ({ severity: 'error', code: 'bad-bundle', text }));
+  return { kind: 'bundle', manifest: undefined, reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+}
+
+function sideOfStored(
+  path: string,
+  what: string,
+  { manifest, state, cluster }: StoredBundle,
+): StoredSide & { readonly kind: 'bundle' } {
   const node = nodeOfBundle(manifest);
   const { families } = manifest;
   const settings = settingsOf(manifest);
@@ -85,7 +102,7 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { r
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
   const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
-  const note = `${path}: a bundle for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
+  const note = `${path}: ${what} for ${where}, mode ${manifest.mode}, ${families.join(' and ')}${release}`;
   return { kind: 'bundle', manifest, reading: { side, diagnostics: [], files: noFiles, notes: [note] } };
 }
 

@@ -47,7 +47,7 @@ async function settled(mode: Mode): Promise<FakeNode> {
 }
 
 /** Applies to both a node that is settled and its twin that has forgotten so. */
-async function applyToTwins(
+async function expectAlike(
   mode: Mode,
   change: (node: FakeNode) => unknown,
   address: string,
@@ -79,7 +79,7 @@ describe.each(['ipvs', 'iptables'] as const)('%s', (mode) => {
   });
 
   test('the tools are given what changed and no more', async () => {
-    const [node, twin] = await applyToTwins(mode, () => undefined, '10.244.7.2');
+    const [node, twin] = await expectAlike(mode, () => undefined, '10.244.7.2');
     const given = (one: FakeNode | undefined) => one?.commands.filter(({ stdin }) => stdin !== undefined);
     expect(given(node)).toEqual(given(twin));
   });
@@ -106,7 +106,7 @@ describe.each(['ipvs', 'iptables'] as const)('%s', (mode) => {
     ],
     ['a setting', (node) => void node.files.set('/proc/sys/net/ipv4/ip_forward', '0\n')],
   ])('what another program changes before the next apply: %s', async (_, change) => {
-    await applyToTwins(mode, change, '10.244.7.2');
+    await expectAlike(mode, change, '10.244.7.2');
   });
 
   test('what is settled goes with a rollback and a cleanup', async () => {
@@ -134,7 +134,7 @@ describe.each(['ipvs', 'iptables'] as const)('%s', (mode) => {
       (node: FakeNode) =>
         node.files.set(index, (node.files.get(index) ?? '').replace(/"bootId":"[^"]*"/, '"bootId":"x"')),
     ]) {
-      await applyToTwins(mode, damage, '10.244.7.2');
+      await expectAlike(mode, damage, '10.244.7.2');
     }
   });
 
@@ -162,6 +162,6 @@ test('a set or a virtual server that another program changes is put right by the
     ['ipset', ['restore'], 'add KUBE-CLUSTER-IP 10.96.7.7,tcp:80\n'],
     ['ipvsadm', ['-R'], '-A -t 10.96.7.7:80 -s rr\n'],
   ] as const) {
-    await applyToTwins('ipvs', (node) => node.host.run({ tool, args, stdin }), '10.244.7.2');
+    await expectAlike('ipvs', (node) => node.host.run({ tool, args, stdin }), '10.244.7.2');
   }
 });

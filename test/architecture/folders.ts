@@ -23,13 +23,13 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
-    packages: ['ajv', 'jsonc-parser'],
+    packages: ['ajv', 'ignore', 'jsonc-parser'],
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
     packages: [],
-    node: ['fs/promises', 'path'],
+    node: ['fs', 'fs/promises', 'path'],
   },
   changes: { folders: ['kernel', 'kube-proxy'], ...pure },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
@@ -108,7 +108,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs/promises', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'path', 'v8'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],

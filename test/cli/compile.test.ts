@@ -312,10 +312,11 @@ describe('input', () => {
     expect(run.stderr).toContain('warning: the input holds no Services');
   });
 
-  test("with kube-proxy's ConfigMap says that it does not count there", async () => {
-    const map = '{"apiVersion": "v1", "kind": "ConfigMap", "data": {"config.conf": "mode: iptables"}}';
+  test("with kube-proxy's ConfigMap goes by it", async () => {
+    const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n';
+    const map = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', data: { 'config.conf': config } });
     const run = await runKpc(['compile', '-f', '-', '-f', svc, '--print', 'ipvsadm'], { stdin: map });
-    expect(run.stderr).toContain('in this ConfigMap is used only if --config names the file');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('there is no ipvsadm.restore') });
   });
 
   test.each([

@@ -51,7 +51,6 @@ describe('kpc says what was meant by', () => {
     ['compile -f svc.yaml --output bundle', 'Did you mean "-o bundle" (a folder)?'],
     ['describe svc web -f svc.yaml', 'Did you mean "kpc describe web"?'],
     ['describe web -f svc.yaml -o json', 'Did you mean "--output json"?'],
-    ['describe web -f svc.yaml -n store', 'namespace/name'],
     ['describe web -f svc.yaml --otput json', 'Did you mean --output?'],
     ['describe web -f svc.yaml --otput=json', 'Did you mean --output?'],
     ['diff svc.yaml svc.yaml -o json', 'Did you mean "--output json"?'],

@@ -235,7 +235,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('a file that holds none, and one that holds two', () => {
     expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
-      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one among its data [no-config]',
+      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one among its data, nor a configuration of kubeadm, kind or k3s [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
       '4:1 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',

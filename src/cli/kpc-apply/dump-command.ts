@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { dumpNode } from '../../apply/dump.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
+import type { FolderProblem } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/failure.ts';
 import { openSession } from './environment.ts';
@@ -37,12 +38,22 @@ async function runDump(options: DumpOptions, environment: ApplyEnvironment): Pro
   const { manifest, files } = makeBundle({ ...content, kpcVersion: version });
   const problem = await replaceFolder(options.out, files);
   if (problem) {
-    const reason = problem.kind === 'io' ? problem.reason : `it holds ${problem.strangers.join(', ')}`;
-    throw new Failure('bad-usage', `cannot write ${options.out}: ${reason}`, 'name another folder');
+    throw new Failure('bad-usage', `cannot write ${options.out}: ${reasonOf(problem)}`, 'name another folder');
   }
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
   await environment.terminal.err(
     `${virtualServers} virtual servers, ${sets} sets, ${chains} chains and ${addresses} addresses, written to ${options.out}\n`,
   );
   return exitStatus.ok;
+}
+
+function reasonOf(problem: FolderProblem): string {
+  switch (problem.kind) {
+    case 'io':
+      return problem.reason;
+    case 'is-a-golden':
+      return 'it holds a golden of kpc compile';
+    case 'not-a-bundle':
+      return `it holds ${problem.strangers.join(', ')}`;
+  }
 }

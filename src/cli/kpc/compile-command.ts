@@ -1,7 +1,8 @@
 import { printable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { replaceFolder } from '../../bundle/folder.ts';
+import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
+import { makeGolden } from '../../bundle/golden.ts';
 import type { Bundle, BundleContent } from '../../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../../bundle/make-bundle.ts';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
@@ -9,7 +10,9 @@ import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
 import { outputFormats } from '../../report/check-format.ts';
+import { nameSome } from '../../cluster/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
+import { goldenContext } from '../../compile/golden-context.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
@@ -27,11 +30,15 @@ import { loadInputs } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
-interface CompileOptions extends FileOptions, FleetOptions {
+interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly out?: string;
+  readonly golden?: string;
   readonly print?: string;
   readonly check?: string;
   readonly output: OutputFormat;
@@ -42,7 +49,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')
     .argument('[input...]', 'manifests, as with -f');
-  addInputOptions(command)
+  addMessageOptions(addInputOptions(command))
     .option(
       '--node <name>',
       'the node to compile for (default: hostnameOverride, or else the only Node in the input); repeat to write a folder for each',
@@ -57,6 +64,11 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .argParser(parseOutFolder(true))
         .conflicts(['print', 'check']),
     )
+    .addOption(
+      new Option('--golden <folder>', 'write a golden to keep in git: a file for each Service, so that branches merge')
+        .argParser(parseOutFolder(true))
+        .conflicts(['out', 'print', 'check']),
+    )
     .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
     .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
     .addOption(
@@ -65,8 +77,11 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
-      const file = [...(options.file ?? []), ...inputs];
-      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, terminal));
+      // What is named here takes the place of what kpc.yaml names.
+      const isGiven = command.getOptionValueSource('file') === 'cli';
+      const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
+      const quiet = quieten(terminal, options);
+      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, quiet));
     });
 }
 
@@ -101,31 +116,36 @@ async function describeMistakenInput(
 }
 
 async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { out, check: checked } = options;
+  const { golden, check: checked } = options;
+  const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err('kpc: error: several nodes need a folder: name one with -o or --check\n');
+    await terminal.err('kpc: error: several nodes need a folder: name one with -o, --golden or --check\n');
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { bundles, diagnostics } = compileFleet(loaded, fleet, request);
+  const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles) return reportFailure(options, diagnostics, terminal);
+  if (!bundles || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
   const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
-  return out === undefined ? checkFleet(checked ?? '', run) : writeFleet(out, run);
+  return out === undefined
+    ? checkFleet(checked ?? '', run)
+    : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');
 }
 
 async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   const node = options.node?.[0];
   const host = readHostsOf(chooseNodeName(node, loaded.prepared), loaded, options);
   const refusals = [...host.diagnostics, ...checkRequest(options), ...(await checkTarget(options, { kind: 'bundle' }))];
-  const { content, diagnostics } = compileLoaded(
+  const { content, diagnostics: found } = compileLoaded(
     { ...loaded, hostAddresses: host.addresses },
     { ...options, node, refusals, namesMode: namesMode(options) },
   );
+  const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!content) return reportFailure(options, diagnostics, terminal);
+  if (!content || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, diagnostics, options, terminal);
 }
@@ -167,8 +187,10 @@ async function output(
 ): Promise<ExitStatus> {
   if (options.print !== undefined) return print(options.print, content, terminal);
   const bundle = makeBundle(content);
-  const { out: folder, output: format } = options;
-  const status = folder === undefined ? exitStatus.ok : await write(folder, bundle, terminal);
+  const { golden, output: format } = options;
+  const folder = options.out ?? golden;
+  const form = golden === undefined ? 'bundle' : 'golden';
+  const status = folder === undefined ? exitStatus.ok : await write(folder, form, content, bundle, terminal);
   if (format === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
     // What is in a folder need not be told again.
@@ -180,19 +202,29 @@ async function output(
   }
   if (folder !== undefined) return status;
   await terminal.out(formatAll(bundle.files));
-  await terminal.err(
+  await say(
+    terminal,
     `${summarize(bundle.manifest)}\nWrite them to a folder with -o, or see one with --print ${mainFile(bundle.manifest)}.\n`,
   );
   return exitStatus.ok;
 }
 
-async function write(folder: string, { manifest, files }: Bundle, terminal: Terminal): Promise<ExitStatus> {
-  const problem = await replaceFolder(folder, files);
+async function write(
+  folder: string,
+  form: 'bundle' | 'golden',
+  content: BundleContent,
+  { manifest, files }: Bundle,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const problem =
+    form === 'golden'
+      ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
+      : await replaceFolder(folder, files);
   if (problem) {
     await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
     return exitStatus.badInput;
   }
-  await terminal.err(`${summarize(manifest)}\nWritten to ${folder}.\n`);
+  await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
 }
 
@@ -203,7 +235,8 @@ async function check(
   { output: format }: CompileOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const result = await checkBundle(folder, makeBundle(content).files);
+  const isGolden = await holdsGolden(folder);
+  const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
     await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
     return exitStatus.badInput;
@@ -217,7 +250,7 @@ async function check(
       const { checkToText } = await import('../../report/text.ts');
       const { formatFileDiffs } = await import('../../report/unified.ts');
       await terminal.out(same ? '' : formatFileDiffs(folder, result));
-      await terminal.err(checkToText(report));
+      await say(terminal, checkToText(report));
       break;
     }
     case 'json': {
@@ -238,8 +271,9 @@ async function check(
   }
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
-  await terminal.err(
-    `${folder} differs in ${result.files.map(printable).join(', ')}: ${first}write it again with -o ${folder}\n`,
+  await say(
+    terminal,
+    `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
   );
   return exitStatus.differs;
 }

@@ -1,3 +1,4 @@
+import { quotePrintable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Finding } from '../../describe/find-subject.ts';
@@ -13,12 +14,15 @@ import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
-import { isFileName, isPath } from '../shared/near-misses.ts';
+import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 
 /** The options of kpc describe. */
-export interface DescribeOptions extends SideOptions {
+export interface DescribeOptions extends SideOptions, MessageOptions {
   readonly bundle?: string;
   readonly fromDump?: string;
   readonly clusterDomain: string;
@@ -60,16 +64,27 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'))
-    .addOption(addLimit())
-    .action(async (_what: string | undefined, _inputs: readonly string[], given: DescribeOptions) => {
-      const { what, paths } = sortArguments(command, given);
-      const options = paths.length === 0 ? given : { ...given, file: [...paths, ...(given.file ?? [])] };
+    .addOption(addLimit());
+  addMessageOptions(command).action(
+    async (_what: string | undefined, _inputs: readonly string[], all: DescribeOptions) => {
+      // What is named here takes the place of what kpc.yaml names.
+      const isGiven = command.getOptionValueSource('file') === 'cli';
+      const { what, paths } = sortArguments(command, all);
+      const { file: named, ...others } = all;
+      const namesOther = paths.length > 0 || all.bundle !== undefined || all.fromDump !== undefined;
+      const file = [...paths, ...(isGiven || !namesOther ? (named ?? []) : [])];
+      const options = file.length === 0 ? others : { ...others, file };
+      if (what !== undefined && namesNoInput(options)) {
+        const shown = /^[\w./:-]+$/.test(what) ? what : quotePrintable(what);
+        command.error(`error: no manifests are named: write "kpc describe ${shown} -f FILE", with - for stdin`);
+      }
       const flags = command.options
         .filter((option) => ofManifests.includes(option.attributeName()) && !sharedFlags.has(option.attributeName()))
         .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
         .map(({ long }) => long ?? '');
-      done(await runDescribe(what, options, flags, terminal));
-    });
+      done(await runDescribe(what, options, flags, quieten(terminal, options)));
+    },
+  );
 }
 
 /** The flags for manifests that say something of a bundle or dump too. */
@@ -163,15 +178,15 @@ async function readView(
 ): Promise<View | undefined> {
   const { compileInputs } = await import('../../sides/read-side.ts');
   const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
-  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
-  if (!side?.services) return undefined;
+  if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
   const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await terminal.err(`kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+    await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
   }
   return {
     state,
@@ -182,9 +197,11 @@ async function readView(
 }
 
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
-  const { formatRows, serviceRows } = await import('../../describe/service-table.ts');
+  const { formatRows, serviceRows, summarizeServices } = await import('../../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(options.output === 'json' ? formatJson(rows) : formatRows(rows, options.limit * rowsPerLine));
+  await terminal.out(
+    options.output === 'json' ? formatJson(summarizeServices(view)) : formatRows(rows, options.limit * rowsPerLine),
+  );
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -195,14 +212,29 @@ async function printSubject(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { findSubject } = await import('../../describe/find-subject.ts');
-  const finding = findSubject(what, view);
+  const { namespace } = options;
+  const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
+  const own = isBare ? findSubject(`${namespace}/${what}`, view) : undefined;
+  const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}\n`);
+    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));
   return exitStatus.ok;
+}
+
+/** What kubectl would take, and kpc does not. */
+function adviseOnKind(what: string): string {
+  if (isServiceWord(what) || what === 'all') return '; without any name, kpc describe prints a table of all Services';
+  const [, kind] = /^([a-z]+)\/[\w.-]+$/i.exec(what) ?? [];
+  const isOther =
+    kind !== undefined &&
+    /^(?:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|no|nodes?|ing|ingress|ep|endpoints?)$/i.test(
+      kind,
+    );
+  return isOther ? '; kpc describes Services, and what comes of them' : '';
 }
 
 async function formatFinding(

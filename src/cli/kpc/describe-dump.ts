@@ -22,7 +22,9 @@ import { exitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { failsStrictly, makeStrict } from './message-options.ts';
 
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
 const rowsPerLine = 5;
@@ -36,20 +38,22 @@ export async function describeDump(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { dump, reading } = stored;
-  await reportDiagnostics(reading.diagnostics, reading.files, terminal);
+  await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
+  if (failsStrictly(reading.diagnostics, options)) return exitStatus.badInput;
   const { side } = reading;
   if (!side) return exitStatus.badInput;
   let names: Side['state'] | undefined;
   if (manifests.length > 0) {
     const { cluster, diagnostics, files } = await readNames({ ...options, file: manifests }, terminal.readStdin);
-    await reportDiagnostics(diagnostics, files, terminal);
+    await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
     if (!cluster) return exitStatus.badInput;
     names = nameServers(side.state, cluster);
   }
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(dump.state, owners, belongingOf);
-  for (const note of notesOf(decompiled, side, belongingOf, names)) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  for (const note of notesOf(decompiled, side, belongingOf, names))
+    await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   return printDecompiled(decompiled, owners, what && resolveName(what.trim(), owners), options, terminal);
 }
 

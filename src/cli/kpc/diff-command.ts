@@ -11,11 +11,15 @@ import { exitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
-export interface DiffOptions extends SideOptions {
+export interface DiffOptions extends SideOptions, MessageOptions {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
@@ -59,18 +63,19 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
-    .option('--foreign', "compare what is not kube-proxy's too")
-    .action(async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
+    .option('--foreign', "compare what is not kube-proxy's too");
+  addMessageOptions(command).action(
+    async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
       const { from, to, options } = chooseSides(first, second, given);
+      const quiet = quieten(terminal, options);
       if (options.toKubernetesVersion !== undefined) {
         const { runReleaseDiff } = await import('./diff-releases.ts');
-        done(
-          await runReleaseDiff([from, to], { ...options, toKubernetesVersion: options.toKubernetesVersion }, terminal),
-        );
+        done(await runReleaseDiff([from, to], { ...options, toKubernetesVersion: options.toKubernetesVersion }, quiet));
       } else if (from === undefined || to === undefined) {
         command.error(`error: missing required argument '${from === undefined ? 'from' : 'to'}'`);
-      } else done(await runDiff(from, to, options, givenFlags(), terminal));
-    });
+      } else done(await runDiff(from, to, options, givenFlags(), quiet));
+    },
+  );
 }
 
 /** Which sides are compared: those of the arguments, or where there are too few, of -f. */
@@ -122,19 +127,17 @@ async function runDiff(
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
     side.kind === 'manifests' ? compileSide(side.name, other, options, terminal.readStdin) : side.reading;
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
-  await reportDiagnostics(
-    readings.flatMap(({ diagnostics }) => diagnostics),
-    new Map(readings.flatMap(({ files }) => [...files])),
-    terminal,
-  );
+  const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
+  const files = new Map(readings.flatMap((reading) => [...reading.files]));
+  await reportDiagnostics(makeStrict(found, options), files, terminal);
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
-  if (!fromSide || !toSide) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  if (!fromSide || !toSide || failsStrictly(found, options)) return exitStatus.badInput;
+  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
-    const { cluster, diagnostics, files } = await readNames(options, terminal.readStdin);
-    await reportDiagnostics(diagnostics, files, terminal);
-    if (!cluster) return exitStatus.badInput;
+    const { cluster, diagnostics, files: named } = await readNames(options, terminal.readStdin);
+    await reportDiagnostics(makeStrict(diagnostics, options), named, terminal);
+    if (!cluster || failsStrictly(diagnostics, options)) return exitStatus.badInput;
     return printDiff(nameDump(fromSide, cluster), nameDump(toSide, cluster), options, terminal);
   }
   return printDiff(fromSide, toSide, options, terminal);
@@ -170,7 +173,7 @@ export async function printFound(
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
   const missed = describeGaps(diff.gaps).join(', ');
-  if (missed !== '') await terminal.err(`kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (missed !== '') await say(terminal, `kpc: note: not compared, since one side cannot tell: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
     await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
     return exitStatus.badInput;

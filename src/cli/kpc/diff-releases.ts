@@ -7,9 +7,11 @@ import { chooseReleases } from '../../sides/choose-releases.ts';
 import { readStoredSide } from '../../sides/read-side.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import type { DiffOptions } from './diff-command.ts';
 import { printFound } from './diff-command.ts';
+import { makeStrict } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 
 interface ReleaseDiffOptions extends DiffOptions {
@@ -44,12 +46,12 @@ export async function runReleaseDiff(
     ? []
     : checkNodes([nodeName], options.node === undefined ? undefined : [options.node], loaded.prepared);
   const mode = loaded.modeNote && !hasErrors ? [loaded.modeNote] : [];
-  const diagnostics = [...wrong, ...node, ...mode, ...loaded.diagnostics];
+  const diagnostics = makeStrict([...wrong, ...node, ...mode, ...loaded.diagnostics], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   const { compareReleases } = await import('../../sides/compare-releases.ts');
   const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
-  for (const note of compared.notes) await terminal.err(`kpc: note: ${oneLine(note)}\n`);
+  for (const note of compared.notes) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }
 

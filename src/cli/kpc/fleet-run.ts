@@ -1,7 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { holdsGolden } from '../../bundle/folder.ts';
+import { makeGolden } from '../../bundle/golden.ts';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
-import type { NodeDifference } from '../../fleet/fleet-folder.ts';
+import { goldenContext } from '../../compile/golden-context.ts';
+import type { NodeDifference, NodeFiles } from '../../fleet/fleet-folder.ts';
 import { FleetFolder } from '../../fleet/fleet-folder.ts';
 import { isInShard } from '../../fleet/shard.ts';
 import type { NodeChange } from '../../report/fleet-report.ts';
@@ -15,6 +18,7 @@ import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
+import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** What a run for many nodes works on. */
@@ -29,16 +33,20 @@ export interface FleetRun {
   readonly terminal: Terminal;
 }
 
-/** Writes a bundle for each node into a folder of its own name, and speaks of folders whose node is gone. */
-export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatus> {
+/** What a node's folder holds. */
+type FolderForm = 'bundle' | 'golden';
+
+/** Writes a bundle or golden for each node into a folder of its own name, and speaks of folders whose node is gone. */
+export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
-  for (const { node, bundle } of run.bundles) {
-    const result = await folder.write(node, bundle);
+  for (const each of run.bundles) {
+    const { node } = each;
+    const result = await folder.write(node, filesOf(each, form));
     if (result.kind === 'failed') {
       await progress.end();
       const done = counts.written + counts.unchanged;
@@ -56,7 +64,8 @@ export async function writeFleet(path: string, run: FleetRun): Promise<ExitStatu
     const diagnostics = diagnosticsToJson(run.diagnostics);
     await run.terminal.out(formatJson({ diagnostics, folder: path, nodes: nodes.length, ...counts }));
   }
-  await run.terminal.err(
+  await say(
+    run.terminal,
     `${describeNodes(run.fleet)}: ${counts.written} written, ${counts.unchanged} unchanged, in ${path}\n${stale}`,
   );
   return exitStatus.ok;
@@ -69,9 +78,13 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
+  let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const { node, bundle, content } of run.bundles) {
-    const difference = await folder.compare(node, bundle);
+  for (const each of run.bundles) {
+    const { node, content } = each;
+    const form = await formOf(join(path, node));
+    isGolden ||= form === 'golden';
+    const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
       await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
@@ -91,8 +104,21 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   await run.terminal.out(formatFleetCheck(report, run.options.output));
   if (changed.length + stale.length === 0) return exitStatus.ok;
   const prune = stale.length > 0 ? ' and --prune' : '';
-  await run.terminal.err(`${path} does not match the input: write it again with --out ${path}${prune}\n`);
+  await say(
+    run.terminal,
+    `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
+  );
   return exitStatus.differs;
+}
+
+function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
+  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
+  return { files: bundle.files, digests: bundle.manifest.files };
+}
+
+/** A folder that is not there has no form yet: it differs from either. */
+async function formOf(folder: string): Promise<FolderForm> {
+  return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 
 /** How a node's folder differs; undefined where it does not. */

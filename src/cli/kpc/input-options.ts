@@ -9,12 +9,23 @@ import { newestRelease } from '../../kube-proxy/releases.ts';
 export function addInputOptions(command: Command): Command {
   return command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
-    .option('--config <file>', "kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one")
+    .option(
+      '--exclude <pattern>',
+      'leave out files of folders, by a pattern as in .gitignore (repeat for more)',
+      append,
+    )
+    .option('-n, --namespace <name>', 'the namespace of objects that name none (default: default)')
+    .option(
+      '--config <file>',
+      "kube-proxy's configuration: a KubeProxyConfiguration, the ConfigMap that holds one, or that of kubeadm, kind or k3s",
+    )
+    .option('--kpc-yaml <file>', 'read flags from here; none: from no file (default: the kpc.yaml here or above)')
     .option(
       '--service-cluster-ip-range <cidrs>',
       'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
     )
     .option('--service-node-port-range <range>', 'choose node ports from here, such as 30000-32767')
+    .option('--load-balancer-ip-range <cidrs>', 'choose addresses from here for load balancers that have none yet')
     .option(
       '--assume-endpoints [cidrs]',
       "take workloads to have ready Pods, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
+import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
 import { renderDiagnostics } from '../../report/render-diagnostics.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
@@ -13,10 +14,12 @@ export async function reportDiagnostics(
   files: Inputs['files'],
   terminal: Terminal,
 ): Promise<void> {
-  if (diagnostics.length === 0) return;
+  const wanted = terminal.quiet ? diagnostics.filter(({ severity }) => severity === 'error') : diagnostics;
+  if (wanted.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
-  const shown = chooseShown(diagnostics);
-  const more = describeOthers(diagnostics, shown);
+  const folded = foldDiagnostics(wanted);
+  const shown = chooseShown(folded);
+  const more = describeOthers(folded, shown);
   await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
 }
 

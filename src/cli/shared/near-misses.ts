@@ -64,6 +64,9 @@ function adviseOnCommand(error: string, program: Command, argv: readonly string[
   if (other?.commands.includes(word)) return `Did you mean "${other.name} ${word}"?`;
   const words = otherWords[name] ?? {};
   if (Object.hasOwn(words, word)) return `Did you mean "${words[word]}"?`;
+  const service = name === 'kpc' ? serviceOf(word, argv) : undefined;
+  if (service !== undefined) return `Did you mean "kpc describe ${service} -f FILE"?`;
+  if (isPlain(word) && isUrl(word)) return pipeUrl(word);
   if (!isPlain(word) || !isPath(word)) return undefined;
   if (name !== 'kpc') return `Did you mean "kpc-apply apply ${word}"?`;
   return `Did you mean "kpc ${isMadeAlready(word) ? 'describe' : 'compile'} -f ${word}"?`;
@@ -75,6 +78,28 @@ function isMadeAlready(path: string): boolean {
   return !statSync(path).isDirectory() || existsSync(join(path, 'manifest.json'));
 }
 
+/** The Service that "svc/web" or "svc web" stands for, as kubectl has it; '' for all. */
+function serviceOf(word: string, argv: readonly string[]): string | undefined {
+  const [, name] = /^(?:svc|services?)(?:\/([\w.-]+))?$/i.exec(word) ?? [];
+  if (name !== undefined) return `svc/${name}`;
+  const next = argv[argv.indexOf(word) + 1];
+  return isServiceWord(word) && next !== undefined && /^[a-z0-9][\w./-]*$/i.test(next) ? next : undefined;
+}
+
+/** Whether a word is what kubectl calls all Services. */
+export function isServiceWord(word: string): boolean {
+  return /^(?:svc|services?)$/i.test(word);
+}
+
+function isUrl(word: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+}
+
+/** kpc opens no connection. */
+function pipeUrl(url: string): string {
+  return `kpc reads files only. Did you mean "curl -sSL ${url} | kpc compile -f -"?`;
+}
+
 function adviseOnFlag(error: string, program: Command, argv: readonly string[]): string | undefined {
   const flag = /unknown option '(-{1,2}[A-Za-z-]+)/.exec(error)?.[1];
   const command = calledCommand(program, argv);
@@ -84,12 +109,11 @@ function adviseOnFlag(error: string, program: Command, argv: readonly string[]):
     );
     return known && `Write the command first, as in "${program.name()} ${known.name()} ${flag} ...".`;
   }
-  if (flag === '-o' && command?.options.some(({ long }) => long === '--output')) {
-    const format = argv[argv.indexOf('-o') + 1] ?? '';
+  if (flag?.startsWith('-o') === true && command?.options.some(({ long }) => long === '--output')) {
+    const at = argv.findIndex((word) => word.startsWith('-o'));
+    const format = argv[at] === '-o' ? (argv[at + 1] ?? '') : (argv[at] ?? '').slice(2).replace(/^=/, '');
+    if (/^yaml$/i.test(format)) return 'kpc prints no YAML. Did you mean "--output json"?';
     return `Did you mean "--output${isPlain(format) ? ` ${format}` : ''}"?`;
-  }
-  if (flag === '-n' || flag === '--namespace') {
-    return command?.name() === 'describe' ? 'Name the Service with its namespace: namespace/name.' : undefined;
   }
   const value = /option '--output <format>' argument '(.*)' is invalid/.exec(error)?.[1];
   if (value === undefined || formats.has(value) || !isPlain(value)) return undefined;
@@ -109,7 +133,14 @@ function adviseOnFiles(error: string, program: Command): string | undefined {
       : 'Name one Service, address, chain or set, and each file or folder with -f.';
   }
   const words = [...command.args.slice(0, most), ...command.args.slice(most).map((path) => `-f ${path}`)];
-  if (words.length > 4 || !command.args.every(isPlain)) return 'Name each file or folder with -f.';
+  const url = command.args.find((each) => isUrl(each) && isPlain(each));
+  if (url !== undefined) return pipeUrl(url);
+  if (command.args.some((each) => /[*?[]/.test(each) && !existsSync(each))) {
+    return 'No file matches that pattern, and kpc expands none itself. Name the folder with -f, or each file with an -f of its own.';
+  }
+  if (words.length > 4 || !command.args.every(isPlain)) {
+    return 'Name each file with an -f of its own, or the folder that holds them.';
+  }
   return `Name each file or folder with -f. Did you mean "kpc ${name} ${words.join(' ')}"?`;
 }
 
@@ -141,12 +172,23 @@ function isPlain(word: string): boolean {
  */
 export function parseOutFolder(hasOutput: boolean): (folder: string) => string {
   return (folder) => {
-    if (!formats.has(folder)) return folder;
+    const format = folder.toLowerCase();
+    if (!formats.has(format) && !/^(?:jsonpath|jsonpath-as-json|go-template|custom-columns)(?:-file)?=/.test(format))
+      return folder;
     const path = `for a folder of this name, write -o ./${folder}`;
     throw new InvalidArgumentError(
-      hasOutput && folder !== 'yaml'
-        ? `-o names a folder; for the format, write --output ${folder}; ${path}.`
-        : `-o names a folder, not a format; ${path}.`,
+      hasOutput && ownFormats.has(format)
+        ? `-o names a folder; for the format, write --output ${format}; ${path}.`
+        : `-o names a folder, not a format; ${path}.${hasOutput ? describeFormats(format) : ''}`,
     );
   };
 }
+
+/** The flags that print what is nearest to the format. */
+function describeFormats(format: string): string {
+  const none = format === 'yaml' ? 'kpc prints no YAML, but ' : '';
+  return ` ${none}--output json prints all, and --print FILE one of the files.`;
+}
+
+/** Those that --output of kpc compile takes. */
+const ownFormats: ReadonlySet<string> = new Set(['text', 'json', 'github', 'junit']);

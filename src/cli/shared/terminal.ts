@@ -15,6 +15,13 @@ export interface Terminal {
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether a user watches stderr: progress is for them only. */
   readonly interactive: boolean;
+  /** Whether only results and errors are wanted. */
+  readonly quiet?: boolean;
+}
+
+/** Writes a note or a summary to stderr, where a user wants to read it. */
+export async function say(terminal: Terminal, text: string): Promise<void> {
+  if (!terminal.quiet) await terminal.err(text);
 }
 
 /**
@@ -34,18 +41,28 @@ function leaveHungUp(): void {
   }
 }
 
-/** The process's own streams. Colour on a terminal only, and not where NO_COLOR is set (no-color.org). */
+/**
+ * Whether a stream gets colour: a terminal does, but not where NO_COLOR is set (no-color.org). FORCE_COLOR wins over both, as
+ * Node and CI services have it: 0 and false say no, anything else yes.
+ */
+function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+  const { FORCE_COLOR: forced, NO_COLOR: none, TERM: term } = environment;
+  if (forced !== undefined) return forced !== '0' && forced !== 'false';
+  return isTerminal && !none && term !== 'dumb';
+}
+
+/** The process's own streams. */
 export function processTerminal(): Terminal {
   process.on('exit', leaveHungUp);
+  const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
   let stdin: Promise<Uint8Array> | undefined;
-  const allowed = !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   return {
     out: (chunk) => writeText(process.stdout, chunk),
     // Nothing on it is for programs, and a CI shows it, and acts on it, too.
     err: (chunk) => write(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => write(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
-    colour: { out: allowed && process.stdout.isTTY === true, err: allowed && process.stderr.isTTY === true },
+    colour: { out: hasColour(process.stdout), err: hasColour(process.stderr) },
     interactive: process.stderr.isTTY === true,
   };
 }

@@ -1,0 +1,15 @@
+/** What a golden says of the node and the settings that it was compiled for. A folder that holds it is a golden. */
+export const goldenHead = 'golden.json';
+
+/** What a node has whatever its Services are. */
+export const goldenNodeFile = 'node.txt';
+
+/** The file of one Service. Neither name has a dot, so no two Services share a file, nor one with the node. */
+export function goldenServiceFile(namespace: string, name: string): string {
+  return `${namespace}.${name}.txt`;
+}
+
+/** Whether a golden may hold a file of that name. */
+export function isGoldenFile(name: string): boolean {
+  return name === goldenHead || name === goldenNodeFile || /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
+}

@@ -1,0 +1,172 @@
+import type { AssumedWorkload } from '../cluster/assumed.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { Cluster, ServiceInfo } from '../cluster/model.ts';
+import type { ProxySettings } from '../cluster/objects.ts';
+import { writeNode } from './bundle-node.ts';
+import type { Compile } from './check-forms.ts';
+import { cutLines, indexLines } from './cut-lines.ts';
+import { goldenHead, goldenNodeFile, goldenServiceFile } from './golden-names.ts';
+import type { BundleContent, BundleFiles } from './make-bundle.ts';
+import { formatFile, writeServiceRanges } from './make-bundle.ts';
+import type { BundleFileName, Manifest } from './manifest.ts';
+import { writeSettings } from './manifest.ts';
+
+/** The version of the golden's format. */
+export const goldenVersion = 1;
+
+/** golden.json: what shaped the golden. Nothing in it changes with the Services, or with the version of kpc. */
+export interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
+  readonly goldenVersion: number;
+  /** "1.36": of a patch release nothing changes here. */
+  readonly kubernetesVersion: string;
+  /** Those that are not at their default. */
+  readonly settings: object;
+}
+
+/** What kpc goes by to write goldens and to read them back. */
+export interface GoldenContext {
+  readonly compile: Compile;
+  /** What the settings of kube-proxy are where nothing says otherwise. */
+  readonly defaults: ProxySettings;
+}
+
+/** The files of tools in the order in which people want to see them: what a Service becomes first. */
+const toolFiles = Object.keys({
+  'nftables.nft': true,
+  'ipvsadm.restore': true,
+  'ip.batch': true,
+  'ipset.restore': true,
+  'iptables.restore': true,
+  'ip6tables.restore': true,
+  'sysctl.conf': true,
+  'modules.conf': true,
+} satisfies Record<Exclude<BundleFileName, 'services.json'>, true>) as readonly BundleFileName[];
+
+/**
+ * Writes what a bundle means as files to keep in git: one for each Service, with its endpoints and its lines of each tool's
+ * file, one for what the node has anyway, and one for the settings. A Service's file holds what its cluster would compile to
+ * if there were no other Service, so it changes with that Service alone: two branches that change two Services never touch
+ * the same file. Nothing counts, sums up or names a version of kpc.
+ */
+export function makeGolden(content: BundleContent, { compile, defaults }: GoldenContext): BundleFiles {
+  const { node, settings, families } = content;
+  const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
+  const { serviceCidrs } = content.cluster;
+  const base = partOf({ services: [], servicePorts: [], healthChecks: [], serviceCidrs });
+  const baseLines = new Map(toolFiles.map((name) => [name, indexLines(formatFile(name, base) ?? '')]));
+  const files = new Map<string, string>([
+    [goldenHead, formatHead(content, defaults)],
+    [goldenNodeFile, formatSections(toolFiles.map((name) => [name, formatFile(name, base) ?? ''] as const))],
+  ]);
+  const assumed = content.assumedEndpoints ?? [];
+  const assigned = new Map(content.assigned.map((each) => [each.service, each]));
+  for (const { service, cluster } of splitCluster(content.cluster)) {
+    const part = partOf(cluster);
+    const sections = toolFiles.map((name) => {
+      return [name, cutLines(formatFile(name, part) ?? '', baseLines.get(name) ?? new Set<string>())] as const;
+    });
+    const chosen = assigned.get(`${service.namespace}/${service.name}`);
+    files.set(
+      goldenServiceFile(service.namespace, service.name),
+      formatSections([
+        ['services.json', formatFile('services.json', part) ?? ''],
+        [assignedSection, chosen ? `${JSON.stringify(chosen)}\n` : ''],
+        [
+          assumedSection,
+          assumed
+            .filter((each) => isBehind(each, cluster))
+            .map((each) => `${JSON.stringify(each)}\n`)
+            .join(''),
+        ],
+        ...sections,
+      ]),
+    );
+  }
+  return files;
+}
+
+/** The section of a Service's file with the addresses and ports that kpc chose for it. */
+export const assignedSection = 'assigned.json';
+
+/** The section with the workloads that the Service's endpoints are assumed of, a line each. */
+export const assumedSection = 'assumed.json';
+
+/** Whether any Pod of a workload is an endpoint of a cluster's Services. */
+function isBehind({ pods }: AssumedWorkload, { services, servicePorts }: Cluster): boolean {
+  const addresses = new Set([
+    ...servicePorts.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text)),
+    ...services.flatMap(({ headlessEndpoints }) => headlessEndpoints.map(({ address }) => address)),
+  ]);
+  return pods.some((pod) => pod.addresses.some((address) => addresses.has(address)));
+}
+
+/** Each text that is not empty under a heading with its name. */
+function formatSections(sections: readonly (readonly [name: string, text: string])[]): string {
+  return sections
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `==> ${name} <==\n${text}`)
+    .join('\n');
+}
+
+/** The texts of a file with headings, by name. */
+export function parseSections(text: string): ReadonlyMap<string, string> {
+  const sections = new Map<string, string>();
+  for (const part of text.split(/^(?===> )/m)) {
+    const [, name, body] = /^==> (\S+) <==\n([^]*)$/.exec(part) ?? [];
+    if (name !== undefined && body !== undefined) sections.set(name, body);
+  }
+  return sections;
+}
+
+function formatHead(content: BundleContent, defaults: ProxySettings): string {
+  const { node, families, settings } = content;
+  const head: GoldenHead = {
+    goldenVersion,
+    kubernetesVersion: settings.release,
+    mode: settings.mode,
+    node: writeNode(node),
+    families,
+    serviceCidrs: writeServiceRanges(content),
+    settings: omitDefaults(writeSettings(settings).settings, writeSettings(defaults).settings),
+  };
+  return `${JSON.stringify(head, undefined, 2)}\n`;
+}
+
+/** What a default is today stays out: the settings that a later kpc knows besides do not show in goldens of before. */
+function omitDefaults(settings: object, defaults: object): object {
+  const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
+    const usual = (defaults as Readonly<Record<string, unknown>>)[key];
+    // The head says it in a field of its own.
+    if (key === 'mode' || JSON.stringify(value) === JSON.stringify(usual)) return [];
+    // How local traffic is told is one thing, whatever fields it takes.
+    const isGroup = isRecord(value) && isRecord(usual) && !('mode' in value);
+    return [[key, isGroup ? omitDefaults(value, usual) : value]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** An object with fields. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The cluster as each Service alone would make it. */
+function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster): readonly ServicePart[] {
+  const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
+  return services.map((service) => {
+    const name = `${service.namespace}/${service.name}`;
+    const cluster = {
+      services: [service],
+      servicePorts: portsOf.get(name) ?? [],
+      healthChecks: checksOf.get(name) ?? [],
+      serviceCidrs,
+    };
+    return { service, cluster };
+  });
+}
+
+interface ServicePart {
+  readonly service: ServiceInfo;
+  readonly cluster: Cluster;
+}

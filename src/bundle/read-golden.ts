@@ -1,0 +1,182 @@
+import type { AssignedService } from '../cluster/assign-addresses.ts';
+import type { AssumedWorkload } from '../cluster/assumed.ts';
+import { compareServicePorts } from '../cluster/build-cluster.ts';
+import { compareText } from '../cluster/compare-text.ts';
+import type { Cluster, ServiceInfo } from '../cluster/model.ts';
+import { releases } from '../kube-proxy/releases.ts';
+import { nodeOfBundle } from './bundle-node.ts';
+import { checkManifestValues, checkServiceValues } from './check-values.ts';
+import type { GoldenContext, GoldenHead } from './golden.ts';
+import { assignedSection, assumedSection, goldenVersion, isRecord, parseSections } from './golden.ts';
+import { goldenHead, goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
+import type { BundleFiles } from './make-bundle.ts';
+import { makeBundle } from './make-bundle.ts';
+import type { Manifest } from './manifest.ts';
+import { formatVersion, settingsOf, writeSettings } from './manifest.ts';
+import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
+import { readServiceRanges } from './read-bundle.ts';
+import type { StoredBundle } from './read-bundle.ts';
+import { readServices } from './services-file.ts';
+
+/** A golden as the bundle that it stands for, or what is wrong with it, a line each. */
+export type GoldenReading =
+  | { readonly kind: 'golden'; readonly bundle: StoredBundle }
+  | { readonly kind: 'broken'; readonly problems: readonly string[] };
+
+/**
+ * Reads a golden's files back: what it says of the node, the settings and the Services, compiled by this kpc. The lines of the
+ * tools' files are not read: they follow from the rest, and --check compares them as text.
+ */
+export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): GoldenReading {
+  const manifest = readHead(files.get(goldenHead), context, kpcVersion);
+  const parts = [...files]
+    .filter(([name]) => isGoldenFile(name) && name !== goldenHead && name !== goldenNodeFile)
+    .map(([name, text]) => readPart(name, text));
+  const broken = [manifest, ...parts].filter((part) => typeof part === 'string');
+  if (typeof manifest === 'string' || broken.length > 0) return { kind: 'broken', problems: broken };
+  const good = parts.filter((part) => typeof part !== 'string').sort(compareParts);
+  const cluster: Cluster = {
+    services: good.map(({ service }) => service),
+    servicePorts: good.flatMap(({ servicePorts }) => servicePorts).sort(compareServicePorts),
+    healthChecks: good.flatMap(({ healthChecks }) => healthChecks),
+    serviceCidrs: readServiceRanges(manifest),
+  };
+  const strange = [...checkManifestValues(manifest), ...checkServiceValues(cluster, manifest)];
+  if (strange.length > 0) return { kind: 'broken', problems: strange };
+  return {
+    kind: 'golden',
+    bundle: compileMeaning(
+      manifest,
+      cluster,
+      good.flatMap(({ assigned }) => assigned),
+      uniteAssumed(good),
+      context,
+    ),
+  };
+}
+
+/** What one Service's file says. */
+interface GoldenPart extends Pick<Cluster, 'servicePorts' | 'healthChecks'> {
+  readonly service: ServiceInfo;
+  /** One, or none. */
+  readonly assigned: readonly AssignedService[];
+  readonly assumed: readonly AssumedWorkload[];
+}
+
+function compareParts({ service: a }: GoldenPart, { service: b }: GoldenPart): number {
+  return compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
+}
+
+/** A text is what is wrong with the file. */
+function readPart(file: string, text: string): GoldenPart | string {
+  const sections = parseSections(text);
+  const cluster = readServices(sections.get('services.json') ?? '');
+  if (typeof cluster === 'string') return `${file}: its services.json cannot be read: ${cluster}`;
+  const [service, ...others] = cluster.services;
+  const names = [...cluster.servicePorts, ...cluster.healthChecks].map(({ namespace, service: name }) =>
+    goldenServiceFile(namespace, name),
+  );
+  if (!service || others.length > 0 || names.some((name) => name !== file)) {
+    return `${file}: it is not the file of one Service`;
+  }
+  if (goldenServiceFile(service.namespace, service.name) !== file) return `${file}: it is the file of another Service`;
+  const chosen = sections.get(assignedSection);
+  const assigned = chosen === undefined ? [] : [parseJson(chosen)];
+  const wrong = assigned.map((each) => assignedShape(each, '')).find((problem) => problem !== undefined);
+  if (wrong !== undefined) return `${file}: its ${assignedSection} cannot be read: ${wrong}`;
+  const assumed = (sections.get(assumedSection) ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => parseJson(line));
+  const odd = assumed.map((each) => assumedShape(each, '')).find((problem) => problem !== undefined);
+  if (odd !== undefined) return `${file}: its ${assumedSection} cannot be read: ${odd}`;
+  return {
+    service,
+    servicePorts: cluster.servicePorts,
+    healthChecks: cluster.healthChecks,
+    assigned: assigned as readonly AssignedService[],
+    assumed: assumed as readonly AssumedWorkload[],
+  };
+}
+
+/** A text is what is wrong with it. */
+function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
+  const value = parseJson(text ?? '');
+  if (!isRecord(value)) return `${goldenHead} is not a JSON object`;
+  const {
+    goldenVersion: found,
+    kubernetesVersion,
+    mode,
+    node,
+    families,
+    settings,
+    serviceCidrs,
+  } = value as Partial<GoldenHead>;
+  if (found !== goldenVersion) {
+    const version = typeof found === 'number' ? found : 'none';
+    return `${goldenHead}: its version is ${version}, but this kpc reads ${goldenVersion}: write it again with kpc compile --golden`;
+  }
+  const release = releases.find((each) => each === kubernetesVersion);
+  if (release === undefined) return `${goldenHead}: kubernetesVersion must be one of ${releases.join(', ')}`;
+  const usual = writeSettings({ ...defaults, release });
+  const manifest = {
+    formatVersion,
+    kpcVersion,
+    kubeProxyVersion: usual.kubeProxyVersion,
+    mode,
+    node,
+    families,
+    serviceCidrs,
+    settings: { ...addDefaults(settings, usual.settings), mode },
+    ipvsTimeouts: null,
+    healthChecks: [],
+    assigned: [],
+    tools: {},
+    counts: {},
+    files: {},
+  };
+  const wrong = manifestShape(manifest, '');
+  return wrong === undefined ? (manifest as unknown as Manifest) : `${goldenHead}: ${wrong}`;
+}
+
+function addDefaults(settings: unknown, defaults: object): object {
+  if (!isRecord(settings)) return defaults;
+  const known = defaults as Readonly<Record<string, unknown>>;
+  const merged = Object.entries(settings).map(([key, value]) => {
+    const usual = known[key];
+    const isGroup = isRecord(value) && isRecord(usual) && !('mode' in value);
+    return [key, isGroup ? addDefaults(value, usual) : value] as const;
+  });
+  return { ...defaults, ...Object.fromEntries(merged) };
+}
+
+/** Undefined for what is not JSON: no shape takes it. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Each workload once, whose Pods may stand behind several Services; undefined for none, as in a bundle. */
+function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
+  const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
+  const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));
+  return workloads.length > 0 ? workloads : undefined;
+}
+
+function compileMeaning(
+  manifest: Manifest,
+  cluster: Cluster,
+  assigned: readonly AssignedService[],
+  assumedEndpoints: readonly AssumedWorkload[] | undefined,
+  { compile }: GoldenContext,
+): StoredBundle {
+  const settings = settingsOf(manifest);
+  const node = nodeOfBundle(manifest);
+  const { families, kpcVersion } = manifest;
+  const state = compile(cluster, node, settings, families);
+  const content = { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
+  return { manifest: makeBundle(content).manifest, state, cluster };
+}

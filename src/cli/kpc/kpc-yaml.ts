@@ -1,0 +1,266 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import type { Command, Option } from 'commander';
+import { CommanderError } from 'commander';
+import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { InputDocument } from '../../input/document.ts';
+import { loadFile } from '../../input/load-files.ts';
+import { readDocuments } from '../../input/read-documents.ts';
+import { TextFile } from '../../input/text-file.ts';
+import { describeValue, findNearest, quote } from '../../input/wording.ts';
+import { knownNetworks } from '../../input/pod-networks.ts';
+import type { FlagPlaces } from './message-options.ts';
+
+/** The file that holds flags for a repository. */
+const kpcYaml = 'kpc.yaml';
+
+/** The commands whose flags it may hold. */
+export const configuredCommands = ['compile', 'diff', 'describe'] as const;
+
+/** Flags whose values are paths, which count from the folder of kpc.yaml. */
+const paths: ReadonlySet<string> = new Set([
+  'file',
+  'config',
+  'hostAddresses',
+  'out',
+  'golden',
+  'check',
+  'bundle',
+  'fromDump',
+]);
+
+/** Flags that say which kpc.yaml is meant, or that end the program. */
+const neverHeld: ReadonlySet<string> = new Set(['kpcYaml', 'help']);
+
+/** What a kpc.yaml gave a command. */
+export interface KpcYaml {
+  readonly file: TextFile;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The flags that it gave, by their long names. */
+  readonly used: readonly string[];
+  /** Where it gives them. */
+  readonly places: FlagPlaces;
+}
+
+/**
+ * Gives a command the flags that kpc.yaml holds and the command line does not: the file that `named` names, or the first one
+ * in the working folder and those above it. Undefined where there is none.
+ */
+export function applyKpcYaml(command: Command, program: Command, named: string | undefined): KpcYaml | undefined {
+  if (named === 'none') return undefined;
+  const path = named ?? findKpcYaml();
+  if (path === undefined) return undefined;
+  const file = loadFile(path);
+  if (!(file instanceof TextFile)) {
+    return { file: new TextFile(path, ''), diagnostics: [file], used: [], places: new Map() };
+  }
+  return new Reader(file, command, program).read();
+}
+
+/** Undefined where there is none. What any user may have put there, as in /tmp, is not read. */
+function findKpcYaml(): string | undefined {
+  for (let folder = resolve('.'); ; folder = dirname(folder)) {
+    const path = join(folder, kpcYaml);
+    if (existsSync(path) && statSync(path).isFile() && !isOpenToAll(folder)) return relative('.', path);
+    // A repository is not ruled by what is around it.
+    if (existsSync(join(folder, '.git')) || folder === dirname(folder)) return undefined;
+  }
+}
+
+function isOpenToAll(folder: string): boolean {
+  return (statSync(folder).mode & 0o002) !== 0;
+}
+
+class Reader {
+  readonly #file: TextFile;
+  readonly #command: Command;
+  readonly #program: Command;
+  readonly #diagnostics: Diagnostic[] = [];
+  readonly #places = new Map<string, Diagnostic['place']>();
+
+  constructor(file: TextFile, command: Command, program: Command) {
+    this.#file = file;
+    this.#command = command;
+    this.#program = program;
+  }
+
+  read(): KpcYaml {
+    const { documents, diagnostics } = readDocuments(this.#file);
+    this.#diagnostics.push(...diagnostics);
+    const [document, second] = documents;
+    if (second) this.#refuse(second, [], `a ${kpcYaml} holds one document`);
+    if (document) this.#readAll(document);
+    const used = [...this.#places.keys()];
+    return { file: this.#file, diagnostics: this.#diagnostics, used, places: this.#places };
+  }
+
+  #readAll(document: InputDocument): void {
+    const { value } = document;
+    if (!isMapping(value)) {
+      this.#refuse(
+        document,
+        [],
+        `${kpcYaml} is ${describeValue(value)}: write flags and their values, such as node: worker-1`,
+      );
+      return;
+    }
+    const own = this.#command.name();
+    for (const key of Object.keys(value)) {
+      if (isConfigured(key)) {
+        const section = value[key];
+        if (isMapping(section)) this.#readFlags(document, section, [key], key);
+        else if (section !== null)
+          this.#refuse(document, [key], `${key} is ${describeValue(section)}: it must hold flags of kpc ${key}`);
+      }
+    }
+    // What a command's own section says counts more than what is said for all.
+    const common = Object.fromEntries(Object.entries(value).filter(([key]) => !isConfigured(key)));
+    this.#readFlags(document, common, [], own);
+  }
+
+  #readFlags(document: InputDocument, flags: Mapping, path: readonly string[], name: string): void {
+    const section = this.#program.commands.find((each) => each.name() === name);
+    for (const [key, value] of Object.entries(flags)) {
+      const at = [...path, key];
+      const option = section && findFlag(section, key);
+      if (option && name === this.#command.name()) {
+        // In diff, -f adds to both sides what is compared: only its own section can mean that.
+        if (!(name === 'diff' && path.length === 0 && key === 'file')) this.#give(document, option, value, at);
+      } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
+        const near = findNearest(key, this.#flagNames(path.length > 0 ? section : undefined));
+        const hint = near === undefined ? '' : `: did you mean ${near}?`;
+        const whose = path.length > 0 ? `kpc ${name}` : 'kpc';
+        this.#refuse(document, at, `${whose} has no flag --${quote(key).slice(1, -1)}${hint}`, true);
+      }
+    }
+  }
+
+  #isKnown(key: string): boolean {
+    return this.#program.commands.some((each) => isConfigured(each.name()) && findFlag(each, key) !== undefined);
+  }
+
+  #flagNames(command: Command | undefined): readonly string[] {
+    const commands = command ? [command] : this.#program.commands.filter((each) => isConfigured(each.name()));
+    return commands.flatMap((each) => heldFlags(each).flatMap(({ long }) => long?.slice(2) ?? []));
+  }
+
+  /** Sets a flag, unless the command line does, or names one that rules it out. */
+  #give(document: InputDocument, option: Option, value: unknown, path: readonly string[]): void {
+    if (value === null) return;
+    const attribute = option.attributeName();
+    const words = wordsOf(value, option);
+    if (words === undefined) {
+      this.#refuse(document, path, `${path.at(-1) ?? ''} is ${describeValue(value)}: ${expectedOf(option)}`);
+      return;
+    }
+    const source = this.#command.getOptionValueSource(attribute);
+    if (source === 'cli' || source === 'config' || this.#findRival(option, 'cli')) return;
+    const rival = this.#findRival(option, 'config');
+    if (rival) {
+      this.#refuse(
+        document,
+        path,
+        `${path.at(-1) ?? ''} cannot be used with ${(rival.long ?? '').slice(2)}: keep one of them`,
+        true,
+      );
+      return;
+    }
+    try {
+      const parsed = this.#parse(option, words);
+      if (parsed === undefined) return;
+      this.#command.setOptionValueWithSource(attribute, parsed, 'config');
+      this.#places.set(option.long ?? '', document.source.place(path));
+    } catch (error) {
+      if (!(error instanceof CommanderError)) throw error;
+      this.#refuse(document, path, `${path.at(-1) ?? ''}: ${error.message}`);
+    }
+  }
+
+  /** A flag from there that cannot be used together with this one. */
+  #findRival(option: Option, source: 'cli' | 'config'): Option | undefined {
+    return this.#command.options.find((each) => {
+      const isGiven = each !== option && this.#command.getOptionValueSource(each.attributeName()) === source;
+      return isGiven && (rulesOut(each, option) || rulesOut(option, each));
+    });
+  }
+
+  /** Undefined for a flag that is there only to be left out. */
+  #parse(option: Option, words: readonly string[]): unknown {
+    if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
+    if (option.optional && !takesBoolean(option) && words.length === 1) {
+      if (words[0] === 'true') return knownNetworks;
+      if (words[0] === 'false') return undefined;
+    }
+    const own = paths.has(option.attributeName()) ? words.map((word) => this.#locate(word)) : words;
+    const { parseArg } = option;
+    if (!parseArg) return own.join(',');
+    return own.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
+  }
+
+  #locate(path: string): string {
+    return path === '-' || isAbsolute(path) ? path : join(dirname(this.#file.name), path);
+  }
+
+  #refuse(document: InputDocument, path: readonly string[], text: string, atKey = false): void {
+    const place = atKey ? document.source.keyPlace(path) : document.source.place(path);
+    this.#diagnostics.push({ severity: 'error', code: 'bad-kpc-yaml', text, place });
+  }
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isConfigured(name: string): boolean {
+  return configuredCommands.some((each) => each === name);
+}
+
+/** The flags of a command that kpc.yaml may hold. */
+export function heldFlags(command: Command): readonly Option[] {
+  return command.options.filter((option) => !neverHeld.has(option.attributeName()));
+}
+
+function findFlag(command: Command, key: string): Option | undefined {
+  return heldFlags(command).find(({ long }) => long === `--${key}`);
+}
+
+function rulesOut(one: Option, other: Option): boolean {
+  const { conflictsWith } = one as Option & { readonly conflictsWith?: readonly string[] };
+  return conflictsWith?.includes(other.attributeName()) ?? false;
+}
+
+/** A value as the words that would stand on the command line; undefined for what can't. */
+function wordsOf(value: unknown, option: Option): readonly string[] | undefined {
+  if (Array.isArray(value)) {
+    if (!takesList(option)) return undefined;
+    const words = value.map((item: unknown) => wordOf(item));
+    return words.every((word) => word !== undefined) ? words : undefined;
+  }
+  const word = wordOf(value);
+  if (word === undefined) return undefined;
+  if (takesBoolean(option)) return word === 'true' || word === 'false' ? [word] : undefined;
+  // A flag that may stand without its value is true, then.
+  return typeof value === 'boolean' && !option.optional ? undefined : [word];
+}
+
+function wordOf(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
+}
+
+/** Whether a flag may be given more than once, or takes a list with commas. */
+export function takesList({ description, flags }: Option): boolean {
+  return /repeat|CIDRs|cidrs|gates>/.test(`${description} ${flags}`);
+}
+
+export function takesBoolean(option: Option): boolean {
+  return option.isBoolean() || option.flags.endsWith('[bool]');
+}
+
+function expectedOf(option: Option): string {
+  if (takesBoolean(option)) return 'write true or false';
+  return takesList(option) ? 'write a text or a list of texts' : 'write one value';
+}

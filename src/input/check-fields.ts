@@ -1,0 +1,137 @@
+import type { FieldPath } from '../cluster/objects.ts';
+import type { Report } from './report.ts';
+import { findNearest, quote } from './wording.ts';
+
+/** The fields below one, with theirs; undefined where any may be. Those of a list are the fields of its items. */
+type Fields = ReadonlyMap<string, Fields | undefined>;
+
+function fields(names: string, below: Readonly<Record<string, Fields>> = {}): Fields {
+  return new Map([
+    ...names
+      .split(' ')
+      .filter((name) => name !== '')
+      .map((name) => [name, undefined] as const),
+    ...Object.entries(below),
+  ]);
+}
+
+const metadata = fields(
+  'name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp ' +
+    'deletionGracePeriodSeconds labels annotations ownerReferences finalizers managedFields clusterName initializers',
+);
+
+/** The fields of the kinds that kpc reads, as the API of 1.36 and those before it have them. */
+const known = {
+  Service: fields('apiVersion kind status', {
+    metadata,
+    spec: fields(
+      'selector clusterIP clusterIPs type externalIPs sessionAffinity loadBalancerIP loadBalancerSourceRanges ' +
+        'externalName externalTrafficPolicy healthCheckNodePort publishNotReadyAddresses ipFamilies ipFamilyPolicy ' +
+        'ipFamily topologyKeys allocateLoadBalancerNodePorts loadBalancerClass internalTrafficPolicy trafficDistribution',
+      {
+        ports: fields('name protocol appProtocol port targetPort nodePort'),
+        sessionAffinityConfig: fields('', { clientIP: fields('timeoutSeconds') }),
+      },
+    ),
+  }),
+  EndpointSlice: fields('apiVersion kind addressType', {
+    metadata,
+    ports: fields('name protocol port appProtocol'),
+    endpoints: fields('addresses hostname targetRef deprecatedTopology topology nodeName zone', {
+      conditions: fields('ready serving terminating'),
+      hints: fields('forZones forNodes'),
+    }),
+  }),
+  Endpoints: fields('apiVersion kind', {
+    metadata,
+    subsets: fields('', {
+      addresses: fields('ip hostname nodeName targetRef'),
+      notReadyAddresses: fields('ip hostname nodeName targetRef'),
+      ports: fields('name port protocol appProtocol'),
+    }),
+  }),
+  Node: fields('apiVersion kind spec status', { metadata }),
+} as const;
+
+/** A kind whose fields are known. */
+export type CheckedKind = keyof typeof known;
+
+export function isCheckedKind(kind: string): kind is CheckedKind {
+  return Object.hasOwn(known, kind);
+}
+
+/**
+ * Warns of fields that Kubernetes does not know where they stand, as kubectl's strict validation does: the cluster ignores
+ * them. Says where the field belongs, where it is known elsewhere in the object.
+ */
+export function checkFields(kind: CheckedKind, value: object, report: Report): void {
+  visit(value, known[kind], [], { kind, report, told: new Set() });
+}
+
+interface Visit {
+  readonly kind: CheckedKind;
+  readonly report: Report;
+  /** Fields of list items that were told of one item: of the others there is no need. */
+  readonly told: Set<string>;
+}
+
+/** A slice has endpoints by the thousand, so this makes nothing where nothing is wrong. */
+function visit(value: object, here: Fields, path: FieldPath, context: Visit): void {
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
+    const below = here.get(key);
+    if (below) visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
+    else if (!here.has(key)) warn(key, here, path, context);
+  }
+}
+
+function visitBelow(value: unknown, here: Fields, path: FieldPath, key: string, context: Visit): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) return visit(value, here, [...path, key], context);
+  for (let i = 0; i < value.length; i++) {
+    const item: unknown = value[i];
+    if (typeof item === 'object' && item !== null && !Array.isArray(item))
+      visit(item, here, [...path, key, i], context);
+  }
+}
+
+function warn(key: string, here: Fields, path: FieldPath, { kind, report, told }: Visit): void {
+  const name = [...path.filter((step) => typeof step === 'string'), key].join('.');
+  if (told.has(name)) return;
+  told.add(name);
+  const where = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
+  const near = findNearest(key, [...here.keys()]);
+  const right = findPath(key, known[kind], '');
+  const parent = here === known[kind] ? `beside ${right?.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
+  let text = `${where} has no field ${quote(key)}, and Kubernetes ignores it`;
+  if (right !== undefined && near?.toLowerCase() !== key.toLowerCase()) {
+    text = `${quote(key).slice(1, -1)} ${parent}, where Kubernetes ignores it: did you mean ${right}?`;
+  } else if (near !== undefined) text = `${text}: did you mean ${near}?`;
+  report.atKey('warning', [...path, key], 'unknown-field', text);
+}
+
+/** "spec.ports[0]". */
+function nameOf(path: FieldPath): string {
+  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`)).join('');
+}
+
+/** The least deep place where a field of that name belongs. */
+function findPath(key: string, here: Fields, path: string): string | undefined {
+  const lower = key.toLowerCase();
+  let level: (readonly [fields: Fields, path: string])[] = [[here, path]];
+  while (level.length > 0) {
+    for (const [each, at] of level) {
+      const found = [...each.keys()].find((name) => name.toLowerCase() === lower);
+      if (found !== undefined) return `${at}${found}`;
+    }
+    level = level.flatMap(([each, at]) =>
+      [...each].flatMap(([name, below]) =>
+        below ? [[below, `${at}${name}${lists.has(name) ? '[]' : ''}.`] as const] : [],
+      ),
+    );
+  }
+  return undefined;
+}
+
+/** The fields that hold lists. */
+const lists: ReadonlySet<string> = new Set(['ports', 'endpoints', 'subsets', 'addresses', 'notReadyAddresses']);

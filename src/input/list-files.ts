@@ -1,0 +1,127 @@
+import ignore from 'ignore';
+import type { Ignore } from 'ignore';
+import { readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { readRegularFile } from '../base/read-file.ts';
+import type { FolderOrigin } from './text-file.ts';
+
+/** What a folder's files must be called to be read. */
+const manifestName = /\.(?:ya?ml|json)$/;
+
+/** Names patterns of files to leave out, as .gitignore does. */
+export const ignoreFile = '.kpcignore';
+
+/** A file with a list of patterns is no data. */
+const largestIgnoreFile = 2 ** 20;
+
+/** A file below a folder, and what is around it there. */
+export interface ListedFile {
+  readonly path: string;
+  readonly origin: FolderOrigin;
+}
+
+/** The manifests below a folder. */
+export interface FolderListing {
+  /** Sorted by path. */
+  readonly files: readonly ListedFile[];
+  /** The files and folders that a .kpcignore leaves out. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * The files of a folder and the folders in it that are called as manifests are, but for those that a pattern leaves out: one
+ * of `exclude`, or of a .kpcignore in the folder, in one below it, or in one between it and the working folder. Throws what
+ * reading a folder throws.
+ */
+export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
+  const files: ListedFile[] = [];
+  const ignored: string[] = [];
+  const excluded = exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude));
+  const visit = (path: string, chart: string | undefined, inherited: readonly Rule[]): void => {
+    const entries = readdirSync(path, { withFileTypes: true });
+    const rules = [
+      ...inherited,
+      ...rulesOf(
+        path,
+        entries.map(({ name }) => name),
+      ),
+    ];
+    const isChart = entries.some(({ name }) => name === 'Chart.yaml');
+    for (const entry of entries) {
+      const child = join(path, entry.name);
+      const isFolder = entry.isDirectory();
+      if (!isFolder && !manifestName.test(entry.name)) continue;
+      if (matches(excluded, child, isFolder)) continue;
+      if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
+      else if (isFolder) visit(child, isChart && entry.name === 'templates' ? path : chart, rules);
+      else files.push({ path: child, origin: { folder, chart } });
+    }
+  };
+  visit(
+    folder,
+    undefined,
+    above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
+  );
+  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
+}
+
+/** The folders from the working folder down to the one above this, where it lies below that. */
+function above(folder: string): readonly string[] {
+  const top = resolve('.');
+  const below = relative(top, resolve(folder));
+  if (below === '' || below.startsWith('..') || isAbsolute(below)) return [];
+  const folders: string[] = [];
+  for (let path = dirname(resolve(folder)); ; path = dirname(path)) {
+    folders.unshift(path);
+    if (path === top) return folders;
+  }
+}
+
+/** Patterns, and the folder that they count from. */
+interface Rule {
+  readonly base: string;
+  readonly patterns: Ignore;
+}
+
+function rule(base: string, patterns: readonly string[] | string): Rule {
+  return { base, patterns: ignore().add(patterns) };
+}
+
+function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
+  if (!names.includes(ignoreFile)) return [];
+  const path = join(folder, ignoreFile);
+  // A folder of that name holds no patterns.
+  if (statSync(path).isDirectory()) return [];
+  return [rule(resolve(folder), readRegularFile(path, largestIgnoreFile).toString('utf8'))];
+}
+
+/** As in git: what a file deeper down says counts before what one further up says. */
+function matches(rules: readonly Rule[], path: string, isFolder: boolean): boolean {
+  let isMatch = false;
+  for (const { base, patterns } of rules) {
+    const below = relative(base, resolve(path)).split(sep).join('/');
+    if (below === '' || below.startsWith('../') || isAbsolute(below)) continue;
+    const { ignored, unignored } = patterns.test(isFolder ? `${below}/` : below);
+    if (ignored) isMatch = true;
+    if (unignored) isMatch = false;
+  }
+  return isMatch;
+}
+
+/**
+ * Whether a file of a folder is none but the folder's own, whose path without links is `root`. Who puts a link to somewhere
+ * else into a repository could have that read, and its lines printed, by those who compile it.
+ */
+export function isInside(path: string, root: string): boolean {
+  const real = realPath(path);
+  return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** The path without links; a path that leads to nothing, as it is. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,247 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { nodeOfBundle } from '../../src/bundle/bundle-node.ts';
+import { readFolder } from '../../src/bundle/folder.ts';
+import { makeGolden } from '../../src/bundle/golden.ts';
+import { isGoldenFile } from '../../src/bundle/golden-names.ts';
+import type { BundleContent } from '../../src/bundle/make-bundle.ts';
+import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import { settingsOf } from '../../src/bundle/manifest.ts';
+import { readGolden } from '../../src/bundle/read-golden.ts';
+import type { StoredBundle } from '../../src/bundle/read-bundle.ts';
+import { goldenContext } from '../../src/compile/golden-context.ts';
+import { loadBundle } from '../../src/sides/load-bundle.ts';
+import { listFixtures } from '../support/fixtures.ts';
+import { makeCluster } from '../support/make-cluster.ts';
+import { makeRandom } from '../support/random.ts';
+import { readTree } from '../support/read-tree.ts';
+import { runKpc } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-golden-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+let folders = 0;
+const freshPath = () => join(scratch, `out-${++folders}`);
+
+function contentOf({ manifest, state, cluster }: StoredBundle): BundleContent {
+  const { families, assigned, assumedEndpoints, kpcVersion } = manifest;
+  const [node, settings] = [nodeOfBundle(manifest), settingsOf(manifest)];
+  return { state, cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion };
+}
+
+async function readBack(folder: string): Promise<StoredBundle> {
+  const reading = readGolden(await readFolder(folder, isGoldenFile), goldenContext, '0.1.0');
+  if (reading.kind === 'broken') throw new Error(reading.problems.join('\n'));
+  return reading.bundle;
+}
+
+/** The golden and the bundle of the same input, each in a folder. */
+async function compileBoth(
+  args: readonly string[],
+  cwd: string = scratch,
+): Promise<{ golden: string; bundle: string }> {
+  const [golden, bundle] = [freshPath(), freshPath()];
+  expect(await runKpc([...args, '--golden', golden], { cwd })).toMatchObject({ status: 0 });
+  expect(await runKpc([...args, '-o', bundle], { cwd })).toMatchObject({ status: 0 });
+  return { golden, bundle };
+}
+
+/** The lines of a tool's file that say something, without the names of tables. */
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '' && line !== 'COMMIT' && !/^(\*|==> )/.test(line));
+}
+
+const compiling = listFixtures().filter(({ fails }) => !fails);
+
+describe.each(['ipvs', 'iptables', 'nftables'] as const)('a golden in mode %s', (mode) => {
+  test.each(compiling.filter(({ modes }) => modes.includes(mode)))(
+    'means the bundle of the same input, and has all its lines: $name',
+    async (fixture) => {
+      const { golden, bundle } = await compileBoth([...fixture.args, '--proxy-mode', mode], fixture.folder);
+      const files = await readFolder(bundle);
+      const { manifest, ...others } = makeBundle(contentOf(await readBack(golden)));
+      expect(manifest).toEqual(JSON.parse(files.get('manifest.json') ?? ''));
+      const texts = [...others.files].filter(([name]) => name !== 'manifest.json');
+      for (const [name, text] of texts) expect(text).toBe(files.get(name));
+      const kept = new Set([...(await readFolder(golden, isGoldenFile)).values()].flatMap(linesOf));
+      const tools = [...files].filter(([name]) => !name.endsWith('.json'));
+      const lost = tools.flatMap(([, text]) => linesOf(text)).filter((line) => !kept.has(line));
+      expect(lost).toEqual([]);
+    },
+  );
+
+  test('comes back from many random Services', async () => {
+    const input = join(scratch, `${mode}.json`);
+    writeFileSync(input, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: makeCluster(60, makeRandom(11)) }));
+    const ranges = ['--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
+    const args = ['compile', '-f', input, ...ranges, '--node', 'node-1', '--proxy-mode', mode];
+    const { golden, bundle } = await compileBoth(args);
+    const files = await readFolder(bundle);
+    for (const [name, text] of makeBundle(contentOf(await readBack(golden))).files) expect(text).toBe(files.get(name));
+    expect(await runKpc([...args, '--check', golden])).toMatchObject({ status: 0, stdout: '' });
+  });
+});
+
+const service = (name: string, ip: string, more = '') => `
+apiVersion: v1
+kind: Service
+metadata: { name: ${name}, namespace: shop }
+spec: { clusterIP: ${ip}, ports: [{ port: 80, targetPort: 8080 }]${more} }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: ${name}-1, namespace: shop, labels: { kubernetes.io/service-name: ${name} } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.1.10] }]
+---
+`;
+
+function write(text: string): string {
+  const file = `${freshPath()}.yaml`;
+  writeFileSync(file, text);
+  return file;
+}
+
+const compile = (file: string, ...args: readonly string[]) =>
+  runKpc(['compile', '-f', file, '--proxy-mode', 'ipvs', ...args]);
+
+test('another Service changes no file but its own, even where it shares an address', async () => {
+  const cart = service('cart', '10.96.0.10', ', externalIPs: [203.0.113.7]');
+  const web = service('web', '10.96.0.11', ', externalIPs: [203.0.113.7]').replaceAll('port: 80,', 'port: 81,');
+  const [alone, both] = [freshPath(), freshPath()];
+  await compile(write(cart), '--golden', alone);
+  await compile(write(cart + web), '--golden', both);
+  const file = 'shop.cart.txt';
+  expect(readFileSync(join(both, file), 'utf8')).toBe(readFileSync(join(alone, file), 'utf8'));
+  expect(readFileSync(join(both, 'shop.web.txt'), 'utf8')).toContain('203.0.113.7/32');
+  expect(Object.keys(readTree(both))).toEqual(['golden.json', file, 'node.txt', 'shop.web.txt'].toSorted());
+});
+
+test('another version of kpc changes no byte', async () => {
+  const folder = freshPath();
+  await compile(write(service('web', '10.96.0.10')), '--golden', folder);
+  const content = contentOf(await readBack(folder));
+  const later = makeGolden({ ...content, kpcVersion: '99.0.0' }, goldenContext);
+  expect(later).toEqual(makeGolden(content, goldenContext));
+  expect([...later.values()].join('\n')).not.toMatch(/0\.1\.0|v1\.36\.3|"counts"|[0-9a-f]{64}/);
+});
+
+test('a setting at its default is left out, and one that is not comes back', async () => {
+  const folder = freshPath();
+  const file = write(service('web', '10.96.0.10'));
+  await compile(file, '--ipvs-strict-arp', '--conntrack-min', '7', '--ipvs-tcp-timeout', '20m', '--golden', folder);
+  const head = JSON.parse(readFileSync(join(folder, 'golden.json'), 'utf8'));
+  expect(head.settings).toEqual({ ipvs: { strictARP: true, tcpTimeout: 1200 }, conntrack: { min: 7 } });
+  expect((await readBack(folder)).manifest).toMatchObject({
+    settings: { mode: 'ipvs', ipvs: { strictARP: true, scheduler: 'rr' }, conntrack: { min: 7, maxPerCore: 32768 } },
+    ipvsTimeouts: { tcp: 1200 },
+  });
+});
+
+describe('a folder', () => {
+  test('with a golden takes no bundle', async () => {
+    const folder = freshPath();
+    const file = write(service('web', '10.96.0.10'));
+    await compile(file, '--golden', folder);
+    const before = readTree(folder);
+    const run = await compile(file, '-o', folder);
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('is a golden, for git: write it with --golden'),
+    });
+    expect(readTree(folder)).toEqual(before);
+  });
+
+  test('with a bundle becomes a golden', async () => {
+    const folder = freshPath();
+    const file = write(service('web', '10.96.0.10'));
+    await compile(file, '-o', folder);
+    expect(await compile(file, '--golden', folder)).toMatchObject({ status: 0 });
+    expect(await compile(file, '--check', folder)).toMatchObject({ status: 0, stdout: '' });
+  });
+
+  test('with text files and no golden is left alone', async () => {
+    const folder = freshPath();
+    const file = write(service('web', '10.96.0.10'));
+    await compile(file, '--golden', folder);
+    rmSync(join(folder, 'golden.json'));
+    const run = await compile(file, '--golden', folder);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('shop.web.txt') });
+  });
+
+  test('of a Service that is gone is found by --check, and loses its file', async () => {
+    const folder = freshPath();
+    const [web, cart] = [service('web', '10.96.0.10'), service('cart', '10.96.0.11')];
+    await compile(write(web + cart), '--golden', folder);
+    const run = await compile(write(web), '--check', folder);
+    expect(run).toMatchObject({ status: 1, stderr: expect.stringContaining('shop/cart removed') });
+    expect(run.stdout).toContain('+++ /dev/null');
+    await compile(write(web), '--golden', folder);
+    expect(Object.keys(readTree(folder))).not.toContain('shop.cart.txt');
+  });
+});
+
+test('kpc-apply says what a golden is', async () => {
+  const folder = freshPath();
+  await compile(write(service('web', '10.96.0.10')), '--golden', folder);
+  await expect(loadBundle(folder)).rejects.toThrow('it is a golden, for git, and not to be applied');
+});
+
+describe('a fleet', () => {
+  const node = (name: string) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { addresses: [] } });
+  const inputOf = (...nodes: readonly string[]) =>
+    write(nodes.map((name) => `${JSON.stringify(node(name))}\n---\n`).join('') + service('web', '10.96.0.10'));
+
+  test('has a golden for each node, which --check and --prune know', async () => {
+    const folder = freshPath();
+    expect(await compile(inputOf('a', 'b'), '--all-nodes', '--golden', folder)).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('2 nodes: 2 written, 0 unchanged'),
+    });
+    expect(Object.keys(readTree(folder))).toContain('a/shop.web.txt');
+    expect(await compile(inputOf('a', 'b'), '--all-nodes', '--check', folder)).toMatchObject({ status: 0, stdout: '' });
+    const fewer = await compile(inputOf('a'), '--all-nodes', '--check', folder);
+    expect(fewer).toMatchObject({ status: 1, stderr: expect.stringContaining(`--golden ${folder} and --prune`) });
+    const again = await compile(inputOf('a'), '--all-nodes', '--prune', '--golden', folder);
+    expect(again.stderr).toContain('0 written, 1 unchanged');
+    expect(Object.keys(readTree(folder))).not.toContain('b/shop.web.txt');
+  });
+
+  test('of goldens is named by its form to who takes it for one of them', async () => {
+    const folder = freshPath();
+    await compile(inputOf('a', 'b'), '--all-nodes', '--golden', folder);
+    const run = await compile(inputOf('a', 'b'), '--node', 'a', '--check', folder);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('it holds the bundles of many nodes') });
+  });
+});
+
+test.each<[file: string, edit: (text: string) => string, problem: string]>([
+  ['golden.json', () => '{', 'golden.json is not a JSON object'],
+  ['golden.json', (text) => text.replace('1,', '7,'), 'its version is 7, but this kpc reads 1'],
+  ['golden.json', (text) => text.replace('"1.36"', '"1.2"'), 'kubernetesVersion must be one of'],
+  ['golden.json', (text) => text.replace('"families": [', '"families": [ "ipv5",'), 'families[0] must be'],
+  [
+    'golden.json',
+    (text) => text.replace('"settings": {', '"settings": { "masqueradeBit": 99'),
+    'masqueradeBit must be',
+  ],
+  ['shop.web.txt', () => '', 'its services.json cannot be read'],
+  ['shop.web.txt', (text) => text.replaceAll('"web"', '"cart"'), 'it is not the file of one Service'],
+  ['shop.web.txt', (text) => text.replace('10.244.1.10', '127.0.0.1'), 'endpoint 127.0.0.1 is'],
+])('a golden that was edited is told from a good one: %s %#', async (file, edit, problem) => {
+  const folder = freshPath();
+  const input = write(service('web', '10.96.0.10'));
+  await compile(input, '--golden', folder);
+  const path = join(folder, file);
+  const text = readFileSync(path, 'utf8');
+  expect(edit(text)).not.toBe(text);
+  writeFileSync(path, edit(text));
+  const check = await compile(input, '--check', folder);
+  expect(check.status).toBe(1);
+  expect(check.stderr).toContain(problem);
+  const diff = await runKpc(['diff', folder, input]);
+  expect(diff).toMatchObject({ status: 2, stderr: expect.stringContaining(problem) });
+});

@@ -1,0 +1,158 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc, runKpcApply } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-yaml-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+type Files = Readonly<Record<string, string>>;
+
+let count = 0;
+
+function write(files: Files): string {
+  const folder = join(scratch, String(++count));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
+const range = 'service-cluster-ip-range: 10.96.0.0/16\n';
+const printed = /^-A -t 10\.96\.\d+\.\d+:80 -s (\w+)$/;
+
+const compile = (cwd: string, ...args: readonly string[]) =>
+  runKpc(['compile', '--print', 'ipvsadm', ...args], { cwd });
+
+describe('kpc.yaml', () => {
+  const files: Files = {
+    'kpc.yaml': `${range}proxy-mode: ipvs\nipvs-scheduler: wrr\n`,
+    'services/web.yaml': service,
+  };
+
+  test('gives flags, and one line says which', async () => {
+    const run = await compile(write(files), '-f', 'services');
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: expect.stringMatching(/ -s wrr\n$/) });
+    expect(run.stderr).toContain(
+      'kpc: note: from kpc.yaml: --service-cluster-ip-range, --proxy-mode, --ipvs-scheduler\n',
+    );
+    expect((await compile(write(files), '-f', 'services', '-q')).stderr).toBe('');
+  });
+
+  test('is found in the folders above, and counts paths from its own', async () => {
+    const cwd = write({ ...files, 'kpc.yaml': `${files['kpc.yaml'] ?? ''}file: [services]\n`, 'a/b/x': '' });
+    const run = await compile(join(cwd, 'a/b'));
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: expect.stringMatching(/wrr/) });
+    expect(run.stderr).toContain('from ../../kpc.yaml: ');
+  });
+
+  test('is not looked for outside the repository, nor in a folder that any user may write to', async () => {
+    const cwd = write({ ...files, 'sub/.git/HEAD': '', 'sub/web.yaml': service });
+    expect((await compile(join(cwd, 'sub'), '-f', 'web.yaml', '--allow-empty')).stderr).not.toContain('kpc.yaml');
+    const open = write(files);
+    chmodSync(open, 0o777);
+    expect((await compile(open, '-f', 'services', '--allow-empty')).stderr).not.toContain('kpc.yaml');
+  });
+
+  test('gives way to the command line, and wins over the configuration of kube-proxy', async () => {
+    const config =
+      'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs: { scheduler: lc }\n';
+    const cwd = write({
+      ...files,
+      'config.yaml': config,
+      'plain/config.yaml': config,
+      'plain/.git/x': '',
+      'plain/web.yaml': service,
+    });
+    const schedulerOf = async (...args: readonly string[]) =>
+      printed.exec((await compile(cwd, ...args)).stdout.trim())?.[1];
+    expect(await schedulerOf('-f', 'services', '--config', 'config.yaml')).toBe('wrr');
+    expect(await schedulerOf('-f', 'services', '--ipvs-scheduler', 'sh')).toBe('sh');
+    expect(
+      await schedulerOf(
+        '-f',
+        'services',
+        '--config',
+        'config.yaml',
+        '--kpc-yaml',
+        'none',
+        '--service-cluster-ip-range',
+        '10.96.0.0/16',
+      ),
+    ).toBe('lc');
+  });
+
+  test('may be named', async () => {
+    const cwd = write({ ...files, 'ci/other.yaml': `${range}ipvs-scheduler: nq\nfile: ../services\n` });
+    expect(await compile(cwd, '--kpc-yaml', 'ci/other.yaml')).toMatchObject({ stdout: expect.stringMatching(/nq/) });
+    const run = await compile(cwd, '--kpc-yaml', 'nowhere.yaml');
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('nowhere.yaml:1:1: error: there is no such file'),
+    });
+  });
+
+  test('has sections for one command, which count more than what is said for all', async () => {
+    const cwd = write({
+      ...files,
+      'kpc.yaml': `${range}ipvs-scheduler: rr\nfile: services\ncompile:\n  ipvs-scheduler: lc\n  golden: golden\ndiff:\n  limit: 1\n`,
+    });
+    expect((await runKpc(['compile'], { cwd })).stderr).toContain(`Written to golden.`);
+    expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
+    expect((await runKpc(['compile', '--print', 'ipvsadm'], { cwd })).stdout).toContain('-s lc');
+    expect((await runKpc(['describe', 'web'], { cwd })).stdout).toContain('-s rr');
+  });
+
+  test('adds no manifests to the sides of a diff but by its own section', async () => {
+    const cwd = write({ ...files, 'kpc.yaml': `${range}file: services\n`, 'old.yaml': service.replace('80', '81') });
+    const run = await runKpc(['diff', 'old.yaml', 'services'], { cwd });
+    expect(run, run.stderr).toMatchObject({ status: 1 });
+  });
+
+  test('leaves bundles and dumps as they are', async () => {
+    const cwd = write({ ...files, 'kpc.yaml': `${range}file: services\n` });
+    await runKpc(['compile', '-o', 'bundle'], { cwd });
+    expect(await runKpc(['describe', 'web', '--bundle', 'bundle'], { cwd })).toMatchObject({ status: 0 });
+    expect(await runKpc(['diff', 'bundle', 'bundle'], { cwd })).toMatchObject({ status: 0 });
+  });
+
+  test.each<[text: string, message: string]>([
+    ['nod: a\n', 'kpc.yaml:1:1: error: kpc has no flag --nod: did you mean node? [bad-kpc-yaml]'],
+    ['a: 1\nproxyMode: ipvs\n', 'kpc.yaml:2:1: error: kpc has no flag --proxyMode: did you mean proxy-mode?'],
+    ['diff: { golden: x }\n', 'kpc.yaml:1:9: error: kpc diff has no flag --golden'],
+    ['diff: x\n', 'kpc.yaml:1:7: error: diff is "x": it must hold flags of kpc diff'],
+    ['node: worker-1\nmasquerade-all: maybe\n', 'kpc.yaml:2:17: error: masquerade-all is "maybe": write true or false'],
+    ['node: { a: 1 }\n', 'kpc.yaml:1:7: error: node is a mapping'],
+    ['proxy-mode: [a, b]\n', 'kpc.yaml:1:13: error: proxy-mode is a list: write one value'],
+    ['ip-family: ipv5\n', 'kpc.yaml:1:12: error: ip-family: '],
+    ['service-cluster-ip-range: nowhere\n', 'kpc.yaml:1:27: error: --service-cluster-ip-range is "nowhere"'],
+    ['proxy-mode: fast\n', 'kpc.yaml:1:13: error: '],
+    ['conntrack-min: -1\n', 'kpc.yaml:1:16: error: '],
+    ['compile: { node: a, all-nodes: true }\n', 'kpc.yaml:1:21: error: all-nodes cannot be used with node'],
+    ['- a\n', 'kpc.yaml:1:1: error: kpc.yaml is a list'],
+    ['a: [\n', 'kpc.yaml:2:1: error: not valid YAML'],
+    ['node: a\nnode: b\n', 'kpc.yaml:2:1: error: '],
+    ['node: a\n---\nnode: b\n', 'a kpc.yaml holds one document'],
+    ['kpc-yaml: x\n', 'kpc has no flag --kpc-yaml'],
+  ])('is told what is wrong with it, and where: %j', async (text, message) => {
+    const run = await compile(write({ ...files, 'kpc.yaml': text }), '-f', 'services', '--allow-empty');
+    expect(run).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
+    expect(run.stderr).not.toContain('bug in kpc');
+  });
+
+  test.each(['', '# nothing\n', 'compile:\n', 'node:\n'])('may say nothing: %j', async (text) => {
+    const cwd = write({ ...files, 'kpc.yaml': text });
+    const run = await compile(cwd, '-f', 'services', '--service-cluster-ip-range', '10.96.0.0/16');
+    expect(run, run.stderr).toMatchObject({ status: 0 });
+    expect(run.stderr).not.toContain('kpc.yaml');
+  });
+
+  test('is nothing to kpc-apply, nor to kpc version', async () => {
+    const cwd = write({ 'kpc.yaml': 'a: [\n' });
+    expect((await runKpcApply(['plan', 'nowhere'], { cwd })).stderr).not.toContain('kpc.yaml');
+    expect(await runKpc(['version'], { cwd })).toMatchObject({ status: 0 });
+  });
+});

@@ -1,0 +1,207 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+let count = 0;
+
+function write(text: string): string {
+  const name = `${++count}.yaml`;
+  writeFileSync(join(cwd, name), text);
+  return name;
+}
+
+const service = write(
+  'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { type: NodePort, ports: [{ port: 80 }] }\n',
+);
+
+/** What the manifest of the bundle says. */
+async function compile(...args: readonly string[]) {
+  const run = await runKpc(['compile', ...args, '--print', 'manifest'], { cwd });
+  expect(run, run.stderr).toMatchObject({ status: 0 });
+  const manifest = JSON.parse(run.stdout);
+  const [{ clusterIPs, nodePorts, loadBalancerIPs } = { clusterIPs: [], nodePorts: {}, loadBalancerIPs: [] }] =
+    manifest.assigned;
+  const { mode, settings } = manifest;
+  const clusterCIDRs: readonly string[] = settings.clusterCIDRs;
+  return { mode, clusterCIDRs, clusterIPs, nodePorts, loadBalancerIPs, scheduler: settings.ipvs.scheduler, manifest };
+}
+
+const kubeadm = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+networking: { serviceSubnet: 172.20.0.0/16, podSubnet: 10.200.0.0/16 }
+apiServer: { extraArgs: [{ name: service-node-port-range, value: 31000-31999 }] }
+`;
+const indent = (text: string) => text.replaceAll(/^/gm, '    ');
+
+/** Each says that cluster IPs begin with 172.20. */
+const sources: Readonly<Record<string, string>> = {
+  kubeadm,
+  'kubeadm v1beta3': kubeadm
+    .replace('v1beta4', 'v1beta3')
+    .replace('[{ name: service-node-port-range, value: 31000-31999 }]', '{ service-node-port-range: 31000-31999 }'),
+  'kubeadm-config': `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: kubeadm-config, namespace: kube-system }\ndata:\n  ClusterConfiguration: |\n${indent(kubeadm)}`,
+  kind: 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: { serviceSubnet: 172.20.0.0/16, podSubnet: 10.200.0.0/16, kubeProxyMode: ipvs }\n',
+  k3s: 'cluster-cidr: 10.200.0.0/16\nservice-cidr: 172.20.0.0/16\nservice-node-port-range: 31000-31999\nkube-proxy-arg: ["proxy-mode=ipvs", "ipvs-scheduler=lc"]\n',
+};
+
+describe.each(Object.entries(sources))('the configuration of %s', (name, text) => {
+  test.each(['-f', '--config'])('says the ranges by %s', async (flag) => {
+    const found = await compile('-f', service, flag, write(text));
+    expect(found.clusterIPs[0]).toMatch(/^172\.20\./);
+    expect(found.clusterCIDRs).toEqual(['10.200.0.0/16']);
+    expect(found.mode).toBe(name === 'kind' || name === 'k3s' ? 'ipvs' : 'iptables');
+    const [nodePort] = Object.values(found.nodePorts).map(Number);
+    expect(nodePort).toBeGreaterThanOrEqual(name === 'kind' ? 30_000 : 31_000);
+    expect(found.scheduler).toBe(name === 'k3s' ? 'lc' : 'rr');
+  });
+});
+
+const apiServer = `apiVersion: v1
+kind: Pod
+metadata: { name: kube-apiserver-a, namespace: kube-system }
+spec:
+  containers:
+    - command: [kube-apiserver, --advertise-address=1.2.3.4, --service-cluster-ip-range=172.20.0.0/16]
+`;
+
+test('the Pod of a kube-apiserver says the ranges, and nothing of kube-proxy', async () => {
+  const found = await compile('-f', service, '-f', write(apiServer));
+  expect(found.clusterIPs[0]).toMatch(/^172\.20\./);
+  expect(found.mode).toBe('ipvs');
+});
+
+test('a flag counts more than a configuration, and a KubeProxyConfiguration more than what is made of another', async () => {
+  const config =
+    'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nclusterCIDR: 10.9.0.0/16\n';
+  const found = await compile(
+    '-f',
+    service,
+    '-f',
+    write(`${kubeadm}---\n${config}`),
+    '--service-cluster-ip-range',
+    '10.96.0.0/16',
+  );
+  expect(found.clusterIPs[0]).toMatch(/^10\.96\./);
+  expect(found).toMatchObject({ mode: 'ipvs', clusterCIDRs: ['10.9.0.0/16'] });
+});
+
+test('the ConfigMap of kube-proxy counts by -f as by --config', async () => {
+  const config =
+    'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs: { scheduler: sh }\n';
+  const map = write(
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: kube-proxy }\ndata:\n  kubeconfig.conf: 'a: b'\n  config.conf: |\n${indent(config)}`,
+  );
+  const ranges = ['--service-cluster-ip-range', '10.96.0.0/16', '--service-node-port-range', '30000-30999'];
+  for (const flag of ['-f', '--config']) {
+    expect(await compile('-f', service, flag, map, ...ranges)).toMatchObject({ mode: 'ipvs', scheduler: 'sh' });
+  }
+});
+
+test('of several clusters in one file, none is an object that is skipped', async () => {
+  const run = await runKpc(['compile', '-f', service, '-f', write(kubeadm), '--print', 'iptables'], { cwd });
+  expect(run.stderr).not.toContain('ignored');
+});
+
+describe('--load-balancer-ip-range', () => {
+  const balanced = (name: string, more = '') =>
+    `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { type: LoadBalancer, clusterIP: 10.96.0.${name.length}, allocateLoadBalancerNodePorts: false, ports: [{ port: 80 }]${more} }\n---\n`;
+
+  test('gives load balancers addresses, always the same ones', async () => {
+    const one = await compile('-f', write(balanced('web')), '--load-balancer-ip-range', '203.0.113.0/24');
+    expect(one.loadBalancerIPs).toHaveLength(1);
+    expect(one.loadBalancerIPs[0]).toMatch(/^203\.0\.113\./);
+    const file = write(balanced('shop') + balanced('web'));
+    const two = await compile('-f', file, '--load-balancer-ip-range', '203.0.113.0/24');
+    expect(two.manifest.assigned[1].loadBalancerIPs).toEqual(one.loadBalancerIPs);
+    const ipvs = await runKpc(
+      [
+        'compile',
+        '-f',
+        file,
+        '--load-balancer-ip-range',
+        '203.0.113.0/24',
+        '--proxy-mode',
+        'ipvs',
+        '--print',
+        'ipvsadm',
+      ],
+      { cwd },
+    );
+    expect(ipvs.stdout).toContain(`-A -t ${one.loadBalancerIPs[0]}:80`);
+  });
+
+  test('leaves those alone that have one, and stops where none is left', async () => {
+    const has = balanced('web').replace('---\n', 'status: { loadBalancer: { ingress: [{ ip: 198.51.100.7 }] } }\n');
+    expect((await compile('-f', write(has), '--load-balancer-ip-range', '203.0.113.0/24')).manifest.assigned).toEqual(
+      [],
+    );
+    const run = await runKpc(
+      ['compile', '-f', write(balanced('web') + balanced('shop')), '--load-balancer-ip-range', '203.0.113.7/32'],
+      { cwd },
+    );
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('no address of 203.0.113.7/32 is free') });
+  });
+
+  test('is refused where it is no network', async () => {
+    const run = await runKpc(['compile', '-f', write(balanced('web')), '--load-balancer-ip-range', '203.0.113.1-9'], {
+      cwd,
+    });
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--load-balancer-ip-range is "203.0.113.1-9"'),
+    });
+  });
+});
+
+describe('--namespace', () => {
+  const text =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.9, ports: [{ port: 80 }] }\n---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: a, labels: { kubernetes.io/service-name: web } }\naddressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.1.1.1] }]\n';
+
+  test('is that of objects that name none', async () => {
+    const other = text
+      .slice(0, text.indexOf('---'))
+      .replace('name: web }', 'name: web, namespace: other }')
+      .replaceAll('10.96.0.9', '10.96.0.8');
+    const run = await runKpc(['describe', '-f', write(`${text}---\n${other}`), '-n', 'shop', '--output', 'json'], {
+      cwd,
+    });
+    expect(JSON.parse(run.stdout)).toMatchObject([
+      { service: 'other/web' },
+      { service: 'shop/web', endpoints: { total: 1 } },
+    ]);
+    const one = await runKpc(['describe', 'web', '-f', write(`${text}---\n${other}`), '-n', 'shop'], { cwd });
+    expect(one.stdout).toContain('shop/web');
+    expect(one.stdout).not.toContain('other/web');
+  });
+
+  test('must be one', async () => {
+    const run = await runKpc(['compile', '-f', write(text), '-n', 'A b'], { cwd });
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('--namespace "A b": a namespace is') });
+  });
+});
+
+test('an EndpointSlice of v1beta1 is read, with the node and zone of its topology', async () => {
+  const slice = `apiVersion: discovery.k8s.io/v1beta1
+kind: EndpointSlice
+metadata: { name: a, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints:
+  - addresses: [10.1.1.1]
+    topology: { kubernetes.io/hostname: worker-1, topology.kubernetes.io/zone: east }
+  - { addresses: [10.1.1.2], nodeName: worker-2 }
+`;
+  const web =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.9, ports: [{ port: 80 }] }\n---\n';
+  const run = await runKpc(['compile', '-f', write(web + slice), '--print', 'services'], { cwd });
+  expect(JSON.parse(run.stdout).servicePorts[0].endpoints).toEqual([
+    { address: '10.1.1.1', port: 8080, node: 'worker-1', zone: 'east' },
+    { address: '10.1.1.2', port: 8080, node: 'worker-2' },
+  ]);
+  expect(run.stderr).not.toContain('ignored');
+});

@@ -1,0 +1,279 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+import type { Run } from '../support/run-kpc.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-rendered-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+type Files = Readonly<Record<string, string>>;
+
+let count = 0;
+
+/** A folder with these files. */
+function write(files: Files): string {
+  const folder = join(scratch, String(++count));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const compile = (cwd: string, ...args: readonly string[]): Promise<Run> =>
+  runKpc(['compile', '--proxy-mode', 'ipvs', '--print', 'ipvsadm', ...args], { cwd });
+
+const service = (name: string, ip = '10.96.0.10') =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { clusterIP: ${ip}, ports: [{ port: 80 }] }\n`;
+
+const template = `{{- if .Values.web.create }}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Values.web.name }}
+spec:
+  ports:
+  {{- range .Values.web.ports }}
+  - port: {{ . }}
+  {{- end }}
+---
+{{- end }}
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: x }
+`;
+
+const chart: Files = {
+  'chart/Chart.yaml': 'apiVersion: v2\nname: shop\nversion: 1.2.3\n',
+  'chart/values.yaml': 'web:\n  create: true\n  ports: [80]\n',
+  'chart/templates/web.yaml': template,
+  'chart/templates/cart.yaml': template.replaceAll('web', 'cart'),
+  'chart/templates/_helpers.tpl': '{{ define "name" }}x{{ end }}',
+};
+
+describe('a chart', () => {
+  test('as a folder is one error of a few lines that says how to render it', async () => {
+    const run = await compile(write(chart), '-f', 'chart');
+    expect(run.status).toBe(2);
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+    expect(run.stderr).toContain(
+      'chart/templates/cart.yaml:1:1: error: the first of 2 Helm templates in the chart chart: render it first, as with "helm template chart | kpc compile -f -" [helm-template]',
+    );
+    expect(run.stderr.split('\n').length).toBeLessThan(10);
+  });
+
+  test('among manifests is named, with the flag that leaves it out', async () => {
+    const cwd = write({ ...chart, 'web.yaml': service('web') });
+    const run = await compile(cwd, '-f', '.');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('leave it out with --exclude chart [') });
+    const without = await compile(cwd, '-f', '.', '--exclude', 'chart');
+    expect(without, without.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+  });
+
+  test.each(['chart/templates/web.yaml', 'chart/templates'])('is told from %s, too', async (path) => {
+    const run = await compile(write(chart), '-f', path);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/Helm template.*render.*\[helm-template\]/) });
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+  });
+
+  test('that is plain YAML but for a name in quotes is told by it', async () => {
+    const run = await compile(write({ 'a.yaml': service('"{{ .Values.name }}"') }), '-f', 'a.yaml');
+    expect(run.stderr).toContain('a.yaml:3:20: error: a Helm template: render it first');
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+  });
+
+  test('with a template that needs no rendering is read as far as that', async () => {
+    const cwd = write({
+      'chart/Chart.yaml': chart['chart/Chart.yaml'] ?? '',
+      'chart/templates/web.yaml': service('web'),
+    });
+    expect(await compile(cwd, '-f', 'chart')).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+  });
+});
+
+test.each([
+  [
+    'helm template',
+    `---\n# Source: shop/templates/web.yaml\n${service('web')}---\n# Source: shop/templates/none.yaml\n---\n`,
+  ],
+  ['kustomize build', `${service('web')}---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n`],
+  [
+    'kubectl get -o yaml',
+    `apiVersion: v1\nitems:\n- ${service('web').trim().replaceAll('\n', '\n  ')}\nkind: List\nmetadata:\n  resourceVersion: ""\n`,
+  ],
+])('what %s prints is read from standard input', async (_, stdin) => {
+  const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'ipvs', '--print', 'ipvsadm'], { stdin });
+  expect(run, run.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+});
+
+describe('braces that are no template', () => {
+  const alert =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\ndata:\n  a: 'of {{ $labels.job }}'\n  b: |\n    {{ if .Values.x }}\n";
+
+  test('do no harm', async () => {
+    const run = await compile(write({ 'a.yaml': `${alert}---\n${service('web')}` }), '-f', 'a.yaml');
+    expect(run).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+  });
+
+  test('hide nothing of what is wrong elsewhere in the file', async () => {
+    const run = await compile(write({ 'a.yaml': `${alert}---\n${service('web', 'nowhere')}` }), '-f', 'a.yaml');
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('clusterIP "nowhere" is not an IP address'),
+    });
+  });
+});
+
+describe('files of a folder without an object', () => {
+  const others: Files = {
+    'Chart.yaml': 'apiVersion: v2\nname: x\nversion: 1.0.0\n',
+    'values.yaml': 'kind: small\nreplicas: 1\n',
+    'kustomization.yaml': 'resources: [web.yaml]\n',
+    'mkdocs.yml': 'site_name: x\nplugins: !!python/name:x.y\n',
+    '.github/workflows/ci.yml': 'on: push\njobs: { a: { steps: [{ run: "${{ matrix.x }}" }] } }\n',
+    'patch.json': '[{ "op": "remove", "path": "/spec" }]\n',
+    'tsconfig.json': '{ // a comment\n "strict": true }\n',
+    'notes.yaml': 'only a text\n',
+    'empty.yaml': '# nothing\n',
+  };
+
+  test('are skipped, counted, and named', async () => {
+    const run = await compile(write({ ...others, 'web.yaml': service('web') }), '-f', '.');
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+    expect(run.stderr).toContain(
+      'note: skipped 8 files without any Kubernetes object: .github/workflows/ci.yml, Chart.yaml, kustomization.yaml and 5 more [skipped-files]',
+    );
+  });
+
+  test('alone are nothing to compile', async () => {
+    const run = await compile(write(others), '-f', '.');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('the input holds no objects at all') });
+  });
+
+  test.each([
+    ['without kind', service('web').replace('kind: Service\n', ''), 'it has no kind'],
+    ['without apiVersion', service('web').replace('apiVersion: v1\n', ''), 'it has no apiVersion'],
+    ['with a fault', service('web').replace('}', ''), 'not valid YAML'],
+    ['beside another object', `${service('web')}---\na: 1\n`, 'it has no kind'],
+  ])('are not those with an object %s', async (_, text, message) => {
+    const run = await compile(write({ 'web.yaml': text }), '-f', '.');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining(message) });
+  });
+
+  test.each([
+    ['Chart.yaml', 'helm template'],
+    ['values.yaml', 'helm template'],
+    ['kustomization.yaml', 'kustomize build'],
+  ])('that are named themselves are errors: %s', async (file, tool) => {
+    const run = await compile(write(others), '-f', file);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining(tool) });
+  });
+
+  test('a Kustomization alone is to be built first', async () => {
+    const text = 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n';
+    const run = await compile(write({ 'kustomization.yaml': text }), '-f', '.');
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('kustomize build FOLDER | kpc compile -f -'),
+    });
+  });
+});
+
+test('of a file that is no YAML a few lines are told, and no more', async () => {
+  const text = Array.from({ length: 200 }, (_, i) => `---\nkind: [${i}\n`).join('');
+  const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
+  expect(run.status).toBe(2);
+  expect(run.stderr.match(/error:/g)).toHaveLength(3);
+  expect(run.stderr).toContain('no more YAML errors of this file are told');
+  expect(run.stderr.split('\n').length).toBeLessThan(11);
+});
+
+describe('what is left out', () => {
+  const files: Files = {
+    'base/web.yaml': service('web'),
+    'base/cart.yaml': service('cart', '10.96.0.11'),
+    'rendered/all.yaml': `${service('web')}---\n${service('cart', '10.96.0.11')}`,
+    'rendered/more/mail.yaml': service('mail', '10.96.0.12'),
+  };
+  const servers = (...ips: readonly number[]) => ips.map((n) => `-A -t 10.96.0.${n}:80 -s rr\n`).join('');
+
+  test('is said where a base and what is rendered of it hold the same objects', async () => {
+    const run = await compile(write(files), '-f', '.');
+    expect(run.status).toBe(2);
+    expect(run.stderr).toContain(
+      'duplicate Service default/web, first defined at base/web.yaml:3, and 1 more of rendered that base holds too: leave one of them out, as with --exclude rendered [',
+    );
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+  });
+
+  test.each<[patterns: readonly string[], out: string]>([
+    [['rendered'], servers(10, 11)],
+    [['/rendered/'], servers(10, 11)],
+    [['rendered/all.yaml'], servers(10, 11, 12)],
+    [['base/*'], servers(10, 11, 12)],
+    [['**/*.yaml', '!base/web.yaml'], servers(10)],
+    [['all.yaml', 'cart.yaml'], servers(10, 12)],
+  ])('by --exclude %s', async (patterns, out) => {
+    const flags = patterns.flatMap((pattern) => ['--exclude', pattern]);
+    const cwd = write(files);
+    const run = await compile(cwd, '-f', '.', ...flags);
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: out });
+    expect(await compile(scratch, '-f', cwd, ...flags)).toMatchObject({ status: 0, stdout: out });
+  });
+
+  test('by a .kpcignore, in the folder, below it and above it', async () => {
+    const cwd = write({
+      ...files,
+      '.kpcignore': '# made of base\n/all/rendered/all.yaml\n',
+      'all/.kpcignore': 'cart.yaml\n',
+      'all/base/.kpcignore': '!cart.yaml\nweb.yaml\n',
+      ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`all/${name}`, text])),
+    });
+    const run = await compile(cwd, '-f', 'all');
+    expect(run).toMatchObject({ status: 0, stdout: servers(11, 12) });
+    expect(run.stderr).toContain(
+      'note: left out by .kpcignore: all/base/web.yaml, all/rendered/all.yaml [ignored-files]',
+    );
+  });
+
+  test('is never what was named itself', async () => {
+    const cwd = write({ ...files, '.kpcignore': '*.yaml\n' });
+    expect(await compile(cwd, '-f', 'base/web.yaml')).toMatchObject({ status: 0, stdout: servers(10) });
+    const run = await compile(cwd, '-f', 'base');
+    expect(run.stderr).toContain('the folder holds no files named *.yaml, *.yml or *.json that are not left out');
+  });
+
+  test('and what is compared is chosen likewise', async () => {
+    const cwd = write(files);
+    const diff = ['diff', 'base', 'rendered', '--exclude', 'more', '--exclude', 'cart.yaml', '--proxy-mode', 'ipvs'];
+    const run = await runKpc(diff, { cwd });
+    expect(run.stdout).toContain('default/cart added');
+    expect(run.stdout).not.toContain('mail');
+  });
+});
+
+describe('what is no file', () => {
+  test.each([
+    [
+      'https://example.com/a.yaml',
+      'this is a URL, and kpc reads files only: pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc',
+    ],
+    ['services/*.yaml', 'kpc expands no patterns: name the folder'],
+    ['nowhere.yaml', 'there is no such file or folder'],
+  ])('is told in a sentence: %s', async (path, message) => {
+    const run = await compile(scratch, '-f', path);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining(message) });
+  });
+});
+
+test('a warning that repeats is said once, with the names of the others', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const text = names.map((name) => service(name).replace('clusterIP: 10.96.0.10, ', '')).join('---\n');
+  const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml', '--allow-empty');
+  expect(run.stderr.match(/warning:/g)).toHaveLength(1);
+  expect(run.stderr).toMatch(
+    /a\.yaml:4:7: warning: default\/a: kube-proxy skips this Service, .*; the same for default\/b, default\/c, default\/d, default\/e, default\/f and 2 more \[no-cluster-ip\]/,
+  );
+});
