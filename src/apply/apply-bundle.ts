@@ -3,6 +3,7 @@ import { parseNetwork } from '../kernel/address.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
+import type { NftTableDelta } from '../kernel/nftables/delta.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
@@ -13,14 +14,18 @@ import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, Session } from './change-node.ts';
 import type { ChangeRequest, Settling } from './look.ts';
+import { modeOfState } from '../kube-proxy/mode-of-state.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply } from './doctor.ts';
+import { examineForwarding } from './examine-nftables.ts';
 import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { Plan } from './plan.ts';
 import { listSteps, stepCommand } from './steps.ts';
-import { decideOnNode, readNodeFacts, requireSysctl } from './node-decisions.ts';
+import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
 import type { Setting } from './node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
@@ -124,7 +129,9 @@ export async function applyBundle(
 ): Promise<ChangeOutcome> {
   const { host } = session;
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle) => {
-    if (!choices.force && !isIdle) await assertReady(host, bundle, plan);
+    if (isIdle) return;
+    if (!choices.force) await assertReady(host, bundle, plan);
+    for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
   if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
@@ -147,11 +154,39 @@ async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle
  */
 function concernsUdp({ delta }: Plan): boolean {
   if (isEmptyDelta(delta)) return true;
+  if (delta.nftables.some(concernsUdpOfNftables)) return true;
   const chains = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
   return (
     delta.virtualServers.some(({ service }) => service.protocol === 'UDP') ||
     chains.some((change) => rulesOf(change).some(isUdpRule))
   );
+}
+
+/** A Service port of UDP has it in the names of its chains and sets, and in the keys that lead there. */
+function concernsUdpOfNftables(delta: NftTableDelta): boolean {
+  if (delta.kind !== 'change-table') return true;
+  const isUdp = (name: string) => parseNftName(name)?.protocol === 'UDP';
+  return delta.changes.some((change) => {
+    switch (change.kind) {
+      case 'add-chain':
+      case 'delete-chain':
+      case 'refill-chain':
+        return isUdp(change.chain.name);
+      case 'replace-chain':
+        return isUdp(change.to.name);
+      case 'add-set':
+      case 'delete-set':
+        return isUdp(change.set.name);
+      case 'replace-set':
+        return true;
+      case 'change-elements':
+        return [...change.added, ...change.removed].some(({ key }) =>
+          key.some((value) => value.kind === 'word' && value.text === 'udp'),
+        );
+      default:
+        return change satisfies never;
+    }
+  });
 }
 
 function rulesOf(change: ChainChange): readonly Rule[] {
@@ -170,6 +205,27 @@ function rulesOf(change: ChainChange): readonly Rule[] {
 
 function isUdpRule({ args }: Rule): boolean {
   return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
+}
+
+/** What is to be known of sysctls that this mode neither sets nor sets back. Nothing for modes that set their own. */
+async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: Plan): Promise<readonly string[]> {
+  const { mode } = manifest;
+  if (!programs(mode, 'nftables')) return [];
+  const forwarding = await examineForwarding(host, manifest.families);
+  const left = modeOfState(present);
+  const stays =
+    left === undefined || left === mode
+      ? []
+      : await Promise.all(
+          modeFacts[left].sysctls.map(async (name) => ({ name, value: await host.readFile(sysctlPath(name)) })),
+        );
+  const set = stays.flatMap(({ name, value }) => (value?.trim() === '1' ? [name] : []));
+  return [
+    ...forwarding.map(({ text, advice }) => `${text}; ${advice}`),
+    ...(left !== undefined && set.length > 0
+      ? [`${modeFacts[left].title} needed ${set.join(', ')}: set to 1, and left so`]
+      : []),
+  ];
 }
 
 async function assertReady(host: Host, bundle: StoredBundle, plan: Plan): Promise<void> {

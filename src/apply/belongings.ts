@@ -4,6 +4,7 @@ import type { Rule, TableName } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link, LinkAddress } from '../kernel/link.ts';
+import { nftFamily } from '../kernel/nftables/format.ts';
 import type { Ownership } from '../kernel/restrict.ts';
 
 /** Names of things in a kernel that are kpc-apply's. */
@@ -24,6 +25,8 @@ export interface Belongings {
    * none. Where a kubelet came later, it has taken them for its own.
    */
   readonly besideKubelet: readonly string[];
+  /** Tables of nftables, with all that is in them: nftTableKey. */
+  readonly nftTables: readonly string[];
 }
 
 export const noBelongings: Belongings = {
@@ -34,6 +37,7 @@ export const noBelongings: Belongings = {
   links: [],
   addresses: [],
   besideKubelet: [],
+  nftTables: [],
 };
 
 const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
@@ -47,6 +51,7 @@ export const belongingsShape = objectOf<Partial<Belongings>>({
   links: optional(listOf(text)),
   addresses: optional(listOf(text)),
   besideKubelet: optional(listOf(text)),
+  nftTables: optional(listOf(text)),
 });
 
 /** Belongings as a file has them, with all their lists. */
@@ -78,6 +83,11 @@ export function chainKey(family: Family, table: TableName, chain: string): strin
   return `${family} ${table} ${chain}`;
 }
 
+/** "ip kube-proxy", as nft names it. */
+export function nftTableKey(family: Family, name: string): string {
+  return `${nftFamily[family]} ${name}`;
+}
+
 /** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule stands in. */
 export function jumpKey(family: Family, table: TableName, chain: string, rule: Rule): string {
   return `${chainKey(family, table, chain)} ${ruleMeaning(rule)}`;
@@ -85,7 +95,7 @@ export function jumpKey(family: Family, table: TableName, chain: string, rule: R
 
 /** "kube-ipvs0 10.96.0.1/32". */
 export function addressKey(link: Link['name'], { address, prefixLength }: LinkAddress): string {
-  return `${link} ${address}/${prefixLength}`;
+  return `${link} ${address.text}/${prefixLength}`;
 }
 
 /** What these names cover of a state. */
@@ -94,12 +104,14 @@ export function ownershipOf(belongings: Belongings): Ownership {
   const sets = new Set(belongings.sets);
   const chains = new Set(belongings.chains);
   const jumps = new Set(belongings.jumps);
+  const nftTables = new Set(belongings.nftTables);
   const links = new Set(belongings.links);
   const addresses = new Set(belongings.addresses);
   const partlyOwned = new Set(belongings.addresses.map((key) => key.slice(0, key.indexOf(' '))));
   return {
     chain: (name, table, family) => chains.has(chainKey(family, table, name)),
     jump: (rule, chain, table, family) => jumps.has(jumpKey(family, table, chain, rule)),
+    table: (name, family) => nftTables.has(nftTableKey(family, name)),
     set: (name) => sets.has(name),
     virtualServer: (server) => virtualServers.has(virtualServerKey(server)),
     link: (name) => links.has(name) || partlyOwned.has(name),

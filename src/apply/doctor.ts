@@ -4,6 +4,7 @@ import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { examineKernel, examineNftables } from './examine-nftables.ts';
 import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
@@ -34,6 +35,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
     programs(needs.mode, 'iptables') ? examineVariants(host) : [],
+    examineNftables(host, needs),
     examineKubeProxy(host),
     examineBridges(host),
     examineAddresses(host, needs),
@@ -56,6 +58,7 @@ export async function examineBeforeApply(
     examineRights(host),
     examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
     examineModules(host, modules, needs),
+    examineKernel(host, needs.mode),
     examineKubeProxy(host),
   ]);
   return groups.flat().filter((finding) => finding.severity === 'error');
@@ -319,7 +322,7 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
   if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
   const { links } = parseIpAddrJson(result.stdout);
-  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
   const subject = 'addresses';
   if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];

@@ -1,5 +1,5 @@
 import type { Protocol } from '../kernel/family.ts';
-import { compareRealServers, sortVirtualServers } from '../kernel/ipvs.ts';
+import { compareRealServers, compareVirtualServers } from '../kernel/ipvs.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import { placeKey } from './connections.ts';
 import type { ConnectionCount, Connections } from './connections.ts';
@@ -72,7 +72,7 @@ export function planDrain(
     }
   }
   return {
-    virtualServers: policy.leavesIpvs ? sortVirtualServers(virtualServers) : virtualServers,
+    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
     ...ledger.result(),
   };
 }

@@ -3,6 +3,8 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
+import { isLearned } from '../kernel/nftables/table.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../kernel/restrict.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -28,7 +30,12 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const { host, folder } = session;
   const record = await readRecord(host, folder, await readBootId(host));
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
-  const reading = await readNode(host, { families: [], timeouts: true, settings: names.map(sysctlPath) });
+  const reading = await readNode(host, {
+    families: [],
+    nftables: false,
+    timeouts: true,
+    settings: names.map(sysctlPath),
+  });
   const present = parseReading(reading);
   const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
   const ours = restrictState(present, {
@@ -37,10 +44,11 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     chain: isDumped,
     jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
   });
-  const mode = ours.links.length > 0 || ours.virtualServers.length > 0 ? 'ipvs' : 'iptables';
+  const mode = modeOfDump(ours);
   const { loaded } = await readModuleIndex(host, []);
   const state: KernelState = {
     ...ours,
+    nftables: ours.nftables.map(forgetLearned),
     sysctls: pickSysctls(reading, modeFacts[mode].sysctls),
     modules: [...loaded].filter(isModuleOfRules).sort(),
   };
@@ -49,12 +57,26 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
     node: describeDumpedNode(present, nodeName),
     settings: settingsOfDump(mode),
-    families: families.filter((family) =>
-      Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0),
+    families: families.filter(
+      (family) =>
+        Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0) ||
+        state.nftables.some((table) => table.family === family),
     ),
     assigned: [],
     dumped: true,
   };
+}
+
+/** kube-proxy of the other modes deletes its table when it starts. */
+function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
+  if (nftables.length > 0) return 'nftables';
+  return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
+}
+
+/** Without the clients that rules remember: they are of the traffic, and no part of what a node was given. */
+function forgetLearned(table: NftTable): NftTable {
+  const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
+  return { ...table, sets: new Map(sets) };
 }
 
 /** A canary is there to be missed when tables are flushed, and says nothing of Services. */
@@ -76,7 +98,7 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
   const hostAddresses = present.links
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses)
-    .flatMap(({ address }) => parseAddress(address) ?? []);
+    .map(({ address }) => address);
   const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
   const { ipv4, ipv6 } = loopback;
   if (!ipv4 || !ipv6) throw new Error('no loopback addresses');

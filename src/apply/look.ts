@@ -105,6 +105,7 @@ export async function look(
     hasIpvs: listing && listing.ipvs !== undefined,
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
+    nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
@@ -135,7 +136,7 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ name }): Conflict => ({ kind: 'chain', name, adoptable: true }));
+  const added = inTheWay.map(({ kind, name }): Conflict => ({ kind, name, adoptable: true }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 

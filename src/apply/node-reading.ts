@@ -6,17 +6,24 @@ import type { Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
+import { nftFamily } from '../kernel/nftables/format.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { isKubeProxyTable, nftTableName } from '../kube-proxy/nftables.ts';
 import { Failure } from './failure.ts';
 import { formatCommand } from './host.ts';
-import type { Command, Host } from './host.ts';
+import type { Command, CommandResult, Host } from './host.ts';
+import { findModule, readModuleIndex } from './modules.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
  */
 export interface NodeReading {
   readonly iptables: { readonly [F in Family]: string };
+  /** What lists kube-proxy's tables. */
+  readonly nftables: { readonly [F in Family]: string };
   readonly ipset: string;
   readonly ipvsadm: string;
   readonly ipvsTimeouts: string;
@@ -29,6 +36,8 @@ export interface NodeReading {
 export interface ReadingScope {
   /** Families that must be readable; of the others, what cannot be read is taken to be empty. */
   readonly families: readonly Family[];
+  /** Whether nftables must be readable; else, what cannot be read is taken to be empty. */
+  readonly nftables: boolean;
   /** Whether the timeouts of IPVS matter. */
   readonly timeouts: boolean;
   /** Files of settings. */
@@ -38,7 +47,7 @@ export interface ReadingScope {
 }
 
 /** What one tool tells of a node. */
-export type ReadingPart = Family | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
 /** A reading to go by for all but the parts that may have changed since. */
 export interface EarlierReading {
@@ -51,14 +60,21 @@ export interface EarlierReading {
  * settings always. Throws a Failure where a tool does not do its part.
  */
 export async function readNode(host: Host, scope: ReadingScope, earlier?: EarlierReading): Promise<NodeReading> {
-  const [hasIpvs, hasSets] = await Promise.all([
+  const [hasIpvs, hasSets, hasNftables] = await Promise.all([
     scope.hasIpvs ?? host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
+    scope.nftables || earlier || mayHaveNftables(host),
   ]);
   const part = (name: ReadingPart, known: (reading: NodeReading) => string, read: () => Promise<string>) =>
     earlier && !earlier.changed.has(name) ? known(earlier.reading) : read();
   const tool = (name: string, ...args: readonly string[]) => readTool(host, { tool: name, args });
-  const [ipv4, ipv6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
+  const nft = (family: Family) =>
+    part(
+      `nft ${family}`,
+      (reading) => reading.nftables[family],
+      async () => (hasNftables ? readNftTable(host, family, scope) : ''),
+    );
+  const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
     part(
       'ipv4',
       (reading) => reading.iptables.ipv4,
@@ -69,6 +85,8 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
       (reading) => reading.iptables.ipv6,
       () => readTables(host, 'ipv6', scope),
     ),
+    nft('ipv4'),
+    nft('ipv6'),
     part(
       'ipset',
       (reading) => reading.ipset,
@@ -91,7 +109,15 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     ),
     readSettings(host, scope.settings),
   ]);
-  return { iptables: { ipv4, ipv6 }, ipset, ipvsadm, ipvsTimeouts, addresses, settings };
+  return {
+    iptables: { ipv4, ipv6 },
+    nftables: { ipv4: nft4, ipv6: nft6 },
+    ipset,
+    ipvsadm,
+    ipvsTimeouts,
+    addresses,
+    settings,
+  };
 }
 
 const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
@@ -105,8 +131,31 @@ async function readTables(host: Host, family: Family, scope: ReadingScope): Prom
   }
 }
 
-async function readTool(host: Host, command: Command): Promise<string> {
+/** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */
+async function mayHaveNftables(host: Host): Promise<boolean> {
+  const place = findModule(await readModuleIndex(host, ['nf_tables']), 'nf_tables');
+  return place !== 'loadable' && place !== 'missing';
+}
+
+/**
+ * kube-proxy's table alone: others may be large. As text, which tells more than JSON does (comments of tables, and
+ * whether one is dormant), at half the memory; without what changes from one moment to the next.
+ */
+async function readNftTable(host: Host, family: Family, scope: ReadingScope): Promise<string> {
+  const command: Command = { tool: 'nft', args: ['-s', 'list', 'table', nftFamily[family], nftTableName] };
   const result = await host.run(command);
+  if (result.kind === 'ended' && result.status !== 0 && noSuchTable.test(result.stderr)) return '';
+  if (!scope.nftables && (result.kind === 'missing' || result.status !== 0)) return '';
+  return outputOf(command, result);
+}
+
+const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
+
+async function readTool(host: Host, command: Command): Promise<string> {
+  return outputOf(command, await host.run(command));
+}
+
+function outputOf(command: Command, result: CommandResult): string {
   if (result.kind === 'missing') {
     throw new Failure(
       'tool-missing',
@@ -158,7 +207,7 @@ export function parseReading(
   const old = earlier?.reading;
   return {
     iptables,
-    nftables: [],
+    nftables: families.flatMap((family) => parseNftTable(reading, family, earlier)),
     sets: earlier && old?.ipset === reading.ipset ? earlier.state.sets : parseIpsetSave(reading.ipset).sets,
     virtualServers:
       earlier && old?.ipvsadm === reading.ipvsadm
@@ -170,6 +219,20 @@ export function parseReading(
     ipvsTimeouts: parseTimeouts(reading.ipvsTimeouts),
     modules: [],
   };
+}
+
+/** A table that holds what kpc does not read is none that kpc makes: it counts as another, whatever else is in it. */
+function parseNftTable(
+  { nftables }: NodeReading,
+  family: Family,
+  earlier: ParsedReading | undefined,
+): readonly NftTable[] {
+  const text = nftables[family];
+  if (earlier?.reading.nftables[family] === text) {
+    return earlier.state.nftables.filter((table) => table.family === family);
+  }
+  const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
+  return unread.length === 0 ? tables : tables.map((table) => ({ ...table, hasStrangeParts: true }));
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */

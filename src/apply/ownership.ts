@@ -1,4 +1,4 @@
-import { contains, joinHostPort, parseAddress } from '../kernel/address.ts';
+import { contains, joinHostPort } from '../kernel/address.ts';
 import type { Network } from '../kernel/address.ts';
 import { equalStates } from '../kernel/delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
@@ -8,10 +8,12 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Belongings } from './belongings.ts';
 import { shareLinks } from './share-links.ts';
+import { shareNftTables } from './share-nftables.ts';
 import { shareRules } from './share-rules.ts';
 import type { Leftover, NamedShare } from './share-rules.ts';
 
@@ -49,7 +51,7 @@ export interface Share {
 
 /** `adoptable`: whether --adopt would settle it. */
 export interface Conflict {
-  readonly kind: 'virtual-server' | 'set' | 'chain' | 'link' | 'address';
+  readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
   readonly name: string;
   readonly adoptable: boolean;
 }
@@ -65,6 +67,7 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
   const rules = shareRules(present.iptables, wanted.iptables, claims);
   const links = shareLinks(present.links, wanted.links, claims);
   const sets = shareSets(present, wanted, claims, rules.staying);
+  const nftables = shareNftTables(present.nftables, wanted.nftables, claims);
   const collect = (list: keyof NamedShare): Belongings => ({
     virtualServers: servers[list],
     sets: sets[list],
@@ -73,6 +76,7 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
     links: links.links[list],
     addresses: links.addresses[list],
     besideKubelet: rules.besideKubelet,
+    nftTables: nftables.tables[list],
   });
   return {
     wanted: { ...wanted, iptables: rules.wanted, links: links.wanted },
@@ -83,11 +87,12 @@ export function takeShare(present: KernelState, wanted: KernelState, claims: Cla
       ...servers.conflicts,
       ...sets.conflicts,
       ...rules.conflicts,
+      ...nftables.conflicts,
       ...links.conflicts,
       ...findTaken(present, claims),
     ],
     foreign: servers.foreign,
-    leftovers: [...rules.leftovers, ...sets.leftovers, ...links.leftovers],
+    leftovers: [...rules.leftovers, ...nftables.leftovers, ...sets.leftovers, ...links.leftovers],
   };
 }
 
@@ -101,8 +106,8 @@ function findTaken(present: KernelState, { clusterIPs }: Claims): readonly Confl
     .filter(({ kind }) => kind !== 'dummy')
     .flatMap(({ name, addresses }) =>
       addresses
-        .filter(({ address }) => clusterIPs.has(address))
-        .map(({ address }): Conflict => ({ kind: 'address', name: `${address} of ${name}`, adoptable: false })),
+        .filter(({ address }) => clusterIPs.has(address.text))
+        .map(({ address }): Conflict => ({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false })),
     );
 }
 
@@ -161,7 +166,7 @@ function shareSets(
       else if (isOwned) kept.push(set.name);
     } else if (twin && isSameSet(set, twin)) borrowed.add(set.name);
     else if (twin) conflicts.push({ kind: 'set', name: set.name, adoptable: isKubeProxys });
-    else if (isKubeProxys) leftovers.push({ name: set.name, isInEffect: false });
+    else if (isKubeProxys) leftovers.push({ kind: 'set', name: set.name, isInEffect: false });
   }
   const share = withoutBorrowed(ours, [...desired.keys()], borrowed);
   return { ...share, belongings: [...share.belongings, ...kept], conflicts, leftovers };
@@ -180,7 +185,7 @@ function listNeededSets(present: KernelState, staying: readonly Rule[]): (name: 
     }
   }
   for (const { type, entries } of present.sets) {
-    if (type === 'list:set') for (const { value } of entries) needed.add(value);
+    if (type === 'list:set') for (const entry of entries) needed.add(formatEntry(entry));
   }
   return (name) => needed.has(name);
 }
@@ -196,7 +201,7 @@ function withoutBorrowed(
 
 /** "TCP 10.96.0.1:80". */
 function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
-  return `${server.protocol} ${joinHostPort(server.address, server.port)}`;
+  return `${server.protocol} ${joinHostPort(server.address.text, server.port)}`;
 }
 
 function isSameServer(a: VirtualServer, b: VirtualServer): boolean {
@@ -208,7 +213,5 @@ function isSameSet(a: IpSet, b: IpSet): boolean {
 }
 
 function isExcluded(server: VirtualServer, networks: readonly Network[]): boolean {
-  if (networks.length === 0) return false;
-  const address = parseAddress(server.address);
-  return address !== undefined && networks.some((network) => contains(network, address));
+  return networks.some((network) => contains(network, server.address));
 }

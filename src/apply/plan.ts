@@ -140,13 +140,13 @@ function shareGuard(
 function addressesOf(links: readonly Link[]): readonly string[] {
   return links
     .filter(({ name }) => name === serviceLink)
-    .flatMap((link) => link.addresses.map(({ address }) => address));
+    .flatMap((link) => link.addresses.map(({ address }) => address.text));
 }
 
-/** Whether a state serves by iptables rules, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
-export function servesByRulesAlone({ iptables, virtualServers, links }: KernelState): boolean {
+/** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
-  return hasChains && virtualServers.length === 0 && links.length === 0;
+  return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;
 }
 
 /** The part of a plan that depends on connections. */
@@ -169,7 +169,7 @@ function planIpvs(
   if (!drain.leavesIpvs) return { ...ends, state, held: [], leftIpvs: undefined };
   const { leftIpvs = drain.uptime } = drain;
   const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
-  const served = new Set(virtualServers.map((server) => server.address));
+  const served = new Set(virtualServers.map((server) => server.address.text));
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
   const kept = addressesOf(links);
@@ -194,7 +194,7 @@ function keepAddresses(
 ): readonly Link[] {
   const staying = new Map(wanted.map((link) => [link.name, link]));
   return present.flatMap((link) => {
-    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address)) : [];
+    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address.text)) : [];
     return addresses.length > 0 ? [{ ...link, addresses }] : (staying.get(link.name) ?? []);
   });
 }

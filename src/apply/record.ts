@@ -89,6 +89,7 @@ const snapshotShape = objectOf<Snapshot>({
   takenAt: amount,
   reading: objectOf<NodeReading>({
     iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
+    nftables: optional(objectOf<NodeReading['nftables']>({ ipv4: text, ipv6: text })),
     ipset: text,
     ipvsadm: text,
     ipvsTimeouts: text,
@@ -113,7 +114,17 @@ export async function readSnapshot(host: Host, path: string, bootId: string): Pr
   const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
   const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
   if (snapshot?.record.bootId !== bootId) return undefined;
-  return { ...snapshot, record: completeRecord(snapshot.record), touched: completeBelongings(snapshot.touched) };
+  return {
+    ...snapshot,
+    reading: completeReading(snapshot.reading),
+    record: completeRecord(snapshot.record),
+    touched: completeBelongings(snapshot.touched),
+  };
+}
+
+/** The files of older versions know nothing of nftables, nor did these versions touch it. */
+function completeReading(stored: NodeReading | Omit<NodeReading, 'nftables'>): NodeReading {
+  return { nftables: { ipv4: '', ipv6: '' }, ...stored };
 }
 
 function completeRecord(record: OwnershipRecord): OwnershipRecord {

@@ -44,7 +44,8 @@ function assertDone(command: Command, result: CommandResult): void {
 function quoteLine(command: Command, said: string): string {
   const number =
     /line:? (\d+)/.exec(said)?.[1] ?? // iptables-restore, ipset
-    /Command failed -:(\d+)/.exec(said)?.[1]; // ip -batch
+    /Command failed -:(\d+)/.exec(said)?.[1] ?? // ip -batch
+    /^\/dev\/stdin:(\d+):/m.exec(said)?.[1]; // nft
   if (number === undefined || command.stdin === undefined) return '';
   const line = command.stdin.split('\n')[Number(number) - 1];
   return line === undefined ? '' : `line ${number}: ${line}`;

@@ -68,7 +68,7 @@ export function shareLinks(
     for (const key of going) for (const list of [addresses.ours, addresses.touched]) list.push(key);
     // The link itself stays.
     if (!isWanted && going.length > 0) beside.push({ ...link, addresses: [] });
-    if (!isWanted && link.name === serviceLink) leftovers.push({ name: link.name, isInEffect: false });
+    if (!isWanted && link.name === serviceLink) leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
   }
   return { wanted: beside, links, addresses, conflicts, leftovers };
 }

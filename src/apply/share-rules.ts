@@ -42,8 +42,9 @@ export interface NamedShare {
 }
 
 export interface Leftover {
+  readonly kind: 'chain' | 'table' | 'set' | 'link';
   readonly name: string;
-  /** Whether packets get there: one of the kernel's own chains jumps to it. */
+  /** Whether packets get there: a hook of the kernel leads to it. */
   readonly isInEffect: boolean;
 }
 
@@ -177,7 +178,7 @@ class RuleDraft {
     this.stay(family, table, chain.rules);
     if (!isKubeProxys) return;
     const isInEffect = chain.rules.length > 0 && entries.has(chain.name);
-    this.leftovers.push({ name: key, isInEffect });
+    this.leftovers.push({ kind: 'chain', name: key, isInEffect });
   }
 
   /** A jump that is there as it is wanted, and not ours, is left out: it stays, and where it stands. */

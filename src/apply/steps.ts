@@ -6,6 +6,8 @@ import { formatSetsDelta } from '../kernel/ipset-delta.ts';
 import { diffTables, formatTablesDelta } from '../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
+import type { NftTableDelta } from '../kernel/nftables/delta.ts';
+import { formatNftDelta } from '../kernel/nftables/format-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { TimeoutsChange } from '../kernel/timeouts-delta.ts';
@@ -28,12 +30,13 @@ export type Step =
       readonly input: string;
     };
 
-type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'ipvsadm' | 'ip';
+type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'nft' | 'ipvsadm' | 'ip';
 
 /**
  * A plan in the order in which it is carried out. New things come before what uses them: modules, sysctls, sets, rules
  * (the masquerade rules stand before anything can be routed), virtual servers, addresses. What goes takes the other
- * way. Rules change in one piece, old and new at once: see placeRules.
+ * way. Rules change in one piece, old and new at once: see placeRules. A table of nftables comes before the rules and
+ * virtual servers that it takes over from, and goes after those that take over from it are there.
  */
 export function listSteps(plan: Plan): readonly Step[] {
   return listStages(plan).flatMap(listStageSteps);
@@ -50,6 +53,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
     ...(plan.modules.length > 0 ? [{ kind: 'load-modules' as const, modules: plan.modules }] : []),
     ...plan.settings.map((change): Step => ({ kind: 'change-setting', change })),
     ...(additions.ipvsTimeouts ? [{ kind: 'set-ipvs-timeouts' as const, change: additions.ipvsTimeouts }] : []),
+    ...restoreNft('add', additions.nftables),
     ...restore('ipset', 'add', formatSetsDelta(additions.sets)),
     ...(place === 'before IPVS' ? rules : []),
     ...guard,
@@ -60,6 +64,7 @@ function listStageSteps(plan: Plan): readonly Step[] {
     ...restore('ipvsadm', 'remove', formatVirtualServersDelta(removals.virtualServers)),
     ...(place === 'after IPVS' ? rules : []),
     ...restore('ipset', 'remove', formatSetsDelta(removals.sets)),
+    ...restoreNft('remove', removals.nftables),
   ];
 }
 
@@ -93,6 +98,17 @@ function restoreTables(from: KernelState, to: KernelState): readonly Step[] {
   });
 }
 
+/** One transaction for each family. */
+function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
+  return families.flatMap((family) =>
+    restore('nft', phase, formatNftDelta(deltas.filter((delta) => familyOf(delta) === family))),
+  );
+}
+
+function familyOf(delta: NftTableDelta): Family {
+  return delta.kind === 'change-table' ? delta.family : delta.table.family;
+}
+
 function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): readonly Step[] {
   return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
 }
@@ -102,6 +118,7 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = new Set<ReadingPart>();
   for (const { delta } of plans) {
     for (const family of families) if ((delta.iptables[family] ?? []).length > 0) parts.add(family);
+    for (const each of delta.nftables) parts.add(`nft ${familyOf(each)}`);
     if (delta.sets.length > 0) parts.add('ipset');
     if (delta.virtualServers.length > 0) parts.add('ipvsadm');
     if (delta.ipvsTimeouts) parts.add('ipvs timeouts');
@@ -133,6 +150,7 @@ const restoreCommands: { readonly [T in RestoreTool]: Command } = {
   // --wait: another program may hold the lock of the tables for a moment.
   iptables: { tool: 'iptables-restore', args: ['--noflush', '--wait', '10'] },
   ip6tables: { tool: 'ip6tables-restore', args: ['--noflush', '--wait', '10'] },
+  nft: { tool: 'nft', args: ['-f', '-'] },
   ipvsadm: { tool: 'ipvsadm', args: ['-R'] },
   ip: { tool: 'ip', args: ['-batch', '-'] },
 };

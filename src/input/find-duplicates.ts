@@ -1,4 +1,4 @@
-import { folderOf, pathBelow } from '../base/paths.ts';
+import { folderOf, pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
@@ -69,7 +69,7 @@ function describeOne({ kind, label, first }: Duplicate): string {
 
 function adviseOn({ folder }: FolderOrigin, path: string, isUnbuilt: boolean): string {
   const below = pathBelow(folder, path);
-  const example = below !== '' && !below.startsWith('..') && isPlain(below) ? ` ${below}` : '';
+  const example = below !== '' && isPlain(below) ? ` ${below}` : '';
   const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
   return `: leave one of them out, as with --exclude${example}${build}`;
 }

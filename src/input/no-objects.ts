@@ -1,4 +1,4 @@
-import { fileNameOf } from '../base/paths.ts';
+import { baseName } from '../base/file-names.ts';
 import type { InputDocument } from './document.ts';
 import type { TextFile } from './text-file.ts';
 
@@ -14,7 +14,7 @@ export function isForeign({ file, value }: InputDocument): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return true;
   const { apiVersion, kind } = value as Readonly<Record<string, unknown>>;
   if (isWord(apiVersion) && isWord(kind)) return false;
-  if (otherFiles.test(fileNameOf(file.name))) return true;
+  if (otherFiles.test(baseName(file.name))) return true;
   const hasShape = Object.hasOwn(value, 'metadata') || Object.hasOwn(value, 'spec') || Object.hasOwn(value, 'items');
   return !hasShape && !(isWord(apiVersion) && Object.hasOwn(value, 'kind'));
 }
@@ -32,7 +32,7 @@ export function isForeignText({ origin, text }: TextFile): boolean {
 
 /** What to do with a file of a chart or of kustomize that was named itself; '' for any other. */
 export function adviseOnFile(name: string): string {
-  const file = fileNameOf(name);
+  const file = baseName(name);
   if (/^kustomization\.ya?ml$/.test(file)) return ': kpc reads what "kustomize build" prints of it';
   if (otherFiles.test(file)) return ': kpc reads what "helm template" prints of the chart';
   return '';

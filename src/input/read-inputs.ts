@@ -117,7 +117,7 @@ function collectFile(
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
   const template = findTemplate(file, into.diagnostics.slice(before));
   if (template) {
-    // Whatever else is wrong with it is so because it is not rendered.
+    // Whatever else is wrong with it is so because the template is not rendered.
     into.diagnostics.splice(before);
     return template;
   }

@@ -58,6 +58,13 @@ export function resolveSettings(
   return { settings, gates, diagnostics, modeNote };
 }
 
+/** What is wrong with nodePortAddresses that are the word primary, in a release that does not know it. */
+export function describePrimary(name: string, release: Release): string | undefined {
+  if (behavioursOf(release).has('primary-node-ports')) return undefined;
+  const version = kubeProxyVersions[release];
+  return `${name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
+}
+
 class SettingsResolver {
   readonly diagnostics: Diagnostic[] = [];
   readonly modeNote: Diagnostic | undefined;
@@ -305,9 +312,8 @@ class SettingsResolver {
     if (given.value.length > 1) {
       this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
     }
-    if (!behavioursOf(this.#release).has('primary-node-ports')) {
-      const version = kubeProxyVersions[this.#release];
-      const text = `${given.name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
+    const text = describePrimary(given.name, this.#release);
+    if (text !== undefined) {
       const place = given.path && this.#config?.source.place(given.path);
       this.diagnostics.push({ severity: 'warning', code: 'bad-cidr', text, place });
     }

@@ -1,4 +1,4 @@
-import { pathBelow } from '../base/paths.ts';
+import { pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { placeAt } from './document.ts';

@@ -1,3 +1,5 @@
+import type { ProxyMode } from './modes.ts';
+
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
 export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const;
 
@@ -37,7 +39,9 @@ export interface BehaviourChange {
   /** The first release that behaves so by default; undefined where all that kpc follows do. */
   readonly since?: Release;
   readonly gate?: BehaviourGate;
-  /** The pull requests to kubernetes/kubernetes that made the change. */
+  /** The one mode that it concerns; undefined where it is all of them. */
+  readonly mode?: ProxyMode;
+  /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
   readonly before: string;
@@ -83,9 +87,10 @@ export const behaviourChanges = {
   'service-cidrs': {
     since: '1.33',
     gate: { name: 'MultiCIDRServiceAllocator', until: '1.34', stage: 'stable' },
+    mode: 'nftables',
     pullRequests: [122692],
     before: 'ignores ServiceCIDR objects',
-    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them (nftables mode)',
+    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them',
   },
   'node-hints': {
     since: '1.34',
@@ -99,6 +104,13 @@ export const behaviourChanges = {
     pullRequests: [132722],
     before: 'programs 0.0.0.0/0 and ::/0 in loadBalancerSourceRanges like any other range',
     after: 'restricts nothing where loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
+  },
+  'masquerade-by-address': {
+    since: '1.34',
+    mode: 'nftables',
+    pullRequests: [131492],
+    before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
+    after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
   },
   'running-endpoint-first': {
     since: '1.36',
@@ -120,6 +132,34 @@ export const behaviourChanges = {
     before: 'programs nothing for externalIPs',
     after: 'programs externalIPs',
   },
+  'inline-masquerade': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [135800],
+    before: 'marks packets that are to be masqueraded in a chain of its own, mark-for-masquerade',
+    after: 'marks packets that are to be masqueraded in the rules that choose them',
+  },
+  'shared-masquerade': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [136499],
+    before: 'masquerades packets to cluster IPs in the chain of each Service port',
+    after: 'masquerades packets to cluster IPs in the chain services, by one rule for all',
+  },
+  'hairpin-set': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [136499],
+    before: 'masquerades packets of an endpoint to itself by a rule in the chain of that endpoint',
+    after: 'masquerades packets of an endpoint to itself by one rule and the set hairpin-connections',
+  },
+  'direct-dnat': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [135639],
+    before: 'sends packets to an endpoint through a chain of that endpoint',
+    after: 'sends packets to endpoints from the chain of the Service port, unless it has session affinity',
+  },
   'conntrack-limit': {
     since: '1.36',
     pullRequests: [137002],
@@ -134,6 +174,12 @@ export type Behaviour = keyof typeof behaviourChanges;
 export type Behaviours = ReadonlySet<Behaviour>;
 
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
+
+/** Whether a behaviour makes a difference in a mode. */
+export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
+  const change: BehaviourChange = behaviourChanges[behaviour];
+  return change.mode === undefined || change.mode === mode;
+}
 
 /** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {

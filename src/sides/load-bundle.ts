@@ -8,7 +8,6 @@ import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { describeBundleProblem, readBundle, readBundleMeaning } from '../bundle/read-bundle.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
-import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { version } from '../base/version.ts';
 
 /** Reads the files of a bundle, by name, from wherever they are kept. */
@@ -32,22 +31,6 @@ export async function loadBundle(
   );
 }
 
-/** As loadBundle, where kpc-apply looks at all that the bundle says: what it does not look at, it must not call the same. */
-export async function loadProgrammed(
-  folder: string,
-  readFiles?: BundleReader,
-  known?: BundleFiles,
-): Promise<StoredBundle> {
-  const bundle = await loadBundle(folder, readFiles, known);
-  const { mode } = bundle.manifest;
-  if (!programs(mode, 'nftables')) return bundle;
-  throw new Failure(
-    'bad-bundle',
-    `${folder} is a bundle of ${modeFacts[mode].title}, which kpc-apply does not program yet`,
-    'load its rules with "nft -f nftables.nft" in that folder: they take the place of what is there in one transaction',
-  );
-}
-
 /**
  * As loadBundle, to bring the node to what the bundle says. `known` are the files of a bundle that had nothing wrong: of one
  * that differs in few endpoints only, those are checked.
@@ -57,7 +40,7 @@ export async function loadBundleToApply(
   readFiles?: BundleReader,
   known?: BundleFiles,
 ): Promise<StoredBundle> {
-  const bundle = await loadProgrammed(folder, readFiles, known);
+  const bundle = await loadBundle(folder, readFiles, known);
   if (!bundle.manifest.dumped) return bundle;
   throw new Failure(
     'bad-bundle',

@@ -1,4 +1,6 @@
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import { dumpNft, runNft } from './fake-nft.ts';
+import type { FakeNft } from './fake-nft.ts';
 
 /** A node that exists in memory only: files, and what the four tools keep in a kernel. */
 export interface FakeNode {
@@ -26,6 +28,7 @@ interface Kernel {
   readonly servers: Map<string, Server>;
   readonly links: Map<string, { readonly kind: string; readonly addresses: Set<string> }>;
   timeouts: readonly [number, number, number];
+  readonly nft: FakeNft;
 }
 
 const builtIn: Readonly<Record<string, readonly string[]>> = {
@@ -133,6 +136,7 @@ function emptyKernel(): Kernel {
     servers: new Map(),
     links: new Map([['eth0', { kind: 'veth', addresses: new Set(['192.168.50.11/24']) }]]),
     timeouts: [900, 120, 300],
+    nft: new Map(),
   };
 }
 
@@ -150,6 +154,7 @@ function dumpKernel(kernel: Kernel, files: ReadonlyMap<string, string>): string 
       .toSorted()
       .join('\n'),
     kernel.timeouts.join(' '),
+    dumpNft(kernel.nft),
     sysctls.toSorted().join(''),
   ].join('\n');
 }
@@ -180,6 +185,8 @@ function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandRe
       return restoreServers(kernel, stdin);
     case 'ip':
       return first === '-batch' ? restoreLinks(kernel, stdin) : ok(saveLinks(kernel));
+    case 'nft':
+      return runNft(kernel.nft, args, stdin);
     case 'conntrack':
     case 'modprobe':
       return ok();

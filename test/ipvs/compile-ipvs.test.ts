@@ -5,6 +5,7 @@ import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
 import { families } from '../../src/kernel/family.ts';
 import { formatRule } from '../../src/kernel/iptables.ts';
 import { formatVirtualServers } from '../../src/kernel/ipvs.ts';
+import { formatEntry } from '../../src/kernel/set-entry.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 import { address, clusterOf, defaults, endpoint, network, remote, servicePort, worker } from '../iptables/compile.ts';
 
@@ -19,7 +20,7 @@ function servers(state: KernelState): readonly string[] {
 }
 
 function entries(state: KernelState, set: string): readonly string[] | undefined {
-  return state.sets.find(({ name }) => name === set)?.entries.map(({ value }) => value);
+  return state.sets.find(({ name }) => name === set)?.entries.map(formatEntry);
 }
 
 function rules(state: KernelState, table: 'nat' | 'filter', chain: string): readonly string[] {
@@ -27,7 +28,7 @@ function rules(state: KernelState, table: 'nat' | 'filter', chain: string): read
 }
 
 function bound(state: KernelState): readonly string[] {
-  return state.links.flatMap(({ addresses }) => addresses.map(({ address: text }) => text));
+  return state.links.flatMap(({ addresses }) => addresses.map(({ address: { text } }) => text));
 }
 
 const lan = network('203.0.113.0/24');

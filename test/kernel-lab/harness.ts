@@ -118,6 +118,7 @@ export function isRestore({ tool, args }: Command): boolean {
   if (args[0] === '--version') return false;
   if (tool.endsWith('-restore') || tool === 'modprobe') return true;
   if (tool === 'ip') return args.includes('-batch');
+  if (tool === 'nft') return args[0] === '-f';
   if (tool === 'ipset') return args[0] === 'restore';
   return tool === 'ipvsadm' && (args[0] === '-R' || args[0] === '--set');
 }

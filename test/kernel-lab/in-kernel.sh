@@ -45,7 +45,7 @@ install_missing() {
   } >&2
 }
 
-tools=(perl kmod iptables ipset ipvsadm conntrack iproute2 procps)
+tools=(perl kmod iptables nftables ipset ipvsadm conntrack iproute2 procps)
 modules="ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp"
 
 if [ "$which" = --own ] || { [ "$which" != --uml ] && has_ipvs; }; then

@@ -120,6 +120,12 @@ function setSysctls(namespace: string | undefined, settings: readonly string[]):
   else run('ip', ['netns', 'exec', namespace, 'sysctl', '-q', ...settings]);
 }
 
+/** Whether this kernel has SCTP: the test kernel does, another may not. */
+export function supportsSctp(): boolean {
+  const script = 'use Socket; exit(socket(my $s, AF_INET, SOCK_STREAM, 132) ? 0 : 1)';
+  return spawnSync('perl', ['-e', script]).status === 0;
+}
+
 /** Runs a tool that must succeed, and gives what it printed. */
 export function run(tool: string, args: readonly string[], stdin = ''): string {
   const { status, stdout, stderr } = spawnSync(tool, args, { input: stdin, encoding: 'utf8', maxBuffer: 1 << 28 });

@@ -1,12 +1,12 @@
 // What packets do under the rules that kpc-apply put in: from outside, from pods and from the node itself, to Services of
-// every kind, in both modes. See network.ts for who is where, and packets/before for the Services.
+// every kind, in the modes that are asked for. See network.ts for who is where, and packets/before for the Services.
 import { assert, expectApply, startSuite } from './harness.ts';
-import { addresses, buildNetwork, run } from './network.ts';
+import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 import type { Probe, Transport } from './traffic.ts';
 
-type Mode = 'ipvs' | 'iptables';
+type Mode = 'ipvs' | 'iptables' | 'nftables';
 
 /** What several probes of one kind must give. */
 interface Expectation {
@@ -20,13 +20,15 @@ interface Expectation {
 }
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
+const modes = process.argv.slice(2) as readonly Mode[];
 const suite = startSuite('packets');
 buildNetwork();
-const traffic = await startServers();
+const hasSctp = supportsSctp();
+const traffic = await startServers(hasSctp ? ['tcp', 'udp', 'sctp'] : ['tcp', 'udp']);
 await traffic.listen('-', 'tcp', '0.0.0.0', 9999, 'node1-daemon');
 await traffic.listen('-', 'tcp', '::', 9999, 'node1-daemon');
 
-for (const mode of ['ipvs', 'iptables'] as const) {
+for (const mode of modes) {
   await suite.check(`${mode}: the bundle can be applied`, async () => {
     // What packets do in one mode, and nothing of the other: the mode-change suite is about what drains between them.
     await expectApply(['apply', `${bundles}/before-${mode}`, '--drain-timeout', '0s'], 0);
@@ -79,7 +81,7 @@ function listExpectations(mode: Mode): readonly Expectation[] {
     each,
     servers,
     // Random choice misses one of two endpoints in 12 tries once in 4,000 runs.
-    times: servers.length > 1 && mode === 'iptables' ? 12 : servers.length > 1 ? 4 : 2,
+    times: servers.length > 1 && mode !== 'ipvs' ? 12 : servers.length > 1 ? 4 : 2,
   });
   // Not from the pods' CIDR, so the node puts its own address in the place of the client's.
   const masqueraded = /^pod-[ac] (10\.1\.1\.1|192\.168\.0\.1)$/;
@@ -95,7 +97,7 @@ function listExpectations(mode: Mode): readonly Expectation[] {
       'pod-c',
     ),
     spread('UDP', probe('client', 'udp', '10.96.0.11', 53), masqueraded, 'pod-a', 'pod-c'),
-    spread('SCTP', probe('client', 'sctp', '10.96.0.12', 3868), masqueraded, 'pod-a', 'pod-c'),
+    ...(hasSctp ? [spread('SCTP', probe('client', 'sctp', '10.96.0.12', 3868), masqueraded, 'pod-a', 'pod-c')] : []),
     spread('IPv6 cluster IP', probe('client', 'tcp', 'fd00:96::10', 80), masquerade6, 'pod-a', 'pod-c'),
     spread('IPv6 UDP from a pod', probe('pod-b', 'udp', 'fd00:96::11', 53), /^pod-[ac] fd00:1:1::b$/, 'pod-a', 'pod-c'),
     spread('IPv6 node port', probe('client', 'tcp', node1.ipv6, 30080), masquerade6, 'pod-a', 'pod-c'),

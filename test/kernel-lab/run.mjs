@@ -28,15 +28,18 @@ const suites = {
   neighbours: ['neighbours.ts', 'legacy'],
   confirm: ['confirm.ts'],
   watch: ['watch.ts'],
-  packets: ['packets.ts'],
+  packets: ['packets.ts', 'ipvs', 'iptables'],
   readme: ['readme.ts'],
   nft: ['nft.ts'],
   'neighbours-nft': ['neighbours.ts', 'nft'],
+  nftables: ['nftables.ts'],
+  'nftables-packets': ['packets.ts', 'nftables'],
+  'nftables-traffic': ['nftables-traffic.ts'],
   'wide-host': ['wide-host.ts'],
 };
 
 /** Suites for this machine's own kernel. */
-const inOwnKernel = new Set(['nft', 'neighbours-nft']);
+const inOwnKernel = new Set(['nft', 'neighbours-nft', 'nftables', 'nftables-packets', 'nftables-traffic']);
 
 /** Suites of the lab itself, which boot kernels of their own. */
 const besideKernels = new Set(['wide-host']);
@@ -84,9 +87,9 @@ try {
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 
-/** The Services of packets/, in both modes: before-ipvs, after-iptables and so on. */
+/** The Services of packets/, in all modes: before-ipvs, after-iptables and so on. */
 function compileBundles() {
-  for (const mode of ['ipvs', 'iptables']) {
+  for (const mode of ['ipvs', 'iptables', 'nftables']) {
     for (const stage of ['before', 'after']) {
       const sources = [join(lab, 'packets', stage), join(lab, 'packets/node.yaml')];
       const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];

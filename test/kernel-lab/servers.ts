@@ -1,12 +1,14 @@
 import { pods } from './network.ts';
 import { startTraffic } from './traffic.ts';
-import type { Traffic } from './traffic.ts';
+import type { Traffic, Transport } from './traffic.ts';
+
+const allProtocols: readonly Transport[] = ['tcp', 'udp', 'sctp'];
 
 /** Starts traffic with a server of each protocol and family on port 8080 of each pod, named after it. */
-export async function startServers(): Promise<Traffic> {
+export async function startServers(protocols: readonly Transport[] = allProtocols): Promise<Traffic> {
   const traffic = startTraffic(`${process.env['KPC_LAB']}/traffic.pl`);
   for (const pod of pods) {
-    for (const protocol of ['tcp', 'udp', 'sctp'] as const) {
+    for (const protocol of protocols) {
       await traffic.listen(pod, protocol, '0.0.0.0', 8080, pod);
       await traffic.listen(pod, protocol, '::', 8080, pod);
     }

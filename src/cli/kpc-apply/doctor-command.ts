@@ -7,7 +7,7 @@ import { formatFindings } from '../../report/findings-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | 'json';
@@ -35,7 +35,7 @@ async function runDoctor(
   options: DoctorOptions,
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const needs = folder === undefined ? generalNeeds : needsOf(await loadProgrammed(folder));
+  const needs = folder === undefined ? generalNeeds : needsOf(await loadBundle(folder));
   const findings = await examineNode(host, needs);
   await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
   return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;

@@ -12,7 +12,7 @@ import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {
   readonly stateDir: string;
@@ -37,7 +37,7 @@ export function addPlanCommand(
 }
 
 async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const bundle = await loadProgrammed(folder);
+  const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, options, environment);
   await environment.terminal.out(
     options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, bundle, 'nothing would change'),

@@ -8,7 +8,7 @@ import { planBundle } from './plan-command.ts';
 import type { PlanOptions } from './plan-command.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { loadProgrammed } from '../../sides/load-bundle.ts';
+import { loadBundle } from '../../sides/load-bundle.ts';
 
 export function addVerifyCommand(
   program: Command,
@@ -30,7 +30,7 @@ async function runVerify(
   options: Pick<PlanOptions, 'stateDir' | 'output'>,
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const bundle = await loadProgrammed(folder);
+  const bundle = await loadBundle(folder);
   const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
   await environment.terminal.out(
     options.output === 'json'

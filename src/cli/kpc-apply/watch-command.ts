@@ -135,7 +135,7 @@ async function readHostAddresses(host: Host): Promise<readonly Address[]> {
   if (result.kind === 'missing') return [];
   return parseIpAddrJson(result.stdout)
     .links.flatMap((link) => link.addresses)
-    .flatMap(({ address }) => parseAddress(address) ?? []);
+    .map(({ address }) => address);
 }
 
 function readNodeIP(manifest: Manifest, family: Family): Address {

@@ -19,7 +19,7 @@ export interface Terminal {
   readonly quiet?: boolean;
 }
 
-/** Writes a note or a summary to stderr, where a user wants to read it. */
+/** Writes a note or a summary to stderr, unless the user asked for quiet. */
 export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }

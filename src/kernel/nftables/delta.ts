@@ -7,6 +7,7 @@ import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
+  /** In place of one of that name, where there is one that cannot be changed. */
   | { readonly kind: 'create-table'; readonly table: NftTable }
   | { readonly kind: 'delete-table'; readonly table: NftTable }
   | {
@@ -45,7 +46,7 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   const deltas: NftTableDelta[] = [];
   for (const table of to) {
     const old = findTable(from, table.family, table.name);
-    if (!old) deltas.push({ kind: 'create-table', table });
+    if (!old || old.hasStrangeParts) deltas.push({ kind: 'create-table', table });
     else {
       const changes = diffTable(old, table);
       if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
@@ -135,10 +136,10 @@ export function applyNftDelta(tables: readonly NftTable[], deltas: readonly NftT
   for (const delta of deltas) {
     switch (delta.kind) {
       case 'create-table':
-        result.push(delta.table);
+        result = [...result.filter((table) => !isSameTable(table, delta.table)), delta.table];
         break;
       case 'delete-table':
-        result = result.filter(({ family, name }) => family !== delta.table.family || name !== delta.table.name);
+        result = result.filter((table) => !isSameTable(table, delta.table));
         break;
       case 'change-table':
         result = result.map((table) =>
@@ -150,6 +151,10 @@ export function applyNftDelta(tables: readonly NftTable[], deltas: readonly NftT
     }
   }
   return result.sort(compareTables);
+}
+
+function isSameTable(a: NftTable, b: NftTable): boolean {
+  return a.family === b.family && a.name === b.name;
 }
 
 /** IPv4 before IPv6, then by name. */

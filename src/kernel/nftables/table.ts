@@ -17,6 +17,11 @@ export interface NftTable {
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, which share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
+  /**
+   * Whether a kernel has in it what none of the above can hold: a counter, a flowtable, the flag that makes all of it
+   * sleep. Such a table can only be replaced as a whole.
+   */
+  readonly hasStrangeParts?: boolean | undefined;
 }
 
 /** A chain with its rules in order. */

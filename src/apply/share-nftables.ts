@@ -1,0 +1,52 @@
+import { diffNftTables } from '../kernel/nftables/delta.ts';
+import { findTable } from '../kernel/nftables/table.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { nftTableKey } from './belongings.ts';
+import type { Claims, Conflict } from './ownership.ts';
+import type { Leftover, NamedShare } from './share-rules.ts';
+
+/** How the tables of nftables on a node divide. */
+export interface NftShare {
+  readonly tables: NamedShare;
+  readonly conflicts: readonly Conflict[];
+  readonly leftovers: readonly Leftover[];
+}
+
+/**
+ * A table is one owner's with all that is in it. One that kpc-apply did not make is a kube-proxy's, by its name: nothing
+ * else makes such a table.
+ */
+export function shareNftTables(
+  present: readonly NftTable[],
+  wanted: readonly NftTable[],
+  { owned, adopt }: Pick<Claims, 'owned' | 'adopt'>,
+): NftShare {
+  const tables = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
+  const conflicts: Conflict[] = [];
+  const leftovers: Leftover[] = [];
+  const ownedTables = new Set(owned.nftTables);
+  const isMine = ({ family, name }: NftTable): boolean =>
+    isKubeProxyTable(name) && (adopt || ownedTables.has(nftTableKey(family, name)));
+
+  for (const table of wanted) {
+    const key = nftTableKey(table.family, table.name);
+    const twin = findTable(present, table.family, table.name);
+    tables.ours.push(key);
+    if (!twin || isMine(twin)) {
+      tables.touched.push(key);
+      tables.belongings.push(key);
+    } else if (diffNftTables([twin], [table]).length > 0) {
+      conflicts.push({ kind: 'table', name: key, adoptable: isKubeProxyTable(table.name) });
+    }
+  }
+  for (const table of present) {
+    if (findTable(wanted, table.family, table.name)) continue;
+    const key = nftTableKey(table.family, table.name);
+    if (isMine(table)) {
+      tables.ours.push(key);
+      tables.touched.push(key);
+    } else if (isKubeProxyTable(table.name)) leftovers.push({ kind: 'table', name: key, isInEffect: true });
+  }
+  return { tables, conflicts, leftovers };
+}

@@ -1,0 +1,21 @@
+/** The last part of a path: "a/b.yaml" → "b.yaml". Paths here are names in messages, so that no file system is asked. */
+export function baseName(path: string): string {
+  return partsOf(path).at(-1) ?? '';
+}
+
+/** The folder of a file, "." for one without: "a/b.yaml" → "a". */
+export function folderOf(path: string): string {
+  const end = path.lastIndexOf('/');
+  return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
+}
+
+/** How a path reads from inside a folder: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder itself and what is not in it. */
+export function pathBelow(folder: string, path: string): string {
+  const [outer, inner] = [partsOf(folder), partsOf(path)];
+  const isInside = folder.startsWith('/') === path.startsWith('/') && outer.every((part, i) => part === inner[i]);
+  return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
+}
+
+function partsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.');
+}

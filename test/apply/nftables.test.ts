@@ -1,0 +1,363 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
+
+// An apply that is killed keeps its handlers of signals.
+process.setMaxListeners(200);
+
+const before = 'fixtures/dual-stack/expected-nftables';
+const after = 'fixtures/loadbalancer-source-ranges/expected-nftables';
+const table = 'ip kube-proxy';
+
+function nft(node: FakeNode, stdin: string): Promise<CommandResult> {
+  return node.host.run({ tool: 'nft', args: ['-f', '-'], stdin });
+}
+
+async function startNode(): Promise<FakeNode> {
+  const node = createFakeNode();
+  await nft(node, 'table ip filter {\n\tchain INPUT {\n\t\tdrop\n\t}\n}\n');
+  const { status, err } = await callApply(node.host, 'apply', before);
+  expect(err).toContain('done: ');
+  expect(status).toBe(0);
+  node.commands.length = 0;
+  return node;
+}
+
+const isChange = ({ tool, args }: Command) => tool === 'nft' && args[0] === '-f';
+const listed = ({ commands }: FakeNode) => commands.filter(({ tool, args }) => tool === 'nft' && args.includes('list'));
+
+describe('apply', () => {
+  test('makes the tables, one transaction a family, and a second apply changes nothing', async () => {
+    const node = await startNode();
+    const fresh = createFakeNode();
+    await callApply(fresh.host, 'apply', before);
+    expect(fresh.commands.filter(isChange).map(({ stdin = '' }) => stdin.split('\n')[0])).toEqual([
+      'table ip kube-proxy',
+      'table ip6 kube-proxy',
+    ]);
+    expect((await callApply(node.host, 'apply', before)).err).toBe('nothing to do: the node matches the bundle\n');
+    expect(node.commands.filter(isChange)).toEqual([]);
+    expect((await callApply(node.host, 'verify', before)).status).toBe(0);
+  });
+
+  test('goes from one bundle to another by what differs, without emptying the table', async () => {
+    const node = await startNode();
+    expect((await callApply(node.host, 'apply', after)).status).toBe(0);
+    const changes = node.commands.filter(isChange).map(({ stdin = '' }) => stdin);
+    expect(changes.some((text) => text.startsWith('delete table ip kube-proxy'))).toBe(false);
+    expect(changes.join('')).not.toContain('flush chain ip kube-proxy nat-prerouting');
+    const direct = createFakeNode();
+    await nft(direct, 'table ip filter {\n\tchain INPUT {\n\t\tdrop\n\t}\n}\n');
+    await callApply(direct.host, 'apply', after);
+    expect(node.dump()).toBe(direct.dump());
+  });
+
+  test('reads back the table of the family that it changed, and no other', async () => {
+    const node = await startNode();
+    await nft(node, `add chain ${table} stray\n`);
+    node.commands.length = 0;
+    expect((await callApply(node.host, 'apply', before)).err).toMatch(/^done: 1 chain removed\n$/m);
+    expect(listed(node).map(({ args }) => args.slice(-2).join(' '))).toEqual([
+      'ip kube-proxy',
+      'ip6 kube-proxy',
+      'ip kube-proxy',
+    ]);
+  });
+
+  test.each([
+    `add chain ${table} stray`,
+    `add element ${table} cluster-ips { 10.96.9.9 }`,
+    `flush chain ${table} nat-prerouting`,
+    `add set ${table} stray { type ipv4_addr; }`,
+    `delete table ${table}`,
+  ])('repairs what another program did: %s', async (line) => {
+    const node = await startNode();
+    const there = node.dump();
+    expect(await nft(node, `${line}\n`)).toMatchObject({ status: 0 });
+    expect((await callApply(node.host, 'verify', before)).status).toBe(1);
+    expect((await callApply(node.host, 'apply', before)).status).toBe(0);
+    expect(node.dump()).toBe(there);
+  });
+
+  test('puts a table in place of one that holds what kpc does not read', async () => {
+    const node = await startNode();
+    const there = node.dump();
+    let isAsleep = true;
+    const host: Host = {
+      ...node.host,
+      run: async (command) => {
+        if (isChange(command)) isAsleep = false;
+        const result = await node.host.run(command);
+        if (!isAsleep || result.kind !== 'ended' || !command.args.includes('ip')) return result;
+        return { ...result, stdout: result.stdout.replace('{\n', '{\n\tflags dormant\n') };
+      },
+    };
+    expect((await callApply(host, 'verify', before)).status).toBe(1);
+    expect((await callApply(host, 'apply', before)).status).toBe(0);
+    expect(node.commands.filter(isChange)[0]?.stdin).toMatch(/^table ip kube-proxy\ndelete table ip kube-proxy\n/);
+    expect(node.dump()).toBe(there);
+  });
+
+  test('keeps what rules have learned', async () => {
+    const sticky = 'fixtures/session-affinity/expected-nftables';
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', sticky);
+    const set = /set (affinity-\S+)/.exec(node.dump())?.[1] ?? '';
+    expect(set).not.toBe('');
+    await nft(node, `add element ${table} ${set} { 10.244.9.9 }\nadd chain ${table} stray\n`);
+    expect((await callApply(node.host, 'apply', sticky)).err).toMatch(/^done: 1 chain removed\n$/m);
+    expect(node.dump()).toContain('10.244.9.9');
+    const folder = join(mkdtempSync(join(tmpdir(), 'kpc-nft-dump-')), 'dump');
+    expect((await callApply(node.host, 'dump', '-o', folder)).status).toBe(0);
+    expect(readFileSync(join(folder, 'nftables.nft'), 'utf8')).toContain(`set ${set} {`);
+    expect(readFileSync(join(folder, 'nftables.nft'), 'utf8')).not.toContain('10.244.9.9');
+    expect((await callApply(node.host, 'verify', folder)).status).toBe(0);
+    rmSync(dirname(folder), { recursive: true });
+  });
+
+  test('warns of a node that forwards nothing when it changes it, and not when it does not', async () => {
+    const node = createFakeNode();
+    const first = await callApply(node.host, 'apply', before);
+    expect(first.err).toContain('kpc-apply: warning: net.ipv4.ip_forward is 0');
+    expect(node.files.get('/proc/sys/net/ipv4/ip_forward')).toBe('0\n');
+    expect((await callApply(node.host, 'apply', before)).err).not.toContain('ip_forward');
+  });
+});
+
+describe('whose a table is', () => {
+  async function leftByKubeProxy(): Promise<FakeNode> {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', before);
+    node.files.delete('/var/lib/kpc/record.json');
+    node.files.set('/proc/modules', `${node.files.get('/proc/modules')}nf_tables 1 0 - Live\n`);
+    return node;
+  }
+
+  test('one without a record is a kube-proxy’s: apply refuses, cleanup keeps it, and --adopt takes it over', async () => {
+    const node = await leftByKubeProxy();
+    const there = node.dump();
+    const refused = await callApply(node.host, 'apply', after);
+    expect(refused).toMatchObject({ status: 3, err: expect.stringContaining('table ip kube-proxy') as string });
+    expect(refused.err).toContain('--adopt');
+    const kept = await callApply(node.host, 'cleanup');
+    expect(kept.err).toContain('ip kube-proxy');
+    expect(node.dump()).toBe(there);
+    expect((await callApply(node.host, 'apply', '--adopt', after)).status).toBe(0);
+    expect((await callApply(node.host, 'verify', after)).status).toBe(0);
+    expect((await callApply(node.host, 'cleanup')).status).toBe(0);
+    expect(node.dump()).not.toContain('kube-proxy');
+  });
+
+  test('a bundle of another mode is refused beside it, too', async () => {
+    const node = await leftByKubeProxy();
+    const there = node.dump();
+    const { status, err } = await callApply(node.host, 'apply', 'fixtures/dual-stack/expected-iptables');
+    expect([status, err]).toEqual([3, expect.stringContaining('table ip kube-proxy')]);
+    expect(node.dump()).toBe(there);
+    expect((await callApply(node.host, 'apply', '--adopt', 'fixtures/dual-stack/expected-iptables')).status).toBe(0);
+    expect(node.dump()).not.toContain('table ip kube-proxy');
+  });
+
+  test('cleanup leaves other tables', async () => {
+    const node = await startNode();
+    expect((await callApply(node.host, 'cleanup')).status).toBe(0);
+    expect(node.dump()).toContain('table ip filter');
+    expect(node.dump()).not.toContain('kube-proxy');
+  });
+});
+
+type Disturbance = (command: Command, host: Host) => Promise<CommandResult>;
+const disturbances: Readonly<Record<string, Disturbance>> = {
+  'is missing': async () => ({ kind: 'missing' }),
+  'ends with status 1': async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'no reason given' }),
+  'ends with status 0 and does nothing': async () => ({ kind: 'ended', status: 0, stdout: '', stderr: '' }),
+  'changes the node and is killed': async (command, host) => {
+    await host.run(command);
+    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
+  },
+  'changes something else, and says nothing': async (command, host) => {
+    await host.run({ ...command, stdin: `add chain ${table} stray\n` });
+    return { kind: 'ended', status: 0, stdout: '', stderr: '' };
+  },
+};
+
+async function countChanges(): Promise<number> {
+  const node = await startNode();
+  await callApply(node.host, 'apply', after);
+  return node.commands.filter(isChange).length;
+}
+
+describe('nft goes wrong', async () => {
+  const steps = await countChanges();
+  for (const [how, disturb] of Object.entries(disturbances)) {
+    for (let at = 0; at < steps; at++) {
+      test(`the node is as before where transaction ${at + 1} of ${steps} ${how}`, async () => {
+        const node = await startNode();
+        const there = node.dump();
+        let seen = 0;
+        const host: Host = {
+          ...node.host,
+          run: (command) => (isChange(command) && seen++ === at ? disturb(command, node.host) : node.host.run(command)),
+        };
+        const { status, err } = await callApply(host, 'apply', after);
+        expect(err).toContain('what to do: ');
+        expect(status).toBe(3);
+        expect(node.dump()).toBe(there);
+      });
+
+      test.each(['apply', 'rollback'])(`killed at transaction ${at + 1} of ${steps}, ${how}: then %s`, async (next) => {
+        const node = await startNode();
+        const there = node.dump();
+        let seen = 0;
+        let isDead = false;
+        const never = new Promise<never>(() => {});
+        const host: Host = {
+          ...node.host,
+          run: async (command) => {
+            if (isDead) return never;
+            if (!isChange(command) || seen++ !== at) return node.host.run(command);
+            await disturb(command, node.host);
+            isDead = true;
+            return never;
+          },
+        };
+        void callApply(host, 'apply', after);
+        while (!isDead) await new Promise((resolve) => setImmediate(resolve));
+        node.files.delete('/proc/100/stat');
+        const heir = { ...node.host, pid: 101 };
+        node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
+        if (next === 'rollback') {
+          expect((await callApply(heir, 'rollback')).status).toBe(0);
+          expect(node.dump()).toBe(there);
+        } else {
+          expect((await callApply(heir, 'apply', after)).status).toBe(0);
+          expect((await callApply(heir, 'verify', after)).status).toBe(0);
+          expect((await callApply(heir, 'rollback')).status).toBe(0);
+          expect(node.dump()).toBe(there);
+        }
+      });
+    }
+  }
+
+  test.each(['cannot read the node', 'cannot read the node back'])(
+    'the node is as before where nft %s',
+    async (how) => {
+      const node = await startNode();
+      const there = node.dump();
+      let seen = 0;
+      const nth = how.endsWith('back') ? 3 : 1;
+      const host: Host = {
+        ...node.host,
+        run: async (command) => {
+          const isReading = command.tool === 'nft' && command.args.includes('list') && ++seen === nth;
+          return isReading
+            ? { kind: 'ended', status: 1, stdout: '', stderr: 'netlink: Error: cache initialization failed' }
+            : node.host.run(command);
+        },
+      };
+      const { status, err } = await callApply(host, 'apply', after);
+      expect([status, err]).toEqual([3, expect.stringContaining('cache initialization failed')]);
+      expect(node.dump()).toBe(there);
+    },
+  );
+
+  test('the line that nft complains of is shown', async () => {
+    const node = await startNode();
+    const host: Host = {
+      ...node.host,
+      run: async (command) =>
+        isChange(command)
+          ? {
+              kind: 'ended',
+              status: 1,
+              stdout: '',
+              stderr: '/dev/stdin:2:1-9: Error: Could not process rule: File exists',
+            }
+          : node.host.run(command),
+    };
+    const { err } = await callApply(host, 'apply', after);
+    expect(err).toMatch(/^line 2: \w+ /m);
+  });
+});
+
+describe('a change of mode', () => {
+  const modes = ['ipvs', 'iptables', 'nftables'] as const;
+  const bundle = (mode: string) => `fixtures/quickstart/expected-${mode}`;
+  const isOfMode: Readonly<Record<(typeof modes)[number], (command: Command) => boolean>> = {
+    ipvs: ({ tool, args }) => tool === 'ipvsadm' && args[0] === '-R',
+    iptables: ({ tool, args, stdin = '' }) =>
+      tool === 'iptables-restore' && args[0] === '--noflush' && stdin.includes('KUBE-SVC-'),
+    nftables: isChange,
+  };
+  const pairs = [
+    ['iptables', 'nftables'],
+    ['nftables', 'iptables'],
+    ['ipvs', 'nftables'],
+    ['nftables', 'ipvs'],
+  ] as const;
+
+  test.each(pairs)(
+    'from %s to %s: the new rules stand before the old ones go, and nothing is left',
+    async (from, to) => {
+      const node = createFakeNode();
+      expect((await callApply(node.host, 'apply', bundle(from))).status).toBe(0);
+      node.commands.length = 0;
+      expect((await callApply(node.host, 'apply', bundle(to))).status).toBe(0);
+      const firstNew = node.commands.findIndex(isOfMode[to]);
+      const lastOld = node.commands.findLastIndex(isOfMode[from]);
+      expect(firstNew).toBeGreaterThanOrEqual(0);
+      expect(lastOld).toBeGreaterThan(firstNew);
+      expect((await callApply(node.host, 'verify', bundle(to))).status).toBe(0);
+      const rules = (dump: string) => dump.replaceAll(/^\/proc.*\n/gm, '');
+      const direct = createFakeNode();
+      await callApply(direct.host, 'apply', bundle(to));
+      expect(rules(node.dump())).toBe(rules(direct.dump()));
+      expect((await callApply(node.host, 'cleanup')).status).toBe(0);
+      expect(rules(node.dump())).toBe(rules(createFakeNode().dump()));
+    },
+  );
+
+  test.each(pairs)('from %s to %s and back by rollback', async (from, to) => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', bundle(from));
+    const there = node.dump();
+    await callApply(node.host, 'apply', bundle(to));
+    expect((await callApply(node.host, 'rollback')).status).toBe(0);
+    const rules = (dump: string) => dump.replaceAll(/^\/proc.*\n/gm, '');
+    expect(rules(node.dump())).toBe(rules(there));
+  });
+
+  test('says which sysctls of the other mode stay', async () => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    const { err } = await callApply(node.host, 'apply', bundle('nftables'));
+    expect(err).toMatch(
+      /warning: IPVS mode needed net\.ipv4\.vs\.conntrack, .*net\.ipv4\.ip_forward: set to 1, and left so/,
+    );
+  });
+
+  test('virtual servers stay for their connections, with their addresses and what guards these', async () => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    node.files.set(
+      '/proc/net/ip_vs',
+      'IP Virtual Server version 1.2.1 (size=4096)\nTCP  0A600050:0050 rr\n  -> 0AF4010A:1F90      Masq    1      3          0\n',
+    );
+    const { status, err } = await callApply(node.host, 'apply', bundle('nftables'));
+    expect([status, err]).toEqual([0, expect.stringContaining('1 real server waits for 3 connections to end')]);
+    expect(node.dump()).toContain('-a -t 10.96.0.80:80 -r 10.244.1.10:8080 -m -w 0');
+    expect(node.dump()).toContain('KUBE-IPVS-FILTER');
+    expect((await callApply(node.host, 'verify', bundle('nftables'))).status).toBe(0);
+    node.files.set(
+      '/proc/net/ip_vs',
+      'IP Virtual Server version 1.2.1 (size=4096)\nTCP  0A600050:0050 rr\n  -> 0AF4010A:1F90      Masq    0      0          0\n',
+    );
+    expect((await callApply(node.host, 'apply', bundle('nftables'))).status).toBe(0);
+    expect(node.dump()).not.toMatch(/KUBE-|^-A -t/m);
+  });
+});
