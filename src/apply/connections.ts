@@ -1,4 +1,5 @@
-import { parseAddress, type Address } from '../kernel/address.ts';
+import { parseAddress } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 
 /** The connections that IPVS has to a real server. */

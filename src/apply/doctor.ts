@@ -9,7 +9,8 @@ import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
-import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from './modules.ts';
+import { findModule, readModuleIndex } from './modules.ts';
+import type { ModuleIndex, ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 

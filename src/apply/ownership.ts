@@ -1,18 +1,21 @@
-import { contains, joinHostPort, type Network } from '../kernel/address.ts';
+import { contains, joinHostPort } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
 import { equalStates } from '../kernel/delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { temporarySetName } from '../kernel/ipset-delta.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { formatEntry } from '../kernel/set-entry.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Belongings } from './belongings.ts';
 import { shareLinks } from './share-links.ts';
 import { shareNftTables } from './share-nftables.ts';
-import { shareRules, type Leftover, type NamedShare } from './share-rules.ts';
+import { shareRules } from './share-rules.ts';
+import type { Leftover, NamedShare } from './share-rules.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy

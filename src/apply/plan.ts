@@ -1,15 +1,21 @@
-import { diffStates, isEmptyDelta, type KernelDelta } from '../kernel/delta.ts';
+import { diffStates, isEmptyDelta } from '../kernel/delta.ts';
+import type { KernelDelta } from '../kernel/delta.ts';
 import { diffVirtualServers } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { restrictState } from '../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { OpenTraffic } from './open-traffic.ts';
-import { planDrain, type DrainPlan, type DrainPolicy } from './drain.ts';
-import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
-import { findModule, type ModuleIndex } from './modules.ts';
+import { planDrain } from './drain.ts';
+import type { DrainPlan, DrainPolicy } from './drain.ts';
+import { addGuard, guardAddresses } from './access-guard.ts';
+import type { AccessGuard } from './access-guard.ts';
+import { findModule } from './modules.ts';
+import type { ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
 import { ownershipOf } from './belongings.ts';
-import { takeShare, type Claims, type Share } from './ownership.ts';
+import { takeShare } from './ownership.ts';
+import type { Claims, Share } from './ownership.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import type { DrainingServer } from './record.ts';
 

@@ -1,6 +1,7 @@
 import type { Owners } from '../changes/owners.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
-import { joinHostPort, type Address } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';

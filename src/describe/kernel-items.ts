@@ -9,7 +9,8 @@ import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { collectNftItems, type NftItem } from './nftables-items.ts';
+import { collectNftItems } from './nftables-items.ts';
+import type { NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
 
 /** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */

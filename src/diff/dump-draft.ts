@@ -11,7 +11,8 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-import { NftDraft, type NftScope } from './nftables-draft.ts';
+import { NftDraft } from './nftables-draft.ts';
+import type { NftScope } from './nftables-draft.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
 import type { Doubt } from './side.ts';
 

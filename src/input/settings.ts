@@ -1,22 +1,20 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
-import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs.ts';
 import { isInterfaceName, isName } from '../cluster/object-names.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
 import { checkFeatureGates } from './feature-gates.ts';
-import {
-  behavioursOf,
-  type FeatureGates,
-  kubeProxyVersions,
-  newestRelease,
-  type Release,
-} from '../kube-proxy/releases.ts';
-import { modeFacts, type ProxyMode, programs } from '../kube-proxy/modes.ts';
-import { type ProxyFlags, readFlag, splitList } from './proxy-flags.ts';
+import { behavioursOf, kubeProxyVersions, newestRelease } from '../kube-proxy/releases.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { readFlag, splitList } from './proxy-flags.ts';
+import type { ProxyFlags } from './proxy-flags.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 

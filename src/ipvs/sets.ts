@@ -1,7 +1,9 @@
 import type { Family } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset.ts';
-import { compareEntries, type SetEntry } from '../kernel/set-entry.ts';
-import { setIds, setName, type SetId } from '../kube-proxy/sets.ts';
+import { compareEntries } from '../kernel/set-entry.ts';
+import type { SetEntry } from '../kernel/set-entry.ts';
+import { setIds, setName } from '../kube-proxy/sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
 
 /** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 export const setDefinitions = {

@@ -5,9 +5,8 @@ import {
   formatRealServerName,
   formatServiceName,
   formatServiceOptions,
-  type RealServer,
-  type VirtualServer,
 } from './ipvs.ts';
+import type { RealServer, VirtualServer } from './ipvs.ts';
 import type { Split } from './split.ts';
 import { partition } from './split.ts';
 

@@ -1,15 +1,6 @@
 import type { Protocol } from './family.ts';
-import {
-  compareRealServers,
-  readHostPort,
-  readSchedulerFlags,
-  compareVirtualServers,
-  type DraftServer,
-  type ForwardingMethod,
-  type RealServer,
-  type SchedulerFlag,
-  type VirtualServer,
-} from './ipvs.ts';
+import { compareRealServers, readHostPort, readSchedulerFlags, compareVirtualServers } from './ipvs.ts';
+import type { DraftServer, ForwardingMethod, RealServer, SchedulerFlag, VirtualServer } from './ipvs.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** What the columns of a list leave out that `ipvsadm -Sn` prints. */

@@ -1,5 +1,7 @@
-import { compareAddresses, joinHostPort, parseAddress, type Address } from './address.ts';
-import { protocols, type Family, type Protocol } from './family.ts';
+import { compareAddresses, joinHostPort, parseAddress } from './address.ts';
+import type { Address } from './address.ts';
+import { protocols } from './family.ts';
+import type { Family, Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
 import type { UnreadLine } from './unread-line.ts';
 

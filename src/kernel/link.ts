@@ -1,4 +1,5 @@
-import { parseAddress, type Address } from './address.ts';
+import { parseAddress } from './address.ts';
+import type { Address } from './address.ts';
 import type { Family } from './family.ts';
 import type { Origin } from './origin.ts';
 import type { UnreadLine } from './unread-line.ts';

@@ -1,5 +1,7 @@
-import { compareAddresses, parseAddress, parseNetwork, type Address, type Network } from './address.ts';
-import { protocols, type Protocol } from './family.ts';
+import { compareAddresses, parseAddress, parseNetwork } from './address.ts';
+import type { Address, Network } from './address.ts';
+import { protocols } from './family.ts';
+import type { Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
 
 /**

@@ -26,8 +26,8 @@ import {
   setMasqueradeMark,
   toNode,
   word,
-  type FamilyFields,
 } from './rule-parts.ts';
+import type { FamilyFields } from './rule-parts.ts';
 
 /** What the chains that every node has depend on. */
 export interface BaseChainInput {

@@ -3,7 +3,8 @@ import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import { policyChainName } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
 import type { ElementSet, PlacedElement } from './service-parts.ts';
 

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 // An apply that is killed keeps its handlers of signals.
 process.setMaxListeners(200);
