@@ -7,6 +7,7 @@ import {
   newestRelease,
   releases,
 } from '../../src/kube-proxy/releases.ts';
+import { modeFacts } from '../../src/kube-proxy/modes.ts';
 
 /** docs/releases.md: all that the table of releases holds. */
 export function writePage(): string {
@@ -17,11 +18,14 @@ This page is written by \`npm run docs:releases\` from the one table that kpc it
 
 kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`--kubernetes-version 1.34\` names a release, and
 \`--kubernetes-version auto\` takes the one that the Node object names; without it kpc follows ${newestRelease}.
-These are the versions whose source kpc follows. Its output was compared with what each of them programs, but for v1.31.14:
+These are the versions whose source kpc follows. Its output was compared with what each of them programs, but for v1.31.14;
+in nftables mode, which kpc follows since ${modeFacts.nftables.since}, with what v1.33.13, v1.34.2, v1.35.4 and v1.36.3 program:
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
+
+A fix can reach several releases at once. So an older patch release of one of them may program something else.
 
 What an upgrade changes on a node, Service by Service and with the reason, is told by
 
@@ -60,10 +64,10 @@ function row(cells: readonly string[]): string {
 }
 
 function changeRow(name: Behaviour): string {
-  const { since, pullRequests, before, after }: BehaviourChange = behaviourChanges[name];
+  const { since, mode, pullRequests, before, after }: BehaviourChange = behaviourChanges[name];
   const pulls = pullRequests.map((number) => `[#${number}](https://github.com/kubernetes/kubernetes/pull/${number})`);
   return row([
-    `\`${name}\``,
+    `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,
     since ?? `before ${releases[0]}`,
     escapeCell(before),
     escapeCell(after),

@@ -1,13 +1,19 @@
 import { parseAddress } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import { isBuiltInChain, type Chain, type Rule, type Tables } from '../kernel/iptables.ts';
+import { isBuiltInChain } from '../kernel/iptables.ts';
+import type { Chain, Rule, Tables } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../kube-proxy/access-filter.ts';
-import { setName, type SetId } from '../kube-proxy/sets.ts';
-import { chainKey, jumpKey, noBelongings, type Belongings } from './belongings.ts';
+import { setName } from '../kube-proxy/sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
+import { socketOf } from '../kube-proxy/virtual-servers.ts';
+import { chainKey, jumpKey, noBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;
@@ -27,7 +33,7 @@ export function guardAddresses(
 ): AccessGuard {
   const iptables: { [F in Family]?: Tables } = {};
   const sets: IpSet[] = [];
-  const standing = new Set(virtualServers.map(entryOf));
+  const standing = new Set(virtualServers.map(socketOf));
   const there = new Map(present.sets.map((set) => [set.name, set]));
   for (const family of families) {
     const own = addresses.filter((address) => familyOf(address) === family);
@@ -35,7 +41,7 @@ export function guardAddresses(
     const open: SetId[] = [];
     for (const id of openSets) {
       const set = there.get(setName(id, family));
-      const entries = set?.entries.filter(({ value }) => standing.has(value)) ?? [];
+      const entries = set?.entries.filter((entry) => standing.has(formatEntry(entry))) ?? [];
       if (!set || entries.length === 0) continue;
       open.push(id);
       sets.push({ ...set, entries });
@@ -46,11 +52,6 @@ export function guardAddresses(
   return { iptables, sets };
 }
 
-/** As sets of addresses and ports list it: "10.96.0.1,tcp:80". */
-function entryOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
-  return `${address},${protocol.toLowerCase()}:${port}`;
-}
-
 function familyOf(text: string): Family | undefined {
   return parseAddress(text)?.family;
 }
@@ -59,7 +60,7 @@ function familyOf(text: string): Family | undefined {
 const usualElements = 65_536;
 
 function addressSet(there: IpSet | undefined, addresses: readonly string[], family: Family): IpSet {
-  const entries = addresses.map((value) => ({ value }));
+  const entries = addresses.map((text) => ({ address: parseAddress(text) }));
   const made: IpSet = {
     name: setName('ipvsAddresses', family),
     type: 'hash:ip',

@@ -9,8 +9,10 @@ import { describeError } from '../bundle/errors.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import { openBundle, type StoredBundle } from '../bundle/read-bundle.ts';
-import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
+import { openBundle } from '../bundle/read-bundle.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { changeNode } from './change-node.ts';
+import type { ChangeOutcome, Session } from './change-node.ts';
 import type { ChangeRequest, Settling } from './look.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
@@ -23,7 +25,8 @@ import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { Plan } from './plan.ts';
 import { listSteps, stepCommand } from './steps.ts';
-import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath, type Setting } from './node-decisions.ts';
+import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
+import type { Setting } from './node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
 export interface ApplyChoices {

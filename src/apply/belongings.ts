@@ -95,7 +95,7 @@ export function jumpKey(family: Family, table: TableName, chain: string, rule: R
 
 /** "kube-ipvs0 10.96.0.1/32". */
 export function addressKey(link: Link['name'], { address, prefixLength }: LinkAddress): string {
-  return `${link} ${address}/${prefixLength}`;
+  return `${link} ${address.text}/${prefixLength}`;
 }
 
 /** What these names cover of a state. */

@@ -5,22 +5,20 @@ import { awaitConfirmation } from './confirmation.ts';
 import { describeError } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { addressKey, joinBelongings, noBelongings, ownershipOf, type Belongings } from './belongings.ts';
-import { look, type ChangeRequest, type LookBack, type Observation } from './look.ts';
-import { listTraffic, trafficIn, type OpenTraffic } from './open-traffic.ts';
-import { parseReading, type ReadingPart } from './node-reading.ts';
+import { addressKey, joinBelongings, noBelongings, ownershipOf } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
+import { look } from './look.ts';
+import type { ChangeRequest, LookBack, Observation } from './look.ts';
+import { listTraffic, trafficIn } from './open-traffic.ts';
+import type { OpenTraffic } from './open-traffic.ts';
+import { parseReading } from './node-reading.ts';
+import type { ReadingPart } from './node-reading.ts';
 import { describeConflict } from './ownership.ts';
-import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from './plan.ts';
+import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts';
+import type { DrainTerms, Plan } from './plan.ts';
 import { readBootId } from './process-identity.ts';
-import {
-  readRecord,
-  readSnapshot,
-  writeJson,
-  type DrainingServer,
-  type OwnershipRecord,
-  type Snapshot,
-  type StateFolder,
-} from './record.ts';
+import { readRecord, readSnapshot, writeJson } from './record.ts';
+import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
 import { runStep } from './run-steps.ts';
 import { isStillSettled, unsettle, writeSettled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';

@@ -2,8 +2,10 @@ import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { withLock } from './lock.ts';
 import { findProcess, identifyOwnProcess, readBootId } from './process-identity.ts';
-import { readQuestion, type Question } from './question.ts';
-import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
+import { readQuestion } from './question.ts';
+import type { Question } from './question.ts';
+import { writeJson } from './record.ts';
+import type { OwnershipRecord, StateFolder } from './record.ts';
 import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */

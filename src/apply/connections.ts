@@ -1,4 +1,5 @@
 import { parseAddress } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 
 /** The connections that IPVS has to a real server. */
@@ -42,11 +43,11 @@ export function parseConnections(text: string): Connections {
 }
 
 /** "0A600001:0050", "[fd00:0000:…:0001]:0050". */
-function parseSocket(text: string): { readonly address: string; readonly port: number } | undefined {
+function parseSocket(text: string): { readonly address: Address; readonly port: number } | undefined {
   const colon = text.lastIndexOf(':');
   const [host, port] = [text.slice(0, colon), Number.parseInt(text.slice(colon + 1), 16)];
   const bytes = /^[0-9A-F]{8}$/i.test(host) ? host.match(/../g) : undefined;
   const plain = bytes ? bytes.map((byte) => Number.parseInt(byte, 16)).join('.') : host.slice(1, -1);
   const address = parseAddress(plain);
-  return address && { address: address.text, port };
+  return address && { address, port };
 }

@@ -1,7 +1,9 @@
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { formatCommand, type Command, type Host } from './host.ts';
+import { formatCommand } from './host.ts';
+import type { Command, Host } from './host.ts';
 
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
 

@@ -9,7 +9,8 @@ import { examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
-import { findModule, readModuleIndex, type ModuleIndex, type ModulePlace } from './modules.ts';
+import { findModule, readModuleIndex } from './modules.ts';
+import type { ModuleIndex, ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 
@@ -321,7 +322,7 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
   if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
   const { links } = parseIpAddrJson(result.stdout);
-  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address));
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));
   const subject = 'addresses';
   if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];

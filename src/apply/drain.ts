@@ -1,6 +1,8 @@
 import type { Protocol } from '../kernel/family.ts';
-import { compareRealServers, sortVirtualServers, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
-import { placeKey, type ConnectionCount, type Connections } from './connections.ts';
+import { compareRealServers, compareVirtualServers } from '../kernel/ipvs.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import { placeKey } from './connections.ts';
+import type { ConnectionCount, Connections } from './connections.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { DrainingServer } from './record.ts';
 
@@ -70,7 +72,7 @@ export function planDrain(
     }
   }
   return {
-    virtualServers: policy.leavesIpvs ? sortVirtualServers(virtualServers) : virtualServers,
+    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
     ...ledger.result(),
   };
 }

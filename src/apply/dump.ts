@@ -3,9 +3,11 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
-import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
+import { isLearned } from '../kernel/nftables/table.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, restrictState } from '../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -13,7 +15,8 @@ import { modeFacts, proxyModes } from '../kube-proxy/modes.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { sysctlPath } from './node-decisions.ts';
-import { parseReading, readNode, type NodeReading } from './node-reading.ts';
+import { parseReading, readNode } from './node-reading.ts';
+import type { NodeReading } from './node-reading.ts';
 import { ownershipOf } from './belongings.ts';
 import { takeShare } from './ownership.ts';
 import { readBootId } from './process-identity.ts';
@@ -29,7 +32,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
   const reading = await readNode(host, {
     families: [],
-    nftables: false,
+    nftables: record.owned.nftTables.length > 0,
     timeouts: true,
     settings: names.map(sysctlPath),
   });
@@ -95,7 +98,7 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
   const hostAddresses = present.links
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses)
-    .flatMap(({ address }) => parseAddress(address) ?? []);
+    .map(({ address }) => address);
   const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
   const { ipv4, ipv6 } = loopback;
   if (!ipv4 || !ipv6) throw new Error('no loopback addresses');

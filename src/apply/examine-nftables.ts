@@ -1,13 +1,16 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
-import { findModule, readModuleIndex, type ModuleIndex } from './modules.ts';
+import { findModule, readModuleIndex } from './modules.ts';
+import type { ModuleIndex } from './modules.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { adviseRights, capNetAdmin, hasCapability } from './rights.ts';
-import { compareVersions, parseVersion, type Version } from './version.ts';
+import { compareVersions, parseVersion } from './version.ts';
+import type { Version } from './version.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];

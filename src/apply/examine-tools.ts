@@ -1,9 +1,12 @@
 import { programs } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
-import { formatCommand, type Command, type Host } from './host.ts';
-import { findModule, isInKernel, type ModuleIndex } from './modules.ts';
+import { formatCommand } from './host.ts';
+import type { Command, Host } from './host.ts';
+import { findModule, isInKernel } from './modules.ts';
+import type { ModuleIndex } from './modules.ts';
 import { adviseRights } from './rights.ts';
-import { inspectTools, isOfMode, tools, type Tool, type ToolState } from './tools.ts';
+import { inspectTools, isOfMode, tools } from './tools.ts';
+import type { Tool, ToolState } from './tools.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 export async function examineTools(

@@ -1,7 +1,9 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { families, type Family } from '../kernel/family.ts';
-import { chainKey, noBelongings, type Belongings } from './belongings.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
+import { chainKey, noBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
 import type { NodeReading } from './node-reading.ts';
 import type { Settled } from './settled.ts';
 

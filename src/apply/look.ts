@@ -1,17 +1,24 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { applyTablesDelta } from '../kernel/iptables-delta.ts';
 import type { Tables } from '../kernel/iptables.ts';
-import { createRuleLines, type RuleLinesByFamily } from '../kernel/rule-lines.ts';
+import { createRuleLines } from '../kernel/rule-lines.ts';
+import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { isEmptyBelongings, type Belongings } from './belongings.ts';
-import { focusOn, type Focus } from './focus.ts';
+import { isEmptyBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
+import { focusOn } from './focus.ts';
+import type { Focus } from './focus.ts';
 import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
-import { parseReading, readNode, type NodeReading, type ReadingPart } from './node-reading.ts';
-import { listTraffic, trafficIn, type OpenTraffic } from './open-traffic.ts';
+import { parseReading, readNode } from './node-reading.ts';
+import type { NodeReading, ReadingPart } from './node-reading.ts';
+import { listTraffic, trafficIn } from './open-traffic.ts';
+import type { OpenTraffic } from './open-traffic.ts';
 import type { Claims, Conflict } from './ownership.ts';
-import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from './plan.ts';
+import { makePlan, servesByRulesAlone } from './plan.ts';
+import type { DrainTerms, NodeState, Plan, Target } from './plan.ts';
 import type { Settled } from './settled.ts';
 
 /** What is wanted of the node. */

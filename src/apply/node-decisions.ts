@@ -3,7 +3,8 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import type { Host } from './host.ts';
-import { compareVersions, parseVersion, type Version } from './version.ts';
+import { compareVersions, parseVersion } from './version.ts';
+import type { Version } from './version.ts';
 
 type ProxySettings = ReturnType<typeof settingsOf>;
 

@@ -1,8 +1,10 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { Tables } from '../kernel/iptables.ts';
-import { parseIpvsadm, type IpvsTimeouts } from '../kernel/ipvs.ts';
+import { parseIpvsadm } from '../kernel/ipvs.ts';
+import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
@@ -11,7 +13,8 @@ import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isKubeProxyTable, nftTableName } from '../kube-proxy/nftables.ts';
 import { Failure } from './failure.ts';
-import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
+import { formatCommand } from './host.ts';
+import type { Command, CommandResult, Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { parseAddress } from '../kernel/address.ts';
-import { parseConnections, type Connections } from './connections.ts';
+import { parseConnections } from './connections.ts';
+import type { Connections } from './connections.ts';
 import type { Host } from './host.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */

@@ -1,17 +1,21 @@
-import { contains, joinHostPort, parseAddress, type Network } from '../kernel/address.ts';
+import { contains, joinHostPort } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
 import { equalStates } from '../kernel/delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { temporarySetName } from '../kernel/ipset-delta.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import type { Belongings } from './belongings.ts';
 import { shareLinks } from './share-links.ts';
 import { shareNftTables } from './share-nftables.ts';
-import { shareRules, type Leftover, type NamedShare } from './share-rules.ts';
+import { shareRules } from './share-rules.ts';
+import type { Leftover, NamedShare } from './share-rules.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
@@ -102,8 +106,8 @@ function findTaken(present: KernelState, { clusterIPs }: Claims): readonly Confl
     .filter(({ kind }) => kind !== 'dummy')
     .flatMap(({ name, addresses }) =>
       addresses
-        .filter(({ address }) => clusterIPs.has(address))
-        .map(({ address }): Conflict => ({ kind: 'address', name: `${address} of ${name}`, adoptable: false })),
+        .filter(({ address }) => clusterIPs.has(address.text))
+        .map(({ address }): Conflict => ({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false })),
     );
 }
 
@@ -181,7 +185,7 @@ function listNeededSets(present: KernelState, staying: readonly Rule[]): (name: 
     }
   }
   for (const { type, entries } of present.sets) {
-    if (type === 'list:set') for (const { value } of entries) needed.add(value);
+    if (type === 'list:set') for (const entry of entries) needed.add(formatEntry(entry));
   }
   return (name) => needed.has(name);
 }
@@ -197,7 +201,7 @@ function withoutBorrowed(
 
 /** "TCP 10.96.0.1:80". */
 function describeServer(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
-  return `${server.protocol} ${joinHostPort(server.address, server.port)}`;
+  return `${server.protocol} ${joinHostPort(server.address.text, server.port)}`;
 }
 
 function isSameServer(a: VirtualServer, b: VirtualServer): boolean {
@@ -209,7 +213,5 @@ function isSameSet(a: IpSet, b: IpSet): boolean {
 }
 
 function isExcluded(server: VirtualServer, networks: readonly Network[]): boolean {
-  if (networks.length === 0) return false;
-  const address = parseAddress(server.address);
-  return address !== undefined && networks.some((network) => contains(network, address));
+  return networks.some((network) => contains(network, server.address));
 }

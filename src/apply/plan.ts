@@ -1,15 +1,21 @@
-import { diffStates, isEmptyDelta, type KernelDelta } from '../kernel/delta.ts';
+import { diffStates, isEmptyDelta } from '../kernel/delta.ts';
+import type { KernelDelta } from '../kernel/delta.ts';
 import { diffVirtualServers } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { restrictState } from '../kernel/restrict.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { OpenTraffic } from './open-traffic.ts';
-import { planDrain, type DrainPlan, type DrainPolicy } from './drain.ts';
-import { addGuard, guardAddresses, type AccessGuard } from './access-guard.ts';
-import { findModule, type ModuleIndex } from './modules.ts';
+import { planDrain } from './drain.ts';
+import type { DrainPlan, DrainPolicy } from './drain.ts';
+import { addGuard, guardAddresses } from './access-guard.ts';
+import type { AccessGuard } from './access-guard.ts';
+import { findModule } from './modules.ts';
+import type { ModuleIndex } from './modules.ts';
 import type { Setting } from './node-decisions.ts';
 import { ownershipOf } from './belongings.ts';
-import { takeShare, type Claims, type Share } from './ownership.ts';
+import { takeShare } from './ownership.ts';
+import type { Claims, Share } from './ownership.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import type { DrainingServer } from './record.ts';
 
@@ -134,7 +140,7 @@ function shareGuard(
 function addressesOf(links: readonly Link[]): readonly string[] {
   return links
     .filter(({ name }) => name === serviceLink)
-    .flatMap((link) => link.addresses.map(({ address }) => address));
+    .flatMap((link) => link.addresses.map(({ address }) => address.text));
 }
 
 /** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
@@ -163,7 +169,7 @@ function planIpvs(
   if (!drain.leavesIpvs) return { ...ends, state, held: [], leftIpvs: undefined };
   const { leftIpvs = drain.uptime } = drain;
   const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
-  const served = new Set(virtualServers.map((server) => server.address));
+  const served = new Set(virtualServers.map((server) => server.address.text));
   const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
   const links = keepAddresses(present.links, wanted.links, isNeeded);
   const kept = addressesOf(links);
@@ -188,7 +194,7 @@ function keepAddresses(
 ): readonly Link[] {
   const staying = new Map(wanted.map((link) => [link.name, link]));
   return present.flatMap((link) => {
-    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address)) : [];
+    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address.text)) : [];
     return addresses.length > 0 ? [{ ...link, addresses }] : (staying.get(link.name) ?? []);
   });
 }

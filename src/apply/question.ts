@@ -1,7 +1,9 @@
 import { amount, objectOf, text } from '../bundle/shape.ts';
 import type { Host } from './host.ts';
-import { processFields, type ProcessIdentity } from './process-identity.ts';
-import { readJson, recordShape, type OwnershipRecord } from './record.ts';
+import { processFields } from './process-identity.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { readJson, recordShape } from './record.ts';
+import type { OwnershipRecord } from './record.ts';
 
 /**
  * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import {
   access,
   constants,
@@ -18,7 +19,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
 import { hasCode } from '../bundle/errors.ts';
-import { formatCommand, type Command, type CommandResult, type Host, type PathLevel } from './host.ts';
+import { formatCommand } from './host.ts';
+import type { Command, CommandResult, Host, PathLevel } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {

@@ -1,9 +1,11 @@
 import { UnreadableFile } from '../base/read-file.ts';
-import { amount, listOf, mapOf, objectOf, optional, text, type Shape } from '../bundle/shape.ts';
+import { amount, listOf, mapOf, objectOf, optional, text } from '../bundle/shape.ts';
+import type { Shape } from '../bundle/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
-import { belongingsShape, completeBelongings, noBelongings, type Belongings } from './belongings.ts';
+import { belongingsShape, completeBelongings, noBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';

@@ -1,15 +1,18 @@
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { changeNode, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
+import { changeNode, putBack, requestSnapshot } from './change-node.ts';
+import type { ChangeOutcome, Session } from './change-node.ts';
 import type { ChangeRequest } from './look.ts';
 import { guardIn, withoutGuard } from './access-guard.ts';
-import { noBelongings, withoutBelongings, type Belongings } from './belongings.ts';
+import { noBelongings, withoutBelongings } from './belongings.ts';
+import type { Belongings } from './belongings.ts';
 import { placeKey } from './connections.ts';
 import { Failure } from './failure.ts';
 import { parseReading } from './node-reading.ts';
 import { readBootId } from './process-identity.ts';
 import type { Target } from './plan.ts';
-import { readSnapshot, type Snapshot } from './record.ts';
+import { readSnapshot } from './record.ts';
+import type { Snapshot } from './record.ts';
 import { assertNoKubeProxy } from './running-kube-proxy.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 

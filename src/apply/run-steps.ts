@@ -1,7 +1,9 @@
 import { describeError } from '../bundle/errors.ts';
 import { Failure } from './failure.ts';
-import { formatCommand, type Command, type CommandResult, type Host } from './host.ts';
-import { describeStep, stepCommand, type Step } from './steps.ts';
+import { formatCommand } from './host.ts';
+import type { Command, CommandResult, Host } from './host.ts';
+import { describeStep, stepCommand } from './steps.ts';
+import type { Step } from './steps.ts';
 
 /** Carries out one step. Throws a Failure where the node says that it went wrong; that it says nothing proves nothing. */
 export async function runStep(host: Host, step: Step): Promise<void> {

@@ -2,7 +2,8 @@ import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { listOf, objectOf, text } from '../bundle/shape.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
-import { readJson, writeJson, type StateFolder } from './record.ts';
+import { readJson, writeJson } from './record.ts';
+import type { StateFolder } from './record.ts';
 
 /**
  * A bundle that was found to hold what kpc writes and nothing else, and what the tools printed of the node when all that

@@ -1,5 +1,6 @@
 import { diffNftTables } from '../kernel/nftables/delta.ts';
-import { findTable, type NftTable } from '../kernel/nftables/table.ts';
+import { findTable } from '../kernel/nftables/table.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { nftTableKey } from './belongings.ts';
 import type { Claims, Conflict } from './ownership.ts';

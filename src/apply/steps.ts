@@ -1,5 +1,7 @@
-import { splitDelta, type KernelDelta } from '../kernel/delta.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { splitDelta } from '../kernel/delta.ts';
+import type { KernelDelta } from '../kernel/delta.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { formatSetsDelta } from '../kernel/ipset-delta.ts';
 import { diffTables, formatTablesDelta } from '../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
@@ -11,7 +13,8 @@ import { addGuard, guardOf } from './access-guard.ts';
 import type { TimeoutsChange } from '../kernel/timeouts-delta.ts';
 import type { Command } from './host.ts';
 import type { ReadingPart } from './node-reading.ts';
-import { listStages, type Plan, type SettingChange } from './plan.ts';
+import { listStages } from './plan.ts';
+import type { Plan, SettingChange } from './plan.ts';
 
 /** One thing to do on the node. */
 export type Step =

@@ -4,9 +4,11 @@ import { describeError } from '../bundle/errors.ts';
 import { commit } from './commit.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { identifyOwnProcess, processFields, readBootId, type ProcessIdentity } from './process-identity.ts';
+import { identifyOwnProcess, processFields, readBootId } from './process-identity.ts';
+import type { ProcessIdentity } from './process-identity.ts';
 import { readQuestion } from './question.ts';
-import { readJson, writeJson, type StateFolder } from './record.ts';
+import { readJson, writeJson } from './record.ts';
+import type { StateFolder } from './record.ts';
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from

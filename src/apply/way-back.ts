@@ -1,11 +1,13 @@
 import { isConfirmedAfterAll } from './confirmation.ts';
-import { putBack, type Session } from './change-node.ts';
+import { putBack } from './change-node.ts';
+import type { Session } from './change-node.ts';
 import { Failure } from './failure.ts';
 import { withLock } from './lock.ts';
 import { findProcess, readBootId } from './process-identity.ts';
 import { readQuestion } from './question.ts';
 import { readSnapshot } from './record.ts';
-import { endUnconfirmed, keepConfirmed, readUnconfirmed, type Unconfirmed } from './unconfirmed.ts';
+import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed.ts';
+import type { Unconfirmed } from './unconfirmed.ts';
 
 /** What became of an apply that was to be confirmed, as far as the process that stood by had to do with it. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { isatty } from 'node:tty';
 
 /** The most bytes that become one text: V8 has no longer ones. */

@@ -8,8 +8,10 @@ import type { BundleFiles } from './make-bundle.ts';
 import { countState, formatFile } from './make-bundle.ts';
 import type { BundleFileName, Manifest } from './manifest.ts';
 import { bundleFileNames, settingsOf } from './manifest.ts';
-import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
-import { readServices, writeServices, type ServicePortRecord } from './services-file.ts';
+import { openBundle, readListedManifest } from './read-bundle.ts';
+import type { StoredBundle } from './read-bundle.ts';
+import { readServices, writeServices } from './services-file.ts';
+import type { ServicePortRecord } from './services-file.ts';
 
 /**
  * The bundle of these files, where it differs from one that is known to hold what kpc writes in nothing but endpoints

@@ -14,7 +14,8 @@ import { makeBundle } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { formatVersion, settingsOf, writeSettings } from './manifest.ts';
 import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
-import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
+import { readServiceRanges } from './read-bundle.ts';
+import type { StoredBundle } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 
 /** A golden as the bundle that it stands for, or what is wrong with it, a line each. */

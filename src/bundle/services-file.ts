@@ -28,8 +28,15 @@ function servicePortText(port: ServicePort, tailOf: (endpoint: Endpoint) => stri
   if (port.endpoints.length === 0) return `${head},"endpoints":[]}`;
   const pieces = [head, ',"endpoints":['];
   let separator = '\n {"address":"';
+  // Mostly all have one port number, which need not be made a text for each.
+  let number: number | undefined;
+  let portText = '';
   for (const endpoint of port.endpoints) {
-    pieces.push(separator, endpoint.address.text, `","port":${endpoint.port}`, tailOf(endpoint));
+    if (endpoint.port !== number) {
+      number = endpoint.port;
+      portText = `","port":${number}`;
+    }
+    pieces.push(separator, endpoint.address.text, portText, tailOf(endpoint));
     separator = ',\n {"address":"';
   }
   pieces.push('\n]}');

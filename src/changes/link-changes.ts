@@ -31,7 +31,7 @@ function changesOf(change: LinkChange, owners: SideOwners): readonly OwnedChange
       const side = change.kind === 'add-link' ? owners.to : owners.from;
       const owned = change.link.addresses.map((address): OwnedChange => ({
         owner: side.ofAddress(address),
-        change: { kind: 'address', change: kind, link: change.link.name, address: address.address },
+        change: { kind: 'address', change: kind, link: change.link.name, address: address.address.text },
       }));
       const free = owned.filter(({ owner }) => owner === undefined).length;
       const link: OwnedChange = {
@@ -47,7 +47,7 @@ function changesOf(change: LinkChange, owners: SideOwners): readonly OwnedChange
       return [
         {
           owner: (added ? owners.to : owners.from).ofAddress(change.address),
-          change: { kind: 'address', change: added ? 'added' : 'removed', link: change.link, address },
+          change: { kind: 'address', change: added ? 'added' : 'removed', link: change.link, address: address.text },
         },
       ];
     }

@@ -5,15 +5,10 @@ import type { Element } from '../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../kernel/nftables/format-expression.ts';
 import { formatSetProperties } from '../kernel/nftables/format.ts';
 import { elementMeaning, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
-import {
-  isLearned,
-  type NftChain,
-  type NftMap,
-  type NftRule,
-  type NftSet,
-  type NftTable,
-} from '../kernel/nftables/table.ts';
-import { type ChangedObject, type ChangeLister, tally } from './change-lister.ts';
+import { isLearned } from '../kernel/nftables/table.ts';
+import type { NftChain, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import { tally } from './change-lister.ts';
+import type { ChangedObject, ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import { targetsOf } from './nft-owners.ts';
 import type { Owners, SideOwners } from './owners.ts';

@@ -2,9 +2,11 @@ import { joinHostPort } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
-import type { IpSet, SetEntry } from '../kernel/ipset.ts';
+import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import { entryKey } from '../kernel/set-entry.ts';
+import type { SetEntry } from '../kernel/set-entry.ts';
 import type { LinkAddress } from '../kernel/link.ts';
 import type { NftOwners } from './nft-owners.ts';
 import { findNftOwners, renameNftOwners } from './nft-owners.ts';
@@ -70,9 +72,11 @@ export function findOwners(states: readonly KernelState[]): Owners {
     ofChain: (chain) => chain.origin?.servicePort ?? index.chains().get(chain.name),
     ofRule: (rule) => rule.origin?.servicePort ?? ownerOfRule(rule, index),
     ofEntry: (set, entry) =>
-      entry.origin?.servicePort ?? index.entries().get(`${set.name} ${entry.value}`) ?? ownerOfEntry(set, entry, index),
+      entry.origin?.servicePort ??
+      index.entries().get(`${set.name} ${entryKey(entry)}`) ??
+      ownerOfEntry(set, entry, index),
     ofServer: (server) => server.origin?.servicePort ?? index.servers().servers.get(virtualServerKey(server)),
-    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address),
+    ofAddress: (address) => address.origin?.servicePort ?? index.servers().addresses.get(address.address.text),
     ...findNftOwners(states),
   };
 }
@@ -147,7 +151,9 @@ function indexEntries(states: readonly KernelState[]): Labels {
   const labels: Labels = new Map();
   for (const { sets } of states) {
     for (const { name, entries } of sets) {
-      for (const { value, origin } of entries) if (origin) remember(labels, `${name} ${value}`, origin.servicePort);
+      for (const entry of entries) {
+        if (entry.origin) remember(labels, `${name} ${entryKey(entry)}`, entry.origin.servicePort);
+      }
     }
   }
   return labels;
@@ -159,7 +165,7 @@ function indexServers(states: readonly KernelState[]): ServerLabels {
   for (const { virtualServers, links } of states) {
     for (const server of virtualServers) remember(labels.servers, virtualServerKey(server), server.origin?.servicePort);
     for (const { addresses } of links) {
-      for (const { address, origin } of addresses) remember(labels.addresses, address, origin?.servicePort);
+      for (const { address, origin } of addresses) remember(labels.addresses, address.text, origin?.servicePort);
     }
   }
   for (const state of states) indexServersOf(state, labels);
@@ -172,13 +178,13 @@ function indexServersOf(state: KernelState, labels: ServerLabels): void {
     const { family, protocol, address, port } = server;
     const key = virtualServerKey(server);
     const isNodePort = isNodePortServer(server);
-    const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
+    const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
     remember(labels.servers, key, name);
     const label = labels.servers.get(key);
     if (isNodePort) remember(labels.nodePorts, `${family} ${protocol} ${port}`, label);
-    else remember(labels.addresses, address, label);
+    else remember(labels.addresses, address.text, label);
     for (const real of server.realServers)
-      remember(labels.endpoints, `${protocol} ${real.address} ${real.port}`, label);
+      remember(labels.endpoints, `${protocol} ${real.address.text} ${real.port}`, label);
   }
 }
 
@@ -216,16 +222,14 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   return undefined;
 }
 
-const addressPort = /^([^,]+),(tcp|udp|sctp):(\d+)/;
-
 function ownerOfEntry(set: IpSet, entry: SetEntry, index: OwnerIndex): string | undefined {
   const { servers, endpoints, nodePorts, addresses } = index.servers();
-  const match = addressPort.exec(entry.value);
-  if (match) {
-    const key = `${match[2]?.toUpperCase()} ${match[1]} ${match[3]}`;
+  const { address, protocol, port } = entry;
+  if (address && protocol !== undefined) {
+    const key = `${protocol} ${address.text} ${port}`;
     return servers.get(key) ?? endpoints.get(key);
   }
-  const protocol = /-(TCP|UDP)$/.exec(set.name)?.[1];
-  if (protocol !== undefined) return nodePorts.get(`${setFamily(set)} ${protocol} ${entry.value}`);
-  return addresses.get(entry.value);
+  const ofPorts = /-(TCP|UDP)$/.exec(set.name)?.[1];
+  if (ofPorts !== undefined) return nodePorts.get(`${setFamily(set)} ${ofPorts} ${port}`);
+  return address && addresses.get(address.text);
 }

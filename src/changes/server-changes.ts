@@ -61,7 +61,8 @@ function virtualServerChanges(changes: readonly VirtualServerChange[], owners: S
     noteServerChange(draft, change);
   }
   return [...drafts.values()].map(({ owner, server, change, options, added, removed, edited }) => {
-    const { protocol, address, port } = server;
+    const { protocol, port } = server;
+    const address = server.address.text;
     return {
       owner,
       change: { kind: 'virtual-server', change, protocol, address, port, ...options, added, removed, edited },
@@ -106,7 +107,7 @@ function noteServerChange(draft: ServerDraft, change: VirtualServerChange): void
 }
 
 function nameOfReal({ address, port }: RealServer): string {
-  return joinHostPort(address, port);
+  return joinHostPort(address.text, port);
 }
 
 /** "-m -w 1": all that ipvsadm is told of a real server but its name. */

@@ -1,5 +1,6 @@
 import { formatCreate } from '../kernel/ipset.ts';
 import type { SetChange } from '../kernel/ipset-delta.ts';
+import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { ChangeCount, ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';
@@ -54,8 +55,8 @@ function changesOf(change: SetChange, owners: SideOwners): readonly OwnedChange[
       return [wholeSet('removed', change.set.name, entries, { from: line }), ...ownedOnly(entries)];
     }
     case 'replace-set': {
-      const before = new Set(change.from.entries.map(({ value }) => value));
-      const after = new Set(change.to.entries.map(({ value }) => value));
+      const before = new Set(change.from.entries.map(entryKey));
+      const after = new Set(change.to.entries.map(entryKey));
       const entries = [
         ...entryChanges(withEntries(change.from, after), 'removed', owners.from),
         ...entryChanges(withEntries(change.to, before), 'added', owners.to),
@@ -74,13 +75,13 @@ function changesOf(change: SetChange, owners: SideOwners): readonly OwnedChange[
 type ChangedSet = Extract<SetChange, { kind: 'create-set' }>['set'];
 
 function withEntries(set: ChangedSet, except: ReadonlySet<string>): ChangedSet {
-  return { ...set, entries: set.entries.filter(({ value }) => !except.has(value)) };
+  return { ...set, entries: set.entries.filter((entry) => !except.has(entryKey(entry))) };
 }
 
 function entryChanges(set: ChangedSet, change: 'added' | 'removed', owners: Owners): readonly OwnedChange[] {
   return set.entries.map((entry) => ({
     owner: owners.ofEntry(set, entry),
-    change: { kind: 'set-entry', change, set: set.name, value: entry.value },
+    change: { kind: 'set-entry', change, set: set.name, value: formatEntry(entry) },
   }));
 }
 

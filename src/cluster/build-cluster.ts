@@ -6,7 +6,7 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { HintReading, SlicesByService } from './endpoints.ts';
 import { compareText } from './compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
-import { endpointsByPort, groupSlices, headlessLabel, proxyNameLabel, settleRivals } from './endpoints.ts';
+import { endpointsByPort, headlessLabel, proxyNameLabel, settleRivals } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
 import type {
   Cluster,
@@ -31,12 +31,11 @@ const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, 
  */
 export function buildCluster(
   services: readonly Sourced<Service>[],
-  slices: readonly Sourced<EndpointSlice>[],
+  slicesOf: SlicesByService,
   behaviours: Behaviours,
   served?: ReadonlySet<string>,
   ranges: readonly ServiceRange[] = [],
 ): Cluster {
-  const slicesOf = groupSlices(slices);
   const ours = services
     .filter(({ object }) => isWatched(object, behaviours))
     .sort(compareServices)
@@ -119,7 +118,7 @@ function describeService(
     clusterIPs: service.spec.clusterIPs,
     externalName: service.spec.externalName,
     ports: service.spec.ports,
-    ...(served && skipped === undefined && !served.has(`${namespace}/${name}`) ? { endpointsGiven: false } : {}),
+    endpointsGiven: served && skipped === undefined && !served.has(`${namespace}/${name}`) ? false : undefined,
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : [],
     place: source.place(['metadata', 'name']),
   };
@@ -185,12 +184,16 @@ const hintAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.
 
 /** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
 function readHints({ metadata: { annotations } }: Service, behaviours: Behaviours): HintReading {
-  const annotation = hintAnnotations.map((name) => annotations[name]).find((value) => value !== undefined) ?? '';
-  const asked = !['', 'disabled', 'Disabled'].includes(annotation);
+  const always = behaviours.has('zone-hints-without-annotation');
   return {
-    zones: behaviours.has('zone-hints') && (asked || behaviours.has('zone-hints-without-annotation')),
+    zones: behaviours.has('zone-hints') && (always || asksForZoneHints(annotations)),
     nodes: behaviours.has('node-hints'),
   };
+}
+
+function asksForZoneHints(annotations: Service['metadata']['annotations']): boolean {
+  const annotation = hintAnnotations.map((name) => annotations[name]).find((value) => value !== undefined) ?? '';
+  return !['', 'disabled', 'Disabled'].includes(annotation);
 }
 
 interface IndexedPort {

@@ -40,7 +40,7 @@ export interface ServiceInfo {
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];
   /** Set where the input held neither an EndpointSlice nor Endpoints of it, and kube-proxy would look for them. */
-  readonly endpointsGiven?: false;
+  readonly endpointsGiven?: false | undefined;
   /** The addresses that DNS answers with, of a headless Service only. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;

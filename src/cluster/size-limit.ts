@@ -1,5 +1,5 @@
 import type { Diagnostic } from './diagnostic.ts';
-import { groupSlices } from './endpoints.ts';
+import type { SlicesByService } from './endpoints.ts';
 import type { EndpointSlice, Service, Sourced } from './objects.ts';
 
 /** What any input may come to, and for each port, endpoint, address and source range of the input as many more. */
@@ -17,14 +17,15 @@ interface Size {
 
 /**
  * Says what is too much to compile, before anything is made of it: ports, endpoints, addresses and source ranges multiply,
- * so that a small file can stand for more than fits in a memory. `nodeAddresses` is on how many addresses node ports listen.
+ * so that a small file can stand for more than fits in a memory. `slicesOf` are the slices by Service; `nodeAddresses` is on how
+ * many addresses node ports listen.
  */
 export function checkSize(
   services: readonly Sourced<Service>[],
   slices: readonly Sourced<EndpointSlice>[],
+  slicesOf: SlicesByService,
   nodeAddresses: number,
 ): readonly Diagnostic[] {
-  const slicesOf = groupSlices(slices);
   const sizes = services.map((service) => {
     const { namespace, name } = service.object.metadata;
     return measure(service, slicesOf.get(`${namespace}/${name}`) ?? [], nodeAddresses);
@@ -32,8 +33,9 @@ export function checkSize(
   const lines = sum(sizes.map((size) => size.lines));
   const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
   const limit = freeLines + linesPerEntry * entries;
+  if (lines <= limit) return [];
   const largest = sizes.toSorted((a, b) => b.lines - a.lines)[0];
-  return lines <= limit || !largest ? [] : [describe(largest, lines, limit)];
+  return largest ? [describe(largest, lines, limit)] : [];
 }
 
 function measure(service: Sourced<Service>, slices: readonly Sourced<EndpointSlice>[], nodeAddresses: number): Size {

@@ -27,11 +27,13 @@ export function findUnserved(
   /** Whether the input holds workloads that Pods could be assumed of. */
   hasWorkloads: boolean,
 ): readonly Diagnostic[] {
+  // Mostly there are none, and then it does not matter how many select.
+  if (services.every(({ object }) => served.has(labelOf(object)) || !hasSelector(object))) return [];
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
-  const selecting = services
-    .filter(({ object }) => Object.keys(object.spec.selector ?? {}).length > 0 && programmed.has(labelOf(object)))
+  const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(labelOf(object)));
+  const unserved = selecting
+    .filter(({ object }) => !served.has(labelOf(object)))
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
-  const unserved = selecting.filter(({ object }) => !served.has(labelOf(object)));
   const [first] = unserved;
   if (!first) return [];
   const names = nameSome(unserved.map(({ object }) => labelOf(object)));
@@ -42,6 +44,10 @@ export function findUnserved(
   const assume = hasWorkloads ? ', or take the workloads of the input to have ready Pods: --assume-endpoints' : '';
   const text = `${which}; add them (kubectl get endpointslices -A -o yaml)${assume}`;
   return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
+}
+
+function hasSelector({ spec }: Service): boolean {
+  return Object.keys(spec.selector ?? {}).length > 0;
 }
 
 function labelOf({ metadata }: Service): string {

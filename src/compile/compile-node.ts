@@ -5,6 +5,7 @@ import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
+import { groupSlices } from '../cluster/endpoints.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
@@ -41,6 +42,8 @@ export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
+  /** How kube-proxy behaves; undefined where the release that the settings name tells it. */
+  readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
   /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
@@ -73,9 +76,10 @@ export function prepare(
   const made = makeEndpoints({ ...inputs, services }, assume, given);
   const served = new Set([...given, ...made.services]);
   const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
-  const tooLarge = checkSize(services, slices, countNodeAddresses(inputs, hostAddresses));
-  const [built, from] = tooLarge.length > 0 ? [[], []] : [services, slices];
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, from, behaviours, served, serving);
+  const slicesOf = groupSlices(slices);
+  const tooLarge = checkSize(services, slices, slicesOf, countNodeAddresses(inputs, hostAddresses));
+  const built = tooLarge.length > 0 ? [] : services;
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, slicesOf, behaviours, served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -94,10 +98,15 @@ export function prepare(
       ...findConflicts(cluster),
       ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
-      ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+      ...checkRanges({ settings, cluster }),
       ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
     ],
   };
+}
+
+/** Source ranges that kube-proxy of the release puts into sets that do not take them. */
+export function checkRanges({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
+  return programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : [];
 }
 
 /** Whether the input holds what Pods could be assumed of. */
@@ -127,6 +136,7 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
   return {
     ...prepared,
     cluster: prepared.buildCluster(behaviours),
+    behaviours,
     settings: {
       ...settings,
       release,
@@ -149,7 +159,7 @@ export function prepareWithSettings(prepared: Prepared, settings: ProxySettings)
   const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
   const { ignoresExternalIPs: _, ...others } = settings;
   const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
-  return { ...prepared, cluster: seen.cluster, settings: { ...others, ...ignored } };
+  return { ...seen, settings: { ...others, ...ignored } };
 }
 
 /** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */
@@ -184,7 +194,7 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
   const cluster = settleOnNode(prepared.cluster, node);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
-  const state = compileState(cluster, node, settings, chosen, memo);
+  const state = compileState(cluster, node, settings, chosen, memo, prepared.behaviours);
   const { assigned, assumedEndpoints } = prepared;
   return { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
 }
@@ -196,6 +206,7 @@ export function compileState(
   settings: ProxySettings,
   chosen: readonly Family[],
   memo: NodeMemo | undefined,
+  behaviours?: Behaviours,
 ): KernelState {
   switch (settings.mode) {
     case 'ipvs':
@@ -203,7 +214,7 @@ export function compileState(
     case 'iptables':
       return compileIptables(cluster, node, settings, chosen, memo?.iptables);
     case 'nftables':
-      return compileNftables(cluster, node, settings, chosen, memo?.nftables);
+      return compileNftables(cluster, node, settings, chosen, memo?.nftables, behaviours);
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
-import { parseAddress } from '../kernel/address.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
@@ -25,7 +24,7 @@ export function parseHostAddresses(file: HostText | Diagnostic): HostAddresses {
   if (first) return { addresses: [], diagnostics: [badHostAddresses(file.name, first.reason)] };
   const addresses = links
     .filter((link) => link.name !== serviceLink)
-    .flatMap((link) => link.addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+    .flatMap((link) => link.addresses.map(({ address }) => address));
   return { addresses, diagnostics: [] };
 }
 

@@ -1,13 +1,14 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { describeModeOfRelease } from '../input/choose-mode.ts';
+import { describePrimary } from '../input/settings.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
 import { quote } from '../input/wording.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import type { LoadedInputs } from './load-texts.ts';
 import type { Prepared } from './compile-node.ts';
-import { prepareForRelease } from './compile-node.ts';
+import { checkRanges, prepareForRelease } from './compile-node.ts';
 
 /** Which release's kube-proxy was asked for. */
 export type VersionChoice =
@@ -77,12 +78,9 @@ export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInp
   if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
   const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
   const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
-  const faults = checkGates(loaded.prepared, found.release);
-  return {
-    ...loaded,
-    prepared: prepareForRelease(loaded.prepared, found.release),
-    diagnostics: [...faults, note, ...loaded.diagnostics],
-  };
+  const prepared = prepareForRelease(loaded.prepared, found.release);
+  const faults = checkReleases(loaded.prepared, [prepared]);
+  return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
 }
 
 /** What each node of a fleet compiles from, and what is wrong with the nodes that auto cannot tell the release of. */
@@ -102,23 +100,37 @@ export function prepareForNodes(
       continue;
     }
     const { release } = found;
-    if (!ofRelease.has(release)) diagnostics.push(...checkGates(prepared, release));
     const known = ofRelease.get(release) ?? prepareForRelease(prepared, release);
     ofRelease.set(release, known);
     ofNode.set(node, known);
   }
+  diagnostics.push(...checkReleases(prepared, [...ofRelease.values()]));
   return { preparedFor: (node) => ofNode.get(node) ?? prepared, diagnostics };
 }
 
-/** What keeps the kube-proxy of another release from starting than the one that the settings were read for. */
-export function checkGates({ gates, settings }: Prepared, release: Release): readonly Diagnostic[] {
+/** What is wrong with the input as the kube-proxies of other releases see it than the one that it was read for. */
+export function checkReleases(read: Prepared, seen: readonly Prepared[]): readonly Diagnostic[] {
+  // Several releases may have the same fault.
+  const said = new Set(read.diagnostics.map(({ text }) => text));
+  return seen.flatMap((each) => checkRelease(read, each)).filter(({ text }) => !said.has(text) && said.add(text));
+}
+
+function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly Diagnostic[] {
+  const { release } = seen.settings;
   if (release === settings.release) return [];
   return [
     ...checkMode(settings, release),
     ...checkFeatureGates(gates, release).map(({ text }): Diagnostic => {
       return { severity: 'error', code: 'bad-feature-gate', text: `Kubernetes ${release}: ${text}` };
     }),
+    ...checkPrimary(settings, release),
+    ...checkRanges(seen),
   ];
+}
+
+function checkPrimary({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
+  const text = nodePortAddresses.includes('primary') ? describePrimary('nodePortAddresses', release) : undefined;
+  return text === undefined ? [] : [{ severity: 'warning', code: 'bad-cidr', text: `Kubernetes ${release}: ${text}` }];
 }
 
 /** What is wrong with a mode that the kube-proxy of a release has not got, or has got otherwise than kpc knows it. */

@@ -1,9 +1,11 @@
 import type { Owners } from '../changes/owners.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
@@ -75,17 +77,15 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
     const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
     if (ofPorts === undefined && !addressSets.has(name)) return [];
     return set.entries.flatMap((entry) => {
-      const { value } = entry;
+      const { address, port } = entry;
       const label = owners.ofEntry(set, entry);
-      const [, address, written, number] = /^(?:([^,]+),(\w+):)?(\d+)$/.exec(value) ?? [];
-      const protocol = protocolOf(written ?? ofPorts);
-      const port = Number(number);
-      if (protocol === undefined) return [];
+      const protocol = entry.protocol ?? protocolOf(ofPorts);
+      if (protocol === undefined || port === undefined) return [];
       if (ofPorts !== undefined) {
         if (knownPorts.has(`${family} ${protocol} ${port}`)) return [];
-        return [decompileNodePort({ ...nothing, family, protocol, address: address ?? '', port }, facts, label)];
+        return [decompileNodePort({ ...nothing, family, protocol, address, port }, facts, label)];
       }
-      if (address === undefined || known.has(virtualServerKey({ protocol, address, port }))) return [];
+      if (!address || known.has(virtualServerKey({ protocol, address, port }))) return [];
       return [decompileServer({ ...nothing, family, protocol, address, port }, facts, label)];
     });
   });
@@ -94,8 +94,7 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
 /** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
 const addressSets: ReadonlySet<string> = new Set(['CLUSTER-IP', 'EXTERNAL-IP', 'EXTERNAL-IP-LOCAL', 'LOAD-BALANCER']);
 
-function protocolOf(text: string | undefined): Protocol | undefined {
-  const name = text?.toUpperCase();
+function protocolOf(name: string | undefined): Protocol | undefined {
   return name === 'TCP' || name === 'UDP' || name === 'SCTP' ? name : undefined;
 }
 
@@ -111,13 +110,14 @@ function readSets(state: KernelState): SetFacts {
   const ranges = new Map<string, string[]>();
   for (const set of state.sets) {
     const name = set.name.replace(/^KUBE-(6-)?/, '');
-    for (const { value } of set.entries) {
-      entries.add(`${name} ${value}`);
-      if (!name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
-      const at = value.lastIndexOf(',');
-      const known = ranges.get(value.slice(0, at));
-      if (known) known.push(value.slice(at + 1));
-      else ranges.set(value.slice(0, at), [value.slice(at + 1)]);
+    for (const entry of set.entries) {
+      entries.add(`${name} ${formatEntry(entry)}`);
+      const { source } = entry;
+      if (!source || !name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
+      const at = formatEntry({ ...entry, source: undefined });
+      const known = ranges.get(at);
+      if (known) known.push(source.text);
+      else ranges.set(at, [source.text]);
     }
   }
   return { has: (set, entry) => entries.has(`${set} ${entry}`), ranges };
@@ -125,14 +125,14 @@ function readSets(state: KernelState): SetFacts {
 
 function decompileServer(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { address, port, protocol } = server;
-  const entry = `${address},${protocol.toLowerCase()}:${port}`;
+  const entry = formatEntry({ address, protocol, port });
   const isLocal = facts.has('EXTERNAL-IP-LOCAL', entry) || facts.has('LOAD-BALANCER-LOCAL', entry);
   const kind = kindOf(entry, facts);
   return {
-    name: label ?? `${joinHostPort(address, port)}/${protocol}`,
+    name: label ?? `${joinHostPort(address.text, port)}/${protocol}`,
     ...shared(server),
     port,
-    addresses: [{ kind, address }],
+    addresses: [{ kind, address: address.text }],
     nodePort: undefined,
     externalTrafficPolicy: kind === 'external-ip' || kind === 'load-balancer-ip' ? policy(isLocal) : undefined,
     sourceRanges: facts.ranges.get(entry) ?? [],
@@ -145,12 +145,15 @@ function kindOf(entry: string, facts: SetFacts): DecompiledAddress['kind'] {
   return facts.has('EXTERNAL-IP', entry) || facts.has('EXTERNAL-IP-LOCAL', entry) ? 'external-ip' : 'unknown';
 }
 
-function decompileNodePort(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
+/** A bitmap of ports tells no address. */
+type ToldNodePort = Omit<Told, 'address'> & { readonly address: Address | undefined };
+
+function decompileNodePort(server: ToldNodePort, facts: SetFacts, label: string | undefined): DecompiledPort {
   const { port, protocol, address } = server;
   const isLocal =
     protocol === 'SCTP'
-      ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', `${address},sctp:${port}`)
-      : facts.has(`NODE-PORT-LOCAL-${protocol}`, String(port));
+      ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', formatEntry({ address, protocol, port }))
+      : facts.has(`NODE-PORT-LOCAL-${protocol}`, formatEntry({ port }));
   return {
     name: label ?? `node port ${port}/${protocol}`,
     ...shared(server),
@@ -166,7 +169,7 @@ function policy(isLocal: boolean): TrafficPolicy {
   return isLocal ? 'Local' : 'Cluster';
 }
 
-function shared(server: Told) {
+function shared(server: Omit<Told, 'address'>) {
   return {
     family: server.family,
     protocol: server.protocol,
@@ -174,6 +177,9 @@ function shared(server: Told) {
     affinitySeconds: server.persistentSeconds,
     healthCheckNodePort: undefined,
     scheduler: server.scheduler,
-    endpoints: server.realServers?.map(({ address, port }) => ({ endpoint: joinHostPort(address, port), takes: [] })),
+    endpoints: server.realServers?.map(({ address, port }) => ({
+      endpoint: joinHostPort(address.text, port),
+      takes: [],
+    })),
   } satisfies Partial<DecompiledPort>;
 }

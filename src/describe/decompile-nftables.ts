@@ -1,6 +1,8 @@
 import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
-import { parseNftName, type NftName } from '../kube-proxy/nftables-names.ts';
-import { targetsOf, type NftOwners } from '../changes/nft-owners.ts';
+import { parseNftName } from '../kube-proxy/nftables-names.ts';
+import type { NftName } from '../kube-proxy/nftables-names.ts';
+import { targetsOf } from '../changes/nft-owners.ts';
+import type { NftOwners } from '../changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';

@@ -8,6 +8,7 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
+import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { destinationOf } from './decompile-iptables.ts';
@@ -100,15 +101,15 @@ export function bareName(what: string): string {
   return bareNftName(addressOfEntry(what));
 }
 
-const setEntry = /^(?:add \S+ )?([^,\s]+),(tcp|udp|sctp):(\d{1,5})(?:,\S+)?$/i;
-
 /**
  * What an entry of a set is about, of a line of ipset save or without its beginning: "10.96.0.80,tcp:80" is the address
  * "10.96.0.80:80/tcp". Any other text is given back.
  */
 function addressOfEntry(what: string): string {
-  const [, address, protocol, port] = setEntry.exec(what) ?? [];
-  return address === undefined ? what : `${joinHostPort(address, Number(port))}/${protocol}`;
+  const entry = what.replace(/^add \S+ /i, '').toLowerCase();
+  const { address, protocol, port } = parseEntry(entry, 'hash:ip,port,net');
+  if (!address || protocol === undefined || port === undefined) return what;
+  return `${joinHostPort(address.text, port)}/${protocol}`;
 }
 
 /** The chain and rule in a line of iptables-save, with or without counters; undefined for any other text. */
@@ -183,7 +184,7 @@ function findSet(what: string, view: View): Finding | undefined {
 function describeSet(set: IpSet, view: View): SharedSubject {
   const items = set.entries.map((entry) => {
     const owner = view.owners.ofEntry(set, entry);
-    return { text: entry.value, ...(owner === undefined ? {} : { owner }) };
+    return { text: formatEntry(entry), ...(owner === undefined ? {} : { owner }) };
   });
   return { kind: 'set', name: set.name, type: set.type, items };
 }

@@ -7,8 +7,10 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
+import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { collectNftItems, type NftItem } from './nftables-items.ts';
+import { collectNftItems } from './nftables-items.ts';
+import type { NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
 
 /** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */
@@ -60,9 +62,9 @@ function virtualServerItems(label: string, alone: KernelState, { state, owners }
     const owner = owners.ofServer(server);
     return {
       kind: 'virtual-server' as const,
-      name: `${server.protocol} ${joinHostPort(server.address, server.port)}`,
+      name: `${server.protocol} ${joinHostPort(server.address.text, server.port)}`,
       options: formatServiceOptions(server).trim(),
-      realServers: server.realServers.map(({ address, port }) => joinHostPort(address, port)),
+      realServers: server.realServers.map(({ address, port }) => joinHostPort(address.text, port)),
       ...(owner === undefined || owner === label ? {} : { takenBy: owner }),
       ...placeOf(own.origin),
     };
@@ -70,21 +72,26 @@ function virtualServerItems(label: string, alone: KernelState, { state, owners }
 }
 
 function addressItems(alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address, each] as const)));
+  const asked = new Map(
+    alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address.text, each] as const)),
+  );
   return state.links.flatMap((link) =>
     link.addresses.flatMap(({ address }) => {
-      const own = asked.get(address);
-      return own ? [{ kind: 'address' as const, link: link.name, address, ...placeOf(own.origin) }] : [];
+      const own = asked.get(address.text);
+      return own ? [{ kind: 'address' as const, link: link.name, address: address.text, ...placeOf(own.origin) }] : [];
     }),
   );
 }
 
 function entryItems(alone: KernelState, { state }: View): readonly KernelItem[] {
-  const asked = new Map(alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [each.value, each]))]));
+  const asked = new Map(
+    alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [entryKey(each), each]))]),
+  );
   return state.sets.flatMap((set) =>
-    set.entries.flatMap(({ value }) => {
-      const own = asked.get(set.name)?.get(value);
-      return own ? [{ kind: 'set-entry' as const, set: set.name, value, ...placeOf(own.origin) }] : [];
+    set.entries.flatMap((entry) => {
+      const own = asked.get(set.name)?.get(entryKey(entry));
+      if (!own) return [];
+      return [{ kind: 'set-entry' as const, set: set.name, value: formatEntry(entry), ...placeOf(own.origin) }];
     }),
   );
 }

@@ -33,7 +33,9 @@ export function describeLeftovers(leftovers: Leftovers, owners: Owners): readonl
 }
 
 function nameServers({ virtualServers }: Leftovers): string {
-  return nameSome(virtualServers.map(({ address, port, protocol }) => `${joinHostPort(address, port)}/${protocol}`));
+  return nameSome(
+    virtualServers.map(({ address, port, protocol }) => `${joinHostPort(address.text, port)}/${protocol}`),
+  );
 }
 
 function nameChains(chains: readonly LeftChain[]): string {

@@ -1,4 +1,5 @@
-import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
+import { isSame } from './diff-sides.ts';
+import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
 import { count } from '../changes/counts.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';

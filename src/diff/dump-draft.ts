@@ -4,14 +4,15 @@ import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { IpvsTimeouts, VirtualServer } from '../kernel/ipvs.ts';
-import { sortVirtualServers } from '../kernel/ipvs.ts';
+import { compareVirtualServers } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-import { NftDraft, type NftScope } from './nftables-draft.ts';
+import { NftDraft } from './nftables-draft.ts';
+import type { NftScope } from './nftables-draft.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
 import type { Doubt } from './side.ts';
 
@@ -142,7 +143,7 @@ export class DumpDraft {
         iptables,
         nftables: this.#nftables.tables,
         sets: [...this.#sets.values()],
-        virtualServers: sortVirtualServers([...this.#servers.values()]),
+        virtualServers: [...this.#servers.values()].sort(compareVirtualServers),
         links: [...this.#links.values()],
         sysctls: this.#sysctls,
         ipvsTimeouts: this.#timeouts,

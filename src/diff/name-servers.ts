@@ -25,23 +25,23 @@ export function nameServers(state: KernelState, cluster: Cluster): KernelState {
   }
   const isNodePort = findNodePortServers(state);
   const nameOf = ({ family, protocol, address, port }: KernelState['virtualServers'][number]): string | undefined =>
-    sockets.get(`${protocol} ${address} ${port}`) ??
+    sockets.get(`${protocol} ${address.text} ${port}`) ??
     (isNodePort({ address, protocol, port }) ? nodePorts.get(`${family} ${protocol} ${port}`) : undefined);
   return {
     ...emptyState,
     virtualServers: state.virtualServers.flatMap((server) => withName(server, nameOf(server))),
     links: state.links.map((link) => ({
       ...link,
-      addresses: link.addresses.flatMap((address) => withName(address, addresses.get(address.address))),
+      addresses: link.addresses.flatMap((address) => withName(address, addresses.get(address.address.text))),
     })),
     sets: state.sets.map((set) => ({
       ...set,
       entries: set.entries.flatMap((entry) => {
-        const [, address = '', protocol = '', port = ''] = /^([^,]+),(\w+):(\d+)/.exec(entry.value) ?? [];
-        const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol.toUpperCase();
+        const { address, protocol, port } = entry;
+        const ofSet = /-(TCP|UDP)$/.exec(set.name)?.[1] ?? protocol;
         const family = set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
-        const socket = sockets.get(`${protocol.toUpperCase()} ${address} ${port}`);
-        return withName(entry, socket ?? nodePorts.get(`${family} ${ofSet} ${port || entry.value}`));
+        const socket = sockets.get(`${protocol} ${address?.text} ${port}`);
+        return withName(entry, socket ?? nodePorts.get(`${family} ${ofSet} ${port}`));
       }),
     })),
   };

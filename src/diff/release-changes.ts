@@ -1,5 +1,6 @@
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Behaviour, Behaviours, Release } from '../kube-proxy/releases.ts';
-import { behaviourChanges, behaviours } from '../kube-proxy/releases.ts';
+import { behaviourChanges, behaviours, concernsMode } from '../kube-proxy/releases.ts';
 import type { SideDiff } from './diff-sides.ts';
 import { diffSides } from './diff-sides.ts';
 import type { ServiceReason } from './service-changes.ts';
@@ -20,10 +21,12 @@ export function explainByRelease(
   diff: SideDiff,
   from: ReleaseSide,
   to: ReleaseSide,
+  /** In what they differ: see differingBehaviours. */
+  differing: readonly Behaviour[],
   compileWith: CompileWith,
 ): SideDiff {
   if (diff.servicePorts.length === 0) return diff;
-  const causes = findCauses(diff, from, to, compileWith);
+  const causes = findCauses(diff, from, to, differing, compileWith);
   return {
     ...diff,
     servicePorts: diff.servicePorts.map((port) => ({
@@ -33,9 +36,9 @@ export function explainByRelease(
   };
 }
 
-/** The behaviours that one of two kube-proxies has and the other has not, in the order of the table. */
-export function differingBehaviours(from: Behaviours, to: Behaviours): readonly Behaviour[] {
-  return behaviours.filter((behaviour) => from.has(behaviour) !== to.has(behaviour));
+/** What one of two kube-proxies does in a mode and the other does not, in the order of the table. */
+export function differingBehaviours(from: Behaviours, to: Behaviours, mode: ProxyMode): readonly Behaviour[] {
+  return behaviours.filter((behaviour) => from.has(behaviour) !== to.has(behaviour) && concernsMode(behaviour, mode));
 }
 
 /** Why kube-proxies of two releases differ, of one behaviour. */
@@ -63,9 +66,9 @@ function findCauses(
   diff: SideDiff,
   from: ReleaseSide,
   to: ReleaseSide,
+  differing: readonly Behaviour[],
   compileWith: CompileWith,
 ): ReadonlyMap<string, readonly Behaviour[]> {
-  const differing = differingBehaviours(from.behaviours, to.behaviours);
   const causes = new Map(diff.servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
   const note = (behaviour: Behaviour, one: Side, other: Side, among?: ReadonlySet<string>): void => {
     for (const { label } of diffSides(one, other, { foreign: false }).servicePorts) {

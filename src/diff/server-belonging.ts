@@ -1,4 +1,4 @@
-import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { contains, parseNetwork } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
@@ -30,8 +30,7 @@ export function classifyServers(from: Side, to: Side): (server: VirtualServer) =
   return (server) => {
     const key = virtualServerKey(server);
     if (compiled.has(key)) return 'kube-proxy';
-    const address = parseAddress(server.address);
-    if (address && excluded.some((network) => contains(network, address))) return 'other';
+    if (excluded.some((network) => contains(network, server.address))) return 'other';
     if (recognize.some((isKubeProxys) => isKubeProxys(server))) return 'kube-proxy';
     return untold.has(key) ? 'untold' : 'other';
   };

@@ -6,7 +6,7 @@ import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { formatDeclaration, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
-import { sortVirtualServers } from '../kernel/ipvs.ts';
+import { compareVirtualServers } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
@@ -39,7 +39,7 @@ export function filePairs(one: Side, other: Side): readonly FilePair[] {
 function joinServers(own: KernelState, untold: KernelState): KernelState {
   return untold.virtualServers.length === 0
     ? own
-    : { ...own, virtualServers: sortVirtualServers([...own.virtualServers, ...untold.virtualServers]) };
+    : { ...own, virtualServers: [...own.virtualServers, ...untold.virtualServers].sort(compareVirtualServers) };
 }
 
 /** What a side was compiled from, and what of it kpc-apply goes by, where the other side was compiled too. */

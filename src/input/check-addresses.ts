@@ -1,5 +1,6 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { type Address, describeUnusable, type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import type { Report } from './report.ts';
 import { fieldName, quote } from './wording.ts';
 

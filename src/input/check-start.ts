@@ -2,7 +2,7 @@ import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseDuration } from './durations.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import type { FeatureGates } from '../kube-proxy/releases.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
@@ -24,6 +24,7 @@ export function checkStart(
   config: KubeProxyConfig,
   mode: ProxySettings['mode'],
   gates: FeatureGates,
+  release: Release,
 ): readonly StartFault[] {
   return [
     ...checkSyncPeriods(config, mode),
@@ -32,7 +33,7 @@ export function checkStart(
     ...checkServerAddress('metricsBindAddress', config.metricsBindAddress),
     ...checkHiddenMetrics(config.showHiddenMetricsForVersion),
     ...checkBurst(config.clientConnection?.burst),
-    ...checkLogging(config.logging, gates),
+    ...checkLogging(config.logging, (gate) => isGateOn(gate, gates, release)),
   ];
 }
 
@@ -108,7 +109,7 @@ function checkBurst(burst: number | null | undefined): readonly StartFault[] {
   return [{ path: ['clientConnection', 'burst'], code: 'bad-number', text }];
 }
 
-function checkLogging(logging: KubeProxyConfig['logging'], gates: FeatureGates): readonly StartFault[] {
+function checkLogging(logging: KubeProxyConfig['logging'], isOn: (gate: string) => boolean): readonly StartFault[] {
   if (!logging) return [];
   const { format, flushFrequency, verbosity, vmodule, options } = logging;
   const faults: StartFault[] = [];
@@ -118,7 +119,7 @@ function checkLogging(logging: KubeProxyConfig['logging'], gates: FeatureGates):
   };
   const isText = !format || format === 'text';
   if (!isText && format !== 'json') refuse(['format'], `format is ${quote(format)}: write text or json`);
-  if (format === 'json' && !isGateOn('LoggingBetaOptions', gates)) {
+  if (format === 'json' && !isOn('LoggingBetaOptions')) {
     refuse(['format'], 'format json needs the feature gate LoggingBetaOptions');
   }
   if (isNegative(flushFrequency)) refuse(['flushFrequency'], 'flushFrequency must not be negative');
@@ -130,7 +131,7 @@ function checkLogging(logging: KubeProxyConfig['logging'], gates: FeatureGates):
     }
     if (isNoVerbosity(level)) refuse(['vmodule', i], `verbosity ${level} is not a number from 0 to ${mostInt32}`);
   }
-  if (isGateOn('LoggingAlphaOptions', gates)) return faults;
+  if (isOn('LoggingAlphaOptions')) return faults;
   for (const kind of ['text', 'json'] as const) {
     const { splitStream, infoBufferSize } = options?.[kind] ?? {};
     const path = ['options', kind];

@@ -1,7 +1,9 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { isModeOf, modeFacts, type ProxyMode, proxyModes } from '../kube-proxy/modes.ts';
-import { newestRelease, type Release } from '../kube-proxy/releases.ts';
+import { isModeOf, modeFacts, proxyModes } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { newestRelease } from '../kube-proxy/releases.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
 

@@ -1,5 +1,7 @@
-import { Ajv, type ValidateFunction } from 'ajv';
-import { ajvOptions, type RawObjects, schemas } from './schemas/all.ts';
+import { Ajv } from 'ajv';
+import type { ValidateFunction } from 'ajv';
+import { ajvOptions, schemas } from './schemas/all.ts';
+import type { RawObjects } from './schemas/all.ts';
 
 /**
  * The check that a kind's schema stands for. Compiling takes longer than all else that a small run does, so the build

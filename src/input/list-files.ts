@@ -1,4 +1,5 @@
-import ignore, { type Ignore } from 'ignore';
+import ignore from 'ignore';
+import type { Ignore } from 'ignore';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile } from '../base/read-file.ts';

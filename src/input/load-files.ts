@@ -5,8 +5,10 @@ import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-fil
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import type { Place } from '../kernel/origin.ts';
-import { ignoreFile, isInside, listFolder, type ListedFile, realPath } from './list-files.ts';
-import { type FolderOrigin, TextFile } from './text-file.ts';
+import { ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
+import type { ListedFile } from './list-files.ts';
+import { TextFile } from './text-file.ts';
+import type { FolderOrigin } from './text-file.ts';
 import { quote } from './wording.ts';
 
 /** Files that could be read, and what is wrong with the others. */

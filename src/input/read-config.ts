@@ -1,8 +1,11 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Sourced } from '../cluster/objects.ts';
-import { type ClusterFacts, readClusterFacts } from './cluster-config.ts';
-import { placeAt, type InputDocument, subSource } from './document.ts';
-import { type EmbeddedText, outerPlace, outerSource } from './embedded-text.ts';
+import { readClusterFacts } from './cluster-config.ts';
+import type { ClusterFacts } from './cluster-config.ts';
+import { placeAt, subSource } from './document.ts';
+import type { InputDocument } from './document.ts';
+import { outerPlace, outerSource } from './embedded-text.ts';
+import type { EmbeddedText } from './embedded-text.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { readDocuments } from './read-documents.ts';
 import { Report } from './report.ts';

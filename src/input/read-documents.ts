@@ -1,10 +1,14 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { createJsonSource, createYamlSource, type InputDocument, placeAt } from './document.ts';
+import { createJsonSource, createYamlSource, placeAt } from './document.ts';
+import type { InputDocument } from './document.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
-import { type Span, splitDocuments } from './split-documents.ts';
-import { fullParsers, type Parsers } from './parsers.ts';
+import { splitDocuments } from './split-documents.ts';
+import type { Span } from './split-documents.ts';
+import { fullParsers } from './parsers.ts';
+import type { Parsers } from './parsers.ts';
 import type { TextFile } from './text-file.ts';
-import { type SyntaxFault, tooDeep } from './syntax-fault.ts';
+import { tooDeep } from './syntax-fault.ts';
+import type { SyntaxFault } from './syntax-fault.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {

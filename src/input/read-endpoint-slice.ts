@@ -1,7 +1,8 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { type Address, describeUnusable, parseAddress } from '../kernel/address.ts';
+import { describeUnusable, parseAddress } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress } from './check-addresses.ts';
 import { isName } from '../cluster/object-names.ts';

@@ -11,16 +11,20 @@ import type {
   Workload,
 } from '../cluster/objects.ts';
 import type { ClusterFacts } from './cluster-config.ts';
-import { type InputDocument, placeAt } from './document.ts';
+import { placeAt } from './document.ts';
+import type { InputDocument } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { LoadedFiles } from './load-files.ts';
 import { isForeign, isForeignText } from './no-objects.ts';
 import { takeDocuments } from './read-documents.ts';
-import { Checks, type CollectedObjects, collectDocument, emptyCollection } from './read-objects.ts';
-import { createParsers, type Parsers } from './parsers.ts';
+import { Checks, collectDocument, emptyCollection } from './read-objects.ts';
+import type { CollectedObjects } from './read-objects.ts';
+import { createParsers } from './parsers.ts';
+import type { Parsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplate, type Template } from './templates.ts';
+import { describeTemplates, findChartTemplate, findTemplate } from './templates.ts';
+import type { Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */

@@ -13,8 +13,10 @@ import type {
 } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
 import { EndpointNames } from './check-names.ts';
-import { type ClusterFacts, readClusterFacts } from './cluster-config.ts';
-import { type InputDocument, type InputSource, subSource } from './document.ts';
+import { readClusterFacts } from './cluster-config.ts';
+import type { ClusterFacts } from './cluster-config.ts';
+import { subSource } from './document.ts';
+import type { InputDocument, InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from './read-config.ts';
 import { updateSlice } from './update-slice.ts';

@@ -55,7 +55,7 @@ export function readService(raw: RawService, report: Report): Service {
       trafficDistribution: spec.trafficDistribution ?? '',
     },
     ingress: readIngress(raw.status?.loadBalancer?.ingress ?? [], report),
-    ...(raw.metadata?.deletionTimestamp ? { terminating: true } : {}),
+    terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Workload, WorkloadKind } from '../cluster/objects.ts';
-import { dropNulls, type EndpointNames } from './check-names.ts';
+import { dropNulls } from './check-names.ts';
+import type { EndpointNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
 import type { RawWorkload } from './schemas/workload.ts';

@@ -1,22 +1,20 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
-import { type Network, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs.ts';
 import { isInterfaceName, isName } from '../cluster/object-names.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
 import { checkFeatureGates } from './feature-gates.ts';
-import {
-  behavioursOf,
-  type FeatureGates,
-  kubeProxyVersions,
-  newestRelease,
-  type Release,
-} from '../kube-proxy/releases.ts';
-import { modeFacts, type ProxyMode, programs } from '../kube-proxy/modes.ts';
-import { type ProxyFlags, readFlag, splitList } from './proxy-flags.ts';
+import { behavioursOf, kubeProxyVersions, newestRelease } from '../kube-proxy/releases.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { readFlag, splitList } from './proxy-flags.ts';
+import type { ProxyFlags } from './proxy-flags.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { findNearest, quote } from './wording.ts';
 
@@ -60,6 +58,13 @@ export function resolveSettings(
   return { settings, gates, diagnostics, modeNote };
 }
 
+/** What is wrong with nodePortAddresses that are the word primary, in a release that does not know it. */
+export function describePrimary(name: string, release: Release): string | undefined {
+  if (behavioursOf(release).has('primary-node-ports')) return undefined;
+  const version = kubeProxyVersions[release];
+  return `${name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
+}
+
 class SettingsResolver {
   readonly diagnostics: Diagnostic[] = [];
   readonly modeNote: Diagnostic | undefined;
@@ -85,7 +90,7 @@ class SettingsResolver {
     const flags = this.#flags;
     const detectLocal = this.#detectLocal();
     const gates = (this.gates = this.#featureGates());
-    for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates)) {
+    for (const { path, code, text } of checkStart(this.#config?.object ?? {}, this.#mode, gates, this.#release)) {
       this.#error({ path }, code, text);
     }
     return {
@@ -307,9 +312,8 @@ class SettingsResolver {
     if (given.value.length > 1) {
       this.#error(given, 'bad-cidr', `${given.name}: write either the one word primary, or networks`);
     }
-    if (!behavioursOf(this.#release).has('primary-node-ports')) {
-      const version = kubeProxyVersions[this.#release];
-      const text = `${given.name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
+    const text = describePrimary(given.name, this.#release);
+    if (text !== undefined) {
       const place = given.path && this.#config?.source.place(given.path);
       this.diagnostics.push({ severity: 'warning', code: 'bad-cidr', text, place });
     }

@@ -1,9 +1,12 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { Refusal, type SyntaxFault } from './syntax-fault.ts';
-import { type Composed, compose } from './yaml/compose.ts';
+import { Refusal } from './syntax-fault.ts';
+import type { SyntaxFault } from './syntax-fault.ts';
+import { compose } from './yaml/compose.ts';
+import type { Composed } from './yaml/compose.ts';
 import { decode } from './yaml/decode.ts';
 import { findRepeatedKeys } from './yaml/find-repeated-keys.ts';
-import { locate, type PositionOf } from './yaml/locate.ts';
+import { locate } from './yaml/locate.ts';
+import type { PositionOf } from './yaml/locate.ts';
 
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }

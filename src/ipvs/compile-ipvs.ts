@@ -9,16 +9,19 @@ import type { Tables } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { LinkAddress } from '../kernel/link.ts';
-import { emptyState, type KernelState } from '../kernel/state.ts';
+import { compareEntries } from '../kernel/set-entry.ts';
+import type { SetEntry } from '../kernel/set-entry.ts';
+import { emptyState } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { IpvsMemo } from './ipvs-memo.ts';
 import { neededModules } from './modules.ts';
 import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
 import { planServicePort } from './plan-service-port.ts';
 import { makeTables } from './rules.ts';
-import type { Member, SetMembers } from './sets.ts';
+import type { SetMembers } from './sets.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { setIds } from '../kube-proxy/sets.ts';
-import { compareMembers, makeSets, noMembers } from './sets.ts';
+import { makeSets, noMembers } from './sets.ts';
 import { mergeVirtualServers } from './virtual-servers.ts';
 
 const defaultScheduler = 'rr';
@@ -78,7 +81,7 @@ function compileFamily(
       family,
       filled: new Set(setIds.filter((id) => members[id].length > 0)),
       masquerade: planMasquerade(settings, node, family),
-      closedToNode: plans.flatMap((plan) => plan.closedToNode).sort(compareMembers),
+      closedToNode: plans.flatMap((plan) => plan.closedToNode).sort(compareEntries),
     }),
     sets: makeSets(members, family),
     virtualServers: mergeVirtualServers(plans.map((plan) => plan.virtualServers)),
@@ -104,12 +107,12 @@ function collectMembers(plans: readonly ServicePortPlan[]): SetMembers {
   return members;
 }
 
-function linkAddresses(bound: readonly Member[], family: Family): readonly LinkAddress[] {
+function linkAddresses(bound: readonly SetEntry[], family: Family): readonly LinkAddress[] {
   const prefixLength = family === 'ipv4' ? 32 : 128;
   const addresses: LinkAddress[] = [];
-  for (const { address, origin } of bound.toSorted(compareMembers)) {
-    if (!address || address.text === addresses.at(-1)?.address) continue;
-    addresses.push({ family, address: address.text, prefixLength, origin });
+  for (const { address, origin } of bound.toSorted(compareEntries)) {
+    if (!address || address.text === addresses.at(-1)?.address.text) continue;
+    addresses.push({ family, address, prefixLength, origin });
   }
   return addresses;
 }

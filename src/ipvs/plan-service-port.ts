@@ -3,8 +3,8 @@ import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-t
 import { admitsNode, originOf } from '../cluster/plan-traffic.ts';
 import type { Address } from '../kernel/address.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import type { AddressPort, SetEntry } from '../kernel/set-entry.ts';
 import type { SetId } from '../kube-proxy/sets.ts';
-import type { AddressPort, Member } from './sets.ts';
 import { makeRealServers, makeVirtualServer } from './virtual-servers.ts';
 
 /** What a node is to the Service ports of one family, besides its identity. */
@@ -28,7 +28,7 @@ export interface ServicePortPlan {
   readonly closedToNode: readonly AddressPort[];
 }
 
-type SetMember = readonly [SetId, Member];
+type SetMember = readonly [SetId, SetEntry];
 
 /**
  * A Service port that is reached by its cluster IP alone. Of all nodes with the same traffic plan, only the scheduler
@@ -126,7 +126,7 @@ const nodePortSets = {
 function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly AddressPort[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
   // A bitmap:port knows the number alone, once however many addresses listen.
-  const members: readonly Member[] =
+  const members: readonly SetEntry[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
   const isLocal = external.policy === 'Local';
   return members.flatMap((member) => [[sets.all, member], ...setIf(isLocal, sets.local, member)]);
@@ -160,6 +160,6 @@ function virtualServer(
   return makeVirtualServer(port, { address, port: number, scheduler, realServers, origin });
 }
 
-function setIf(condition: boolean, id: SetId, member: Member): readonly SetMember[] {
+function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMember[] {
   return condition ? [[id, member]] : [];
 }

@@ -1,10 +1,11 @@
 import type { Family } from '../kernel/family.ts';
+import type { AddressPort } from '../kernel/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilter, accessFilterRules, openSets } from '../kube-proxy/access-filter.ts';
-import { setName, type SetId } from '../kube-proxy/sets.ts';
-import type { AddressPort } from './sets.ts';
+import { setName } from '../kube-proxy/sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
 import { setDefinitions } from './sets.ts';
 
 /** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */

@@ -1,10 +1,9 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { compareAddresses } from '../kernel/address.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
-import { protocols } from '../kernel/family.ts';
-import type { IpSet, SetEntry, SetType } from '../kernel/ipset.ts';
-import type { Origin } from '../kernel/origin.ts';
-import { setIds, setName, type SetId } from '../kube-proxy/sets.ts';
+import type { Family } from '../kernel/family.ts';
+import type { IpSet, SetType } from '../kernel/ipset.ts';
+import { compareEntries } from '../kernel/set-entry.ts';
+import type { SetEntry } from '../kernel/set-entry.ts';
+import { setIds, setName } from '../kube-proxy/sets.ts';
+import type { SetId } from '../kube-proxy/sets.ts';
 
 /** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 export const setDefinitions = {
@@ -73,24 +72,8 @@ export const setDefinitions = {
   ipvsAddresses: { type: 'hash:ip', comment: 'Addresses on the ipvs interface' },
 } as const satisfies { readonly [Id in SetId]: { readonly type: SetType; readonly comment: string } };
 
-/** A member of a set before it is written out, with what it is sorted by. */
-export interface Member {
-  readonly address?: Address;
-  readonly protocol?: Protocol;
-  readonly port?: number;
-  readonly source?: Address | Network;
-  readonly origin: Origin;
-}
-
-/** A member of a hash:ip,port set. */
-export interface AddressPort extends Member {
-  readonly address: Address;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
-
 /** The members of each set of one family. */
-export type SetMembers = { readonly [Id in SetId]: Member[] };
+export type SetMembers = { readonly [Id in SetId]: SetEntry[] };
 
 export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
@@ -103,7 +86,7 @@ export function makeSets(members: SetMembers, family: Family): readonly IpSet[] 
   return setIds.map((id) => makeSet(id, members[id], family));
 }
 
-function makeSet(id: SetId, members: readonly Member[], family: Family): IpSet {
+function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet {
   const { type } = setDefinitions[id];
   const entries = sortedEntries(members);
   const name = setName(id, family);
@@ -125,43 +108,12 @@ function elementsFor(count: number): number {
   return elements;
 }
 
-function sortedEntries(members: readonly Member[]): readonly SetEntry[] {
+function sortedEntries(members: readonly SetEntry[]): readonly SetEntry[] {
   const entries: SetEntry[] = [];
-  let last: string | undefined;
-  for (const member of members.toSorted(compareMembers)) {
-    const value = memberText(member);
-    if (value !== last) entries.push({ value, origin: member.origin });
-    last = value;
+  let last: SetEntry | undefined;
+  for (const member of members.toSorted(compareEntries)) {
+    if (!last || compareEntries(last, member) !== 0) entries.push(member);
+    last = member;
   }
   return entries;
-}
-
-function memberText({ address, protocol, port, source }: Member): string {
-  if (!address) return String(port);
-  if (protocol === undefined) return address.text;
-  const base = `${address.text},${protocol.toLowerCase()}:${port}`;
-  return source ? `${base},${source.text}` : base;
-}
-
-/** By address as a number, then port, protocol and source. Members of one set: all have an address, or none has. */
-export function compareMembers(a: Member, b: Member): number {
-  const byAddress = a.address && b.address ? compareAddresses(a.address, b.address) : 0;
-  if (byAddress !== 0) return byAddress;
-  const byPort = (a.port ?? 0) - (b.port ?? 0);
-  if (byPort !== 0) return byPort;
-  const byProtocol = a.protocol && b.protocol ? protocols.indexOf(a.protocol) - protocols.indexOf(b.protocol) : 0;
-  if (byProtocol !== 0) return byProtocol;
-  return a.source && b.source ? compareSources(a.source, b.source) : 0;
-}
-
-function compareSources(a: Address | Network, b: Address | Network): number {
-  return compareAddresses(startOf(a), startOf(b)) || lengthOf(a) - lengthOf(b);
-}
-
-function startOf(source: Address | Network): Address {
-  return 'prefixLength' in source ? source.address : source;
-}
-
-function lengthOf(source: Address | Network): number {
-  return 'prefixLength' in source ? source.prefixLength : 128;
 }

@@ -2,7 +2,7 @@ import type { Endpoint, ServicePort } from '../cluster/model.ts';
 import type { Address } from '../kernel/address.ts';
 import { compareAddresses } from '../kernel/address.ts';
 import type { RealServer, SchedulerFlag, VirtualServer } from '../kernel/ipvs.ts';
-import { sortVirtualServers } from '../kernel/ipvs.ts';
+import { compareVirtualServers } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Origin } from '../kernel/origin.ts';
 
@@ -26,7 +26,7 @@ export function makeVirtualServer(servicePort: ServicePort, listener: Listener):
   return {
     family: servicePort.family,
     protocol: servicePort.protocol,
-    address: listener.address.text,
+    address: listener.address,
     port: listener.port,
     scheduler,
     persistentSeconds: servicePort.affinitySeconds,
@@ -41,7 +41,7 @@ export function makeRealServers(endpoints: readonly Endpoint[], servicePort: Ser
   return endpoints
     .toSorted((a, b) => compareAddresses(a.address, b.address) || a.port - b.port)
     .map(({ address, port, place }) => ({
-      address: address.text,
+      address,
       port,
       weight: 1,
       forwarding: servicePort.forwarding,
@@ -61,7 +61,7 @@ export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]
       if (!merged.has(key)) merged.set(key, server);
     }
   }
-  return sortVirtualServers([...merged.values()]);
+  return [...merged.values()].sort(compareVirtualServers);
 }
 
 function lastOfEach(virtualServers: readonly VirtualServer[]): Iterable<VirtualServer> {

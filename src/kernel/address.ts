@@ -177,12 +177,6 @@ export function compareAddresses(a: Address, b: Address): number {
   return 0;
 }
 
-/** A text of hexadecimal digits, as long for each address of a family, that sorts as the address does. */
-export function addressSortKey(address: Address): string {
-  if (address.family === 'ipv4') return address.number.toString(16).padStart(8, '0');
-  return address.groups.map((group) => group.toString(16).padStart(4, '0')).join('');
-}
-
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {
   return address.family === 'ipv4' ? address.number >>> 24 === 127 : address.text === '::1';

@@ -119,5 +119,5 @@ function readAddress(word: string, scope: string | undefined): LinkAddress | und
   const address = parseAddress(text);
   const prefixLength = Number(length);
   if (!address || !/^\d{1,3}$/.test(length) || prefixLength > (address.family === 'ipv4' ? 32 : 128)) return undefined;
-  return { family: address.family, address: address.text, prefixLength, ...(scope === undefined ? {} : { scope }) };
+  return { family: address.family, address, prefixLength, ...(scope === undefined ? {} : { scope }) };
 }

@@ -1,6 +1,9 @@
-import { parseAddress, parseNetwork } from './address.ts';
-import { formatAdd, formatCreate, sortEntries, type IpSet, type SetEntry } from './ipset.ts';
-import { partition, type Split } from './split.ts';
+import { formatAdd, formatCreate } from './ipset.ts';
+import type { IpSet } from './ipset.ts';
+import { compareEntries, entryKey, formatEntry } from './set-entry.ts';
+import type { SetEntry } from './set-entry.ts';
+import { partition } from './split.ts';
+import type { Split } from './split.ts';
 
 /** One step from some sets to others. */
 export type SetChange =
@@ -70,23 +73,10 @@ function diffEntries(from: IpSet, to: IpSet): SetChange[] {
   return added.length + removed.length === 0 ? [] : [{ kind: 'change-entries', set: to, added, removed }];
 }
 
-/**
- * One text for the ways to write an entry: a network of a single address is printed without its length, and IPv6
- * addresses in their shortest form.
- */
+/** The same text for entries that are one to the kernel and have the same options. */
 function entryMeaning(entry: SetEntry): string {
-  const { value, options } = entry;
-  const plain = value.includes('/') || value.includes('::') ? value.split(',').map(partMeaning).join(',') : value;
-  return options === undefined ? plain : [plain, ...options].join(' ');
-}
-
-function partMeaning(part: string): string {
-  if (part.includes('/')) {
-    const network = parseNetwork(part);
-    if (!network) return part;
-    return network.prefixLength === (network.family === 'ipv4' ? 32 : 128) ? network.address.text : network.text;
-  }
-  return parseAddress(part)?.text ?? part;
+  const key = entryKey(entry);
+  return entry.options === undefined ? key : [key, ...entry.options].join(' ');
 }
 
 /** What can be made while the rules that are there use the sets, and what is to go after them. */
@@ -99,8 +89,8 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     } else if (change.kind !== 'change-entries') additions.push(change);
     else {
       // An entry that only changes its options must go before it comes back.
-      const remade = new Set(change.added.map((entry) => entryMeaning({ value: entry.value })));
-      const removed = partition(change.removed, (entry) => !remade.has(entryMeaning({ value: entry.value })));
+      const remade = new Set(change.added.map(entryKey));
+      const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
       if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
       if (removed.removals.length > 0) removals.push({ ...change, added: [], removed: removed.removals });
     }
@@ -137,7 +127,7 @@ export function applySetsDelta(sets: readonly IpSet[], changes: readonly SetChan
 function changeEntries(set: IpSet, added: readonly SetEntry[], removed: readonly SetEntry[]): IpSet {
   const gone = new Set(removed.map(entryMeaning));
   const kept = set.entries.filter((entry) => !gone.has(entryMeaning(entry)));
-  return { ...set, entries: sortEntries([...kept, ...added]) };
+  return { ...set, entries: [...kept, ...added].sort(compareEntries) };
 }
 
 /**
@@ -158,7 +148,7 @@ function pushSetLines(lines: string[], change: SetChange): void {
       break;
     case 'change-entries': {
       // Deleting first leaves room for what is added.
-      for (const entry of change.removed) lines.push(`del ${change.set.name} ${entry.value}`);
+      for (const entry of change.removed) lines.push(`del ${change.set.name} ${formatEntry(entry)}`);
       for (const entry of change.added) lines.push(formatAdd(change.set.name, entry));
       break;
     }

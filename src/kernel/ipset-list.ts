@@ -1,4 +1,6 @@
-import { addEntry, readCreate, sortEntries, splitSetWords, type DraftSet, type IpSet } from './ipset.ts';
+import { addEntry, readCreate, splitSetWords } from './ipset.ts';
+import type { DraftSet, IpSet } from './ipset.ts';
+import { compareEntries, isEntryOf } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** What is known of a set that `ipset list` prints before it is read to its end. */
@@ -43,22 +45,12 @@ export function parseIpsetList(text: string): {
   const sets: IpSet[] = [];
   let isWhole = true;
   for (const { set, count, hasMembers } of listed.values()) {
-    if (set) sets.push({ ...set, entries: sortEntries(set.entries) });
+    if (set) sets.push({ ...set, entries: set.entries.toSorted(compareEntries) });
     if (!set || !hasMembers || (count ?? 0) > set.entries.length) isWhole = false;
   }
   const isTerse = [...listed.values()].every(({ hasMembers }) => !hasMembers);
   return { sets, unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
-
-/** What the entries of some types of sets look like: what is cut off in the middle is none. */
-const entryForms: ReadonlyMap<string, RegExp> = new Map([
-  ['hash:ip,port', /^[\da-f:.]+,\w+:\d+$/i],
-  ['hash:ip,port,ip', /^[\da-f:.]+,\w+:\d+,[\da-f:.]+$/i],
-  ['hash:ip,port,net', /^[\da-f:.]+,\w+:\d+,[\da-f:.]+\/\d+$/i],
-  ['bitmap:port', /^\d+$/],
-  ['list:set', /^\S+$/],
-]);
-const anyEntry = /^[\da-f:.[]/i;
 
 /** Reads a line below the name of a set. Returns why it cannot be read. */
 function readListedLine(listed: ListedSet, line: string): string | undefined {
@@ -66,7 +58,7 @@ function readListedLine(listed: ListedSet, line: string): string | undefined {
     const words = splitSetWords(line);
     if (!words) return 'a quote that is not closed';
     const [value = '', ...options] = words;
-    if (!(entryForms.get(listed.set?.type ?? '') ?? anyEntry).test(value)) return 'not an entry of its set';
+    if (listed.set && !isEntryOf(listed.set.type, value)) return 'not an entry of its set';
     if (listed.set) addEntry(listed.set, value, options);
     return undefined;
   }

@@ -1,5 +1,5 @@
-import { addressSortKey, parseAddress } from './address.ts';
-import type { Origin } from './origin.ts';
+import { compareEntries, formatEntry, parseEntry } from './set-entry.ts';
+import type { SetEntry } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
@@ -18,43 +18,6 @@ export interface IpSet {
   readonly entries: readonly SetEntry[];
   /** What another program's sets have besides (timeout, counters, comment …), as written. Not for kube-proxy's. */
   readonly options?: readonly string[] | undefined;
-}
-
-/** An entry as ipset prints it: "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.1", "10.0.0.1,tcp:80,10.0.0.0/8", "30080". */
-export interface SetEntry {
-  readonly value: string;
-  readonly options?: readonly string[] | undefined;
-  readonly origin?: Origin | undefined;
-}
-
-/** By address as a number, then port, protocol, and what follows; port numbers of a bitmap by number. */
-export function sortEntries(entries: readonly SetEntry[]): SetEntry[] {
-  const keyed = entries.map((entry) => ({ entry, key: entrySortKey(entry.value) }));
-  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  return keyed.map(({ entry }) => entry);
-}
-
-const protocolRanks: ReadonlyMap<string, string> = new Map([
-  ['tcp', '0'],
-  ['udp', '1'],
-  ['sctp', '2'],
-]);
-
-/** A text that sorts as the entry's parts do as numbers. */
-function entrySortKey(value: string): string {
-  return value.split(',').map(partSortKey).join(',');
-}
-
-function partSortKey(part: string): string {
-  if (/^\d+$/.test(part)) return part.padStart(10, '0');
-  const port = /^(tcp|udp|sctp):(\d+)$/.exec(part);
-  if (port) return `${(port[2] ?? '').padStart(5, '0')}${protocolRanks.get(port[1] ?? '') ?? ''}`;
-  const slash = part.indexOf('/');
-  const address = parseAddress(slash < 0 ? part : part.slice(0, slash));
-  if (!address) return part;
-  // An address alone is the narrowest network that begins with it.
-  const length = slash < 0 ? '999' : part.slice(slash + 1).padStart(3, '0');
-  return `${addressSortKey(address)}/${length}`;
 }
 
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
@@ -78,9 +41,9 @@ export function formatCreate(set: IpSet): string {
   return line;
 }
 
-/** `add NAME VALUE …`. */
+/** `add NAME ENTRY …`. */
 export function formatAdd(set: string, entry: SetEntry): string {
-  const line = `add ${set} ${entry.value}`;
+  const line = `add ${set} ${formatEntry(entry)}`;
   return entry.options === undefined ? line : [line, ...entry.options].join(' ');
 }
 
@@ -108,7 +71,7 @@ export function parseIpsetSave(text: string): {
     const reason = readSetLine(sets, line);
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });
   }
-  for (const set of sets.values()) set.entries = sortEntries(set.entries);
+  for (const set of sets.values()) set.entries.sort(compareEntries);
   return { sets: [...sets.values()], unread };
 }
 
@@ -131,8 +94,9 @@ function readSetLine(sets: Map<string, DraftSet>, line: string): string | undefi
 }
 
 /** Adds an entry to a set that is being read. */
-export function addEntry(set: DraftSet, value: string, options: readonly string[]): void {
-  set.entries.push(options.length === 0 ? { value } : { value, options });
+export function addEntry(set: DraftSet, text: string, options: readonly string[]): void {
+  const entry = parseEntry(text, set.type);
+  set.entries.push(options.length === 0 ? entry : { ...entry, options });
 }
 
 /** The set that the words after its name and type describe, in a line of ipset save or the header of ipset list. */

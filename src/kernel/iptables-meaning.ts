@@ -1,6 +1,7 @@
 import { parseAddress, parseNetwork } from './address.ts';
 import { nameProtocol } from './iptables-rule.ts';
-import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
+import { formatRule } from './iptables.ts';
+import type { Rule, RuleArg, Target } from './iptables.ts';
 
 /**
  * One text for all the ways to write a rule: kube-proxy's, and those of iptables-save in its legacy and nft variants.

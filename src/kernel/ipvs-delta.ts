@@ -1,13 +1,12 @@
 import {
   compareRealServers,
-  sortVirtualServers,
+  compareVirtualServers,
   formatRealServer,
   formatRealServerName,
   formatServiceName,
   formatServiceOptions,
-  type RealServer,
-  type VirtualServer,
 } from './ipvs.ts';
+import type { RealServer, VirtualServer } from './ipvs.ts';
 import type { Split } from './split.ts';
 import { partition } from './split.ts';
 
@@ -52,12 +51,12 @@ export function diffVirtualServers(
 
 /** What tells one service of a state from the others: "TCP 10.0.0.1 80". */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
-  return `${service.protocol} ${service.address} ${service.port}`;
+  return `${service.protocol} ${service.address.text} ${service.port}`;
 }
 
 /** What tells one real server of a service from the others. */
 export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): string {
-  return `${server.address} ${server.port}`;
+  return `${server.address.text} ${server.port}`;
 }
 
 function pushRealServerChanges(changes: VirtualServerChange[], from: VirtualServer, service: VirtualServer): void {
@@ -120,7 +119,7 @@ export function applyVirtualServersDelta(
     const service = result.get(key);
     if (service) result.set(key, { ...service, realServers: [...servers.values()].sort(compareRealServers) });
   }
-  return sortVirtualServers([...result.values()]);
+  return [...result.values()].sort(compareVirtualServers);
 }
 
 /** The input of `ipvsadm -R` that makes the changes. '' where there are none. */

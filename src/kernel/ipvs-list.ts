@@ -1,15 +1,6 @@
 import type { Protocol } from './family.ts';
-import {
-  compareRealServers,
-  readHostPort,
-  readSchedulerFlags,
-  sortVirtualServers,
-  type DraftServer,
-  type ForwardingMethod,
-  type RealServer,
-  type SchedulerFlag,
-  type VirtualServer,
-} from './ipvs.ts';
+import { compareRealServers, readHostPort, readSchedulerFlags, compareVirtualServers } from './ipvs.ts';
+import type { DraftServer, ForwardingMethod, RealServer, SchedulerFlag, VirtualServer } from './ipvs.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** What the columns of a list leave out that `ipvsadm -Sn` prints. */
@@ -53,7 +44,7 @@ export function parseIpvsadmList(text: string): {
       skipped = typeof draft === 'string' ? draft : undefined;
       if (typeof draft === 'string') reason = draft;
       else {
-        const key = `${draft.protocol} ${draft.address} ${draft.port}`;
+        const key = `${draft.protocol} ${draft.address.text} ${draft.port}`;
         if (drafts.has(key)) reason = 'this service is there already';
         else drafts.set(key, draft);
         current = draft;
@@ -62,7 +53,7 @@ export function parseIpvsadmList(text: string): {
     if (reason !== undefined) unread.push({ line: number, text: raw, reason });
   }
   for (const server of drafts.values()) server.realServers.sort(compareRealServers);
-  return { virtualServers: sortVirtualServers([...drafts.values()]), unread, lacks };
+  return { virtualServers: [...drafts.values()].sort(compareVirtualServers), unread, lacks };
 }
 
 /** What stands after the address of a real server: how packets are forwarded and a weight, or a weight alone. */
@@ -103,11 +94,10 @@ function readListedServer(first: string, name: string, words: readonly string[])
       i++;
     } else return 'a service with words that ipvsadm -Ln does not print';
   }
-  const { family, text: address } = at.address;
   return {
-    family,
+    family: at.address.family,
     protocol,
-    address,
+    address: at.address,
     port: at.port,
     scheduler,
     ...(persistentSeconds === undefined ? {} : { persistentSeconds }),
@@ -133,5 +123,5 @@ function readListedReal(name: string, words: readonly string[], columns: Columns
   const forwarding = isTold ? forwardingNames.get(words[0] ?? '') : 'masquerade';
   const weight = words[isTold ? 1 : 0] ?? '';
   if (!forwarding || !/^\d{1,10}$/.test(weight)) return 'a real server without all of its columns';
-  return { address: at.address.text, port: at.port, weight: Number(weight), forwarding };
+  return { address: at.address, port: at.port, weight: Number(weight), forwarding };
 }

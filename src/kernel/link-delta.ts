@@ -1,5 +1,7 @@
-import { formatAddressAdd, formatLinks, type Link, type LinkAddress } from './link.ts';
-import { partition, type Split } from './split.ts';
+import { formatAddressAdd, formatLinks } from './link.ts';
+import type { Link, LinkAddress } from './link.ts';
+import { partition } from './split.ts';
+import type { Split } from './split.ts';
 
 /** One step from some links to others. */
 export type LinkChange =
@@ -34,7 +36,7 @@ function pushAddressChanges(changes: LinkChange[], from: Link, to: Link): void {
 }
 
 function addressKey(address: LinkAddress): string {
-  return `${address.address}/${address.prefixLength} ${address.scope ?? 'global'}`;
+  return `${address.address.text}/${address.prefixLength} ${address.scope ?? 'global'}`;
 }
 
 /**
@@ -52,7 +54,7 @@ function isAddition(change: LinkChange): boolean {
 
 function nameOf(change: LinkChange): string {
   return 'address' in change
-    ? `${change.link} ${change.address.address}/${change.address.prefixLength}`
+    ? `${change.link} ${change.address.address.text}/${change.address.prefixLength}`
     : change.link.name;
 }
 
@@ -104,7 +106,7 @@ function formatLinkChange(change: LinkChange): string {
     case 'add-address':
       return `${formatAddressAdd(change.link, change.address)}\n`;
     case 'delete-address':
-      return `addr del ${change.address.address}/${change.address.prefixLength} dev ${change.link}\n`;
+      return `addr del ${change.address.address.text}/${change.address.prefixLength} dev ${change.link}\n`;
     default:
       return change satisfies never;
   }

@@ -1,4 +1,5 @@
 import { parseAddress } from './address.ts';
+import type { Address } from './address.ts';
 import type { Family } from './family.ts';
 import type { Origin } from './origin.ts';
 import type { UnreadLine } from './unread-line.ts';
@@ -12,8 +13,7 @@ export interface Link {
 
 export interface LinkAddress {
   readonly family: Family;
-  /** Canonical text. */
-  readonly address: string;
+  readonly address: Address;
   readonly prefixLength: number;
   /** "global", "link", "host"; undefined is global. */
   readonly scope?: string | undefined;
@@ -40,7 +40,7 @@ function formatLinkAdd(link: string, kind: string): string {
 
 /** `addr add ADDRESS/LENGTH dev NAME`. */
 export function formatAddressAdd(link: string, address: LinkAddress): string {
-  const line = `addr add ${address.address}/${address.prefixLength} dev ${link}`;
+  const line = `addr add ${address.address.text}/${address.prefixLength} dev ${link}`;
   return address.scope === undefined || address.scope === 'global' ? line : `${line} scope ${address.scope}`;
 }
 
@@ -111,10 +111,9 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   const scope = field(info, 'scope');
   const address = typeof local === 'string' ? parseAddress(local) : undefined;
   if (!address || typeof prefixLength !== 'number' || !isPrefixLength(address.family, prefixLength)) return undefined;
-  const { family, text } = address;
   return {
-    family,
-    address: text,
+    family: address.family,
+    address,
     prefixLength,
     ...(typeof scope === 'string' && plainName.test(scope) && scope !== 'global' ? { scope } : {}),
   };
@@ -172,7 +171,7 @@ function readBatchLine(links: Map<string, DraftLink>, words: readonly string[]):
   }
   findLink(links, second).addresses.push({
     family: address.family,
-    address: address.text,
+    address,
     prefixLength,
     ...(scope === undefined || scope === 'global' ? {} : { scope }),
   });

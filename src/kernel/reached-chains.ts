@@ -1,4 +1,5 @@
-import { isBuiltInChain, type Chain, type TableName } from './iptables.ts';
+import { isBuiltInChain } from './iptables.ts';
+import type { Chain, TableName } from './iptables.ts';
 import { jumpChain } from './restrict.ts';
 
 /** The chains of a table that a packet may come to: the kernel's own, and those that they jump or go to, however far. */

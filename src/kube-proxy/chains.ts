@@ -1,4 +1,5 @@
-import { isBuiltInChain, type Rule, type RuleArg, type TableName, type Tables } from '../kernel/iptables.ts';
+import { isBuiltInChain } from '../kernel/iptables.ts';
+import type { Rule, RuleArg, TableName, Tables } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 

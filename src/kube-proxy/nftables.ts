@@ -6,7 +6,7 @@ export function isKubeProxyTable(name: string): boolean {
   return name === nftTableName;
 }
 
-/** The chains that each of the tables has, whatever the Services. */
+/** The chains that each of the tables has, whatever the Services; markForMasquerade without inline-masquerade alone. */
 export const nftChains = {
   filterPreroutingPreDnat: 'filter-prerouting-pre-dnat',
   filterOutputPreDnat: 'filter-output-pre-dnat',
@@ -23,9 +23,13 @@ export const nftChains = {
   clusterIPsCheck: 'cluster-ips-check',
   firewallCheck: 'firewall-check',
   masquerading: 'masquerading',
+  markForMasquerade: 'mark-for-masquerade',
 } as const;
 
-/** The sets and maps that each of the tables has; nodePortIPs only where node ports do not listen on all addresses. */
+/**
+ * The sets and maps that each of the tables has; nodePortIPs only where node ports do not listen on all addresses,
+ * hairpinConnections only with the behaviour hairpin-set.
+ */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
   hairpinConnections: 'hairpin-connections',
@@ -47,7 +51,7 @@ export const nftPrefixes = {
   external: 'external-',
   /** Drops packets that come from outside the source ranges. */
   firewall: 'firewall-',
-  /** Sends packets to one endpoint, and remembers their client; only with session affinity. */
+  /** Sends packets to one endpoint, and remembers their client with session affinity; only then with direct-dnat. */
   endpoint: 'endpoint-',
   /** The clients that an endpoint chain remembers. */
   affinity: 'affinity-',

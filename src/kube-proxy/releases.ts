@@ -1,3 +1,5 @@
+import type { ProxyMode } from './modes.ts';
+
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
 export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const;
 
@@ -16,15 +18,16 @@ export const kubeProxyVersions = {
   '1.36': 'v1.36.3',
 } as const satisfies Record<Release, string>;
 
-/** A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. */
+/**
+ * A feature gate that turns a behaviour on or off, in the releases that know the gate and have not locked it. All gates of
+ * each release are in src/input/feature-gate-histories.ts.
+ */
 interface BehaviourGate {
   readonly name: string;
   /** The first release that knows the gate; undefined where that is before all that kpc follows. */
   readonly from?: Release;
   /** The first release in which the gate is locked; undefined where there is none yet. */
   readonly until?: Release;
-  /** The first release that knows the gate no more; undefined where all do. */
-  readonly gone?: Release;
   /** Set where neither AllAlpha nor AllBeta concerns the gate. */
   readonly stage?: 'stable';
 }
@@ -37,7 +40,9 @@ export interface BehaviourChange {
   /** The first release that behaves so by default; undefined where all that kpc follows do. */
   readonly since?: Release;
   readonly gate?: BehaviourGate;
-  /** The pull requests to kubernetes/kubernetes that made the change. */
+  /** The one mode that it concerns; undefined where it is all of them. */
+  readonly mode?: ProxyMode;
+  /** The pull requests to kubernetes/kubernetes that made the change, or the issue that they are for. */
   readonly pullRequests: readonly number[];
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
   readonly before: string;
@@ -50,14 +55,14 @@ export interface BehaviourChange {
  */
 export const behaviourChanges = {
   'zone-hints': {
-    gate: { name: 'TopologyAwareHints', until: '1.33', gone: '1.36' },
+    gate: { name: 'TopologyAwareHints', until: '1.33' },
     pullRequests: [100728],
     before: 'ignores the zone hints of endpoints',
     after: 'follows the zone hints of endpoints',
   },
   'zone-hints-without-annotation': {
     since: '1.31',
-    gate: { name: 'ServiceTrafficDistribution', until: '1.33', gone: '1.36' },
+    gate: { name: 'ServiceTrafficDistribution', until: '1.33' },
     pullRequests: [123487],
     before: 'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
     after: 'follows zone hints whatever the annotations of the Service',
@@ -75,7 +80,7 @@ export const behaviourChanges = {
     after: 'listens for NodePorts on the addresses of its Node where nodePortAddresses is the word primary',
   },
   'load-balancer-ip-mode': {
-    gate: { name: 'LoadBalancerIPMode', until: '1.32', gone: '1.35' },
+    gate: { name: 'LoadBalancerIPMode', until: '1.32' },
     pullRequests: [119937],
     before: 'programs all load balancer addresses',
     after: 'leaves out load balancer addresses of ipMode Proxy',
@@ -83,9 +88,10 @@ export const behaviourChanges = {
   'service-cidrs': {
     since: '1.33',
     gate: { name: 'MultiCIDRServiceAllocator', until: '1.34', stage: 'stable' },
+    mode: 'nftables',
     pullRequests: [122692],
     before: 'ignores ServiceCIDR objects',
-    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them (nftables mode)',
+    after: 'drops packets to cluster IPs that no Service has, as far as ServiceCIDR objects tell them',
   },
   'node-hints': {
     since: '1.34',
@@ -99,6 +105,13 @@ export const behaviourChanges = {
     pullRequests: [132722],
     before: 'programs 0.0.0.0/0 and ::/0 in loadBalancerSourceRanges like any other range',
     after: 'restricts nothing where loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
+  },
+  'masquerade-by-address': {
+    since: '1.34',
+    mode: 'nftables',
+    pullRequests: [131492],
+    before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
+    after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
   },
   'running-endpoint-first': {
     since: '1.36',
@@ -120,6 +133,34 @@ export const behaviourChanges = {
     before: 'programs nothing for externalIPs',
     after: 'programs externalIPs',
   },
+  'inline-masquerade': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [135800],
+    before: 'marks packets that are to be masqueraded in a chain of its own, mark-for-masquerade',
+    after: 'marks packets that are to be masqueraded in the rules that choose them',
+  },
+  'shared-masquerade': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [136499],
+    before: 'masquerades packets to cluster IPs in the chain of each Service port',
+    after: 'masquerades packets to cluster IPs in the chain services, by one rule for all',
+  },
+  'hairpin-set': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [136499],
+    before: 'masquerades packets of an endpoint to itself by a rule in the chain of that endpoint',
+    after: 'masquerades packets of an endpoint to itself by one rule and the set hairpin-connections',
+  },
+  'direct-dnat': {
+    since: '1.36',
+    mode: 'nftables',
+    pullRequests: [135639],
+    before: 'sends packets to an endpoint through a chain of that endpoint',
+    after: 'sends packets to endpoints from the chain of the Service port, unless it has session affinity',
+  },
   'conntrack-limit': {
     since: '1.36',
     pullRequests: [137002],
@@ -134,6 +175,12 @@ export type Behaviour = keyof typeof behaviourChanges;
 export type Behaviours = ReadonlySet<Behaviour>;
 
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
+
+/** Whether a behaviour makes a difference in a mode. */
+export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
+  const change: BehaviourChange = behaviourChanges[behaviour];
+  return change.mode === undefined || change.mode === mode;
+}
 
 /** How a release's kube-proxy behaves with the feature gates that its configuration sets. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
@@ -172,16 +219,4 @@ export function parseRelease(text: string): ReleaseReading {
   if (minor === undefined) return { kind: 'unreadable' };
   const release = releases.find((known) => known === minor);
   return release === undefined ? { kind: 'unsupported', minor } : { kind: 'release', release };
-}
-
-/** What a release makes of a feature gate that changes what kube-proxy programs; undefined for all other gates. */
-export function stageOfGate(name: string, release: Release): 'unknown' | 'settable' | 'locked' | undefined {
-  for (const behaviour of behaviours) {
-    const { gate }: BehaviourChange = behaviourChanges[behaviour];
-    if (gate?.name !== name) continue;
-    if (gate.from !== undefined && !isSince(release, gate.from)) return 'unknown';
-    if (gate.gone !== undefined && isSince(release, gate.gone)) return 'unknown';
-    return isInForce(gate, release) ? 'settable' : 'locked';
-  }
-  return undefined;
 }

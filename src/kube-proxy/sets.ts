@@ -1,4 +1,5 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */

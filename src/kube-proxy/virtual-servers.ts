@@ -1,6 +1,7 @@
-import { isLoopback, parseAddress } from '../kernel/address.ts';
+import { isLoopback } from '../kernel/address.ts';
 import { realServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
+import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses, serviceLink } from './link.ts';
 import { isKubeProxySet } from './sets.ts';
@@ -11,8 +12,8 @@ function nodePortKeys(state: Pick<KernelState, 'sets'>): ReadonlySet<string> {
   for (const set of state.sets) {
     const protocol = protocolOfNodePorts(set.name);
     if (protocol === undefined) continue;
-    // "30080", or "192.168.0.1,sctp:30080".
-    for (const { value } of set.entries) keys.add(`${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+    // A bitmap has the port alone, the set of SCTP an address too.
+    for (const { port } of set.entries) keys.add(`${protocol} ${port}`);
   }
   return keys;
 }
@@ -37,9 +38,9 @@ export function findNodePortServers(
   const own = ownAddresses(state);
   const hasSets = state.sets.some(({ name }) => isKubeProxySet(name));
   return (server) => {
-    if (bound.has(server.address) || listed.has(socketOf(server))) return false;
+    if (bound.has(server.address.text) || listed.has(socketOf(server))) return false;
     if (nodePorts.has(`${server.protocol} ${server.port}`)) return true;
-    if (own.size > 0) return own.has(server.address);
+    if (own.size > 0) return own.has(server.address.text);
     return !hasSets && server.port >= usualNodePorts.first && server.port <= usualNodePorts.last;
   };
 }
@@ -57,7 +58,7 @@ export function recognizeVirtualServers(
 ): (server: VirtualServer) => boolean {
   const bound = new Set(boundAddresses(state));
   const listed = listSockets(state);
-  const isOfService = (server: VirtualServer) => bound.has(server.address) || listed.has(socketOf(server));
+  const isOfService = (server: VirtualServer) => bound.has(server.address.text) || listed.has(socketOf(server));
   const nodePorts = new Set(state.sets.flatMap(listNodePorts));
   const own = ownAddresses(state);
   const schedulers = new Set<string>();
@@ -71,15 +72,15 @@ export function recognizeVirtualServers(
     const { family, protocol, address, port, realServers } = server;
     if (!nodePorts.has(`${family} ${protocol} ${port}`) || !schedulers.has(server.scheduler)) return false;
     // Without real servers nothing tells but that it is the node's.
-    if (realServers.length === 0) return own.size === 0 || own.has(address);
+    if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
     return isMasquerading && realServers.some((real) => endpoints.has(`${protocol} ${realServerKey(real)}`));
   };
 }
 
 /** "10.96.0.1,tcp:80", as sets have it. */
-function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
-  return `${address},${protocol.toLowerCase()}:${port}`;
+export function socketOf({ address, protocol, port }: Pick<VirtualServer, 'address' | 'protocol' | 'port'>): string {
+  return formatEntry({ address, protocol, port });
 }
 
 /** The sockets of Services in the sets that list them. */
@@ -88,7 +89,7 @@ function listSockets({ sets }: KernelState): ReadonlySet<string> {
     ({ name, type }) =>
       type === 'hash:ip,port' && isKubeProxySet(name) && /-(CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER)/.test(name),
   );
-  return new Set(lists.flatMap(({ entries }) => entries.map(({ value }) => value)));
+  return new Set(lists.flatMap(({ entries }) => entries.map(formatEntry)));
 }
 
 /** "ipv4 TCP 30080". */
@@ -96,16 +97,11 @@ function listNodePorts({ name, entries }: KernelState['sets'][number]): readonly
   const protocol = protocolOfNodePorts(name);
   if (protocol === undefined) return [];
   const family = name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';
-  return entries.map(({ value }) => `${family} ${protocol} ${value.slice(value.lastIndexOf(':') + 1)}`);
+  return entries.map(({ port }) => `${family} ${protocol} ${port}`);
 }
 
 /** The addresses of the node itself, on which kube-proxy listens for node ports. None where the state tells no links. */
 function ownAddresses({ links }: KernelState): ReadonlySet<string> {
   const addresses = links.filter(({ name }) => name !== serviceLink).flatMap((link) => link.addresses);
-  return new Set(
-    addresses.flatMap(({ address }) => {
-      const parsed = parseAddress(address);
-      return parsed && !isLoopback(parsed) ? [address] : [];
-    }),
-  );
+  return new Set(addresses.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text])));
 }

@@ -3,9 +3,10 @@ import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Network } from '../kernel/address.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Expression, Right } from '../kernel/nftables/expression.ts';
+import type { Expression, Field, Right } from '../kernel/nftables/expression.ts';
 import type { BaseChain, NftChain, NftRule } from '../kernel/nftables/table.ts';
 import { nftChains, nftSets } from '../kube-proxy/nftables.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import {
   destinationPort,
   differs,
@@ -16,15 +17,17 @@ import {
   jump,
   l4proto,
   markForMasquerade,
+  masqueradedClients,
   matches,
   nodePortKey,
-  notFromPods,
   reject,
+  returnToCaller,
   rule,
+  setMasqueradeMark,
   toNode,
   word,
-  type FamilyFields,
 } from './rule-parts.ts';
+import type { FamilyFields } from './rule-parts.ts';
 
 /** What the chains that every node has depend on. */
 export interface BaseChainInput {
@@ -33,6 +36,7 @@ export interface BaseChainInput {
   readonly nodePorts: NodePortPlan;
   /** The networks that cluster IPs are chosen from, of this family; empty where nothing says. */
   readonly serviceNetworks: readonly Network[];
+  readonly behaviours: Behaviours;
 }
 
 /** Before DNAT, where packets still have the address that the client asked for. */
@@ -107,34 +111,33 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
       rules: [rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.firewallIPs }])],
     },
     { name: nftChains.masquerading, rules: masqueradingRules(input, fields) },
+    ...(input.behaviours.has('inline-masquerade') ? [] : [markingChain(input)]),
   ];
+}
+
+/** Where rules send packets that are to be masqueraded. */
+function markingChain({ masquerade }: BaseChainInput): NftChain {
+  return { name: nftChains.markForMasquerade, rules: [rule([setMasqueradeMark(masquerade)])] };
 }
 
 /** Where packets are taken for a Service's: by their address first, as a node port's number could be a Service's port. */
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
-    ...masqueradeClusterIPs(input.masquerade, fields),
+    ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
     rule([{ kind: 'verdict-map', key: fields.service, map: nftSets.serviceIPs }]),
     rule([...toNodePortAddresses(input, fields, [toNode]), nodePortMap(nftSets.serviceNodePorts)]),
   ];
 }
 
-function masqueradeClusterIPs({ toClusterIPs, mark }: MasqueradePlan, fields: FamilyFields): readonly NftRule[] {
+function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
+  const clients = masqueradedClients(masquerade, fields);
+  if (!clients) return [];
   const toCluster = matches(fields.destination, inSet(nftSets.clusterIPs));
-  const masquerade = markForMasquerade(mark);
-  switch (toClusterIPs.kind) {
-    case 'all':
-      return [rule([toCluster, masquerade], 'masquerade all clusterIP traffic')];
-    case 'all-but-pods':
-      return [
-        rule(
-          [toCluster, notFromPods(toClusterIPs.pods, fields), masquerade],
-          'masquerade clusterIP traffic from outside cluster',
-        ),
-      ];
-    case 'none-known':
-      return [];
-  }
+  const comment =
+    masquerade.toClusterIPs.kind === 'all'
+      ? 'masquerade all clusterIP traffic'
+      : 'masquerade clusterIP traffic from outside cluster';
+  return [rule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
 }
 
 function nodePortMap(map: string): Expression {
@@ -183,19 +186,24 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
 }
 
 /** What leaves the node with the node's address for its source. The mark is cleared in case the packet comes by again. */
-function masqueradingRules({ masquerade: { mark } }: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
-  const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
-  const marked = differs(
-    { kind: 'masked', field: { kind: 'meta', key: 'mark' }, mask: mark },
-    equalTo({ kind: 'number', value: 0 }),
-  );
-  const hairpin: Expression = {
-    kind: 'match',
-    left: [fields.source, fields.destination, l4proto, destinationPort],
-    right: inSet(nftSets.hairpinConnections),
-  };
-  return [
-    rule([marked, { kind: 'set-mark', operation: 'xor', value: mark }, masquerade]),
-    rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), hairpin, masquerade]),
-  ];
+function masqueradingRules(
+  { masquerade: { mark }, behaviours }: BaseChainInput,
+  fields: FamilyFields,
+): readonly NftRule[] {
+  const clear: Expression = { kind: 'set-mark', operation: 'xor', value: mark };
+  const marked: Field = { kind: 'masked', field: { kind: 'meta', key: 'mark' }, mask: mark };
+  const none = equalTo({ kind: 'number', value: 0 });
+  const hairpin = behaviours.has('hairpin-set') ? [hairpinRule(fields)] : [];
+  return behaviours.has('inline-masquerade')
+    ? [rule([differs(marked, none), clear, masquerade]), ...hairpin]
+    : [...hairpin, rule([matches(marked, none), returnToCaller]), rule([clear]), rule([masquerade])];
+}
+
+const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
+
+/** An endpoint that reaches itself would get an answer from its own address. */
+function hairpinRule({ source, destination }: FamilyFields): NftRule {
+  const key = [source, destination, l4proto, destinationPort];
+  const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
+  return rule([matches({ kind: 'ct', key: 'status' }, equalTo(word('dnat'))), toItself, masquerade]);
 }

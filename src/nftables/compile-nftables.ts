@@ -12,6 +12,8 @@ import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/tabl
 import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import { nftSets, nftTableName } from '../kube-proxy/nftables.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import { baseChains } from './base-chains.ts';
 import type { NftablesMemo } from './nftables-memo.ts';
 import { addressValue } from './rule-parts.ts';
@@ -29,20 +31,26 @@ export function compileNftables(
   settings: ProxySettings,
   families: readonly Family[],
   memo?: NftablesMemo,
+  // No feature gate turns any of those that are asked for here.
+  behaviours = behavioursOf(settings.release),
 ): KernelState {
-  return { ...emptyState, nftables: families.map((family) => compileTable(cluster, node, settings, family, memo)) };
+  const compile = (family: Family): NftTable => compileTable({ cluster, node, settings, family, memo, behaviours });
+  return { ...emptyState, nftables: families.map(compile) };
 }
 
-function compileTable(
-  cluster: Cluster,
-  node: NodeContext,
-  settings: ProxySettings,
-  family: Family,
-  memo: NftablesMemo | undefined,
-): NftTable {
+interface TableInput {
+  readonly cluster: Cluster;
+  readonly node: NodeContext;
+  readonly settings: ProxySettings;
+  readonly family: Family;
+  readonly memo: NftablesMemo | undefined;
+  readonly behaviours: Behaviours;
+}
+
+function compileTable({ cluster, node, settings, family, memo, behaviours }: TableInput): NftTable {
   const masquerade = planMasquerade(settings, node, family);
   const nodePorts = planNodePorts(settings, node, family);
-  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false };
+  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false, behaviours };
   const admitting: ServiceContext = { ...usual, nodeIsAdmitted: true };
   const objects: ServiceObjects[] = [];
   for (const port of cluster.servicePorts) {
@@ -58,13 +66,14 @@ function compileTable(
       nftSets.nodePortIPs,
       listened.map((address) => ({ key: [addressValue(address)] })),
     );
-  const chains = baseChains({ family, masquerade, nodePorts, serviceNetworks: serviceNetworks(cluster, family) });
+  const networks = serviceNetworks(cluster, family);
+  const chains = baseChains({ family, masquerade, nodePorts, serviceNetworks: networks, behaviours });
   return {
     family,
     name: nftTableName,
     comment: 'rules for kube-proxy',
     chains: byName<NftChain>(chains, objects, (some) => some.chains),
-    sets: byName<NftSet | NftMap>(sharedSets(family, elements), objects, (some) => some.sets),
+    sets: byName<NftSet | NftMap>(sharedSets(family, elements, behaviours), objects, (some) => some.sets),
   };
 }
 
@@ -112,10 +121,15 @@ function settleClaims(sorted: readonly Element[]): readonly Element[] {
 const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 
 /** The sets and maps that every node has, in the order in which nft lists them. */
-function sharedSets(family: Family, elements: ReadonlyMap<string, readonly Element[]>): readonly (NftSet | NftMap)[] {
+function sharedSets(
+  family: Family,
+  elements: ReadonlyMap<string, readonly Element[]>,
+  behaviours: Behaviours,
+): readonly (NftSet | NftMap)[] {
   const address = addressTypes[family];
   const service = [address, 'inet_proto', 'inet_service'];
   const nodePort = ['inet_proto', 'inet_service'];
+  const hairpin = [address, address, ...nodePort];
   const set = (name: string, keyType: readonly string[], comment: string): NftSet => ({
     kind: 'set',
     name,
@@ -132,7 +146,7 @@ function sharedSets(family: Family, elements: ReadonlyMap<string, readonly Eleme
   const listed = elements.has(nftSets.nodePortIPs);
   return [
     set(nftSets.clusterIPs, [address], 'Active ClusterIPs'),
-    set(nftSets.hairpinConnections, [address, address, 'inet_proto', 'inet_service'], 'service hairpin connections'),
+    ...(behaviours.has('hairpin-set') ? [set(nftSets.hairpinConnections, hairpin, 'service hairpin connections')] : []),
     ...(listed ? [set(nftSets.nodePortIPs, [address], 'IPs that accept NodePort traffic')] : []),
     map(nftSets.firewallIPs, service, 'destinations that are subject to LoadBalancerSourceRanges'),
     map(nftSets.noEndpointNodePorts, nodePort, 'vmap to drop or reject packets to service nodeports with no endpoints'),

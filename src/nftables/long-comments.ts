@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import { planTraffic, type TrafficPath } from '../cluster/plan-traffic.ts';
+import { planTraffic } from '../cluster/plan-traffic.ts';
+import type { TrafficPath } from '../cluster/plan-traffic.ts';
 import { maxNftComment } from '../kube-proxy/nftables.ts';
 
 /**

@@ -28,7 +28,12 @@ export class NftablesMemo {
   /** The context as text: once for all Service ports, as they share it. */
   #keyOf(context: ServiceContext): string {
     let key = this.#keys.get(context);
-    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context)));
+    if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
     return key;
   }
+}
+
+/** JSON has no sets. */
+function listSets(_: string, value: unknown): unknown {
+  return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }

@@ -1,9 +1,12 @@
 import type { LocalTraffic } from '../cluster/local-traffic.ts';
+import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Right, Selector } from '../kernel/nftables/expression.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
+import { nftChains } from '../kube-proxy/nftables.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 
 /** How rules of one family name what they look at. */
 export interface FamilyFields {
@@ -45,6 +48,8 @@ export function goto(chain: string): Expression {
 
 export const drop: Expression = { kind: 'verdict', verdict: { kind: 'drop' } };
 
+export const returnToCaller: Expression = { kind: 'verdict', verdict: { kind: 'return' } };
+
 export const reject: Expression = { kind: 'reject' };
 
 /** A match of one field. */
@@ -85,8 +90,28 @@ export const protocolValues: { readonly [P in Protocol]: Value } = {
 };
 
 /** Sets the mark that says to masquerade, and leaves the other bits. */
-export function markForMasquerade(mark: number): Expression {
+export function setMasqueradeMark({ mark }: MasqueradePlan): Expression {
   return { kind: 'set-mark', operation: 'or', value: mark };
+}
+
+/** Has packets masqueraded when they leave the node. */
+export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behaviours): Expression {
+  return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
+}
+
+/** What tells the clients whose packets to cluster IPs are masqueraded; undefined where there are none. */
+export function masqueradedClients(
+  { toClusterIPs }: MasqueradePlan,
+  fields: FamilyFields,
+): readonly Expression[] | undefined {
+  switch (toClusterIPs.kind) {
+    case 'all':
+      return [];
+    case 'all-but-pods':
+      return [notFromPods(toClusterIPs.pods, fields)];
+    case 'none-known':
+      return undefined;
+  }
 }
 
 /** Packets of pods: where they come from, or by which interface. */
@@ -95,7 +120,7 @@ export function fromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
 }
 
 /** All other packets. */
-export function notFromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
+function notFromPods(pods: LocalTraffic, fields: FamilyFields): Expression {
   return differs(...tellPods(pods, fields));
 }
 

@@ -1,11 +1,13 @@
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
-import { admittedSources, originOf, type Firewall, type TrafficPlan } from '../cluster/plan-traffic.ts';
+import { admittedSources, originOf } from '../cluster/plan-traffic.ts';
+import type { Firewall, ServiceAddress, TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { Value } from '../kernel/nftables/element.ts';
-import type { Expression } from '../kernel/nftables/expression.ts';
+import type { Expression, Field } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftSet } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/origin.ts';
-import { policyChainName, type ServiceChainNames } from './chain-names.ts';
-import type { ServiceContext, StickyEndpoint } from './service-parts.ts';
+import { policyChainName } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
+import type { ChainedEndpoint, ServiceContext } from './service-parts.ts';
 import {
   addressValue,
   differs,
@@ -18,7 +20,9 @@ import {
   inSet,
   l4proto,
   markForMasquerade,
+  masqueradedClients,
   matches,
+  portValue,
   protocolValues,
   rule,
 } from './rule-parts.ts';
@@ -30,10 +34,10 @@ import {
 export function externalChain(
   { port, external }: TrafficPlan,
   names: ServiceChainNames,
-  { masquerade }: ServiceContext,
+  { masquerade, behaviours }: ServiceContext,
   origin: Origin,
 ): NftChain {
-  const mark = markForMasquerade(masquerade.mark);
+  const mark = markForMasquerade(masquerade, behaviours);
   const rules: NftRule[] = [];
   if (external.policy === 'Local') {
     const pods = masquerade.localTraffic;
@@ -43,7 +47,7 @@ export function externalChain(
     rules.push(rule([fromNode, mark], 'masquerade local traffic'));
     rules.push(rule([fromNode, goto(names.cluster)], 'short-circuit local traffic'));
   } else {
-    rules.push(rule([mark], 'masquerade'));
+    rules.push(behaviours.has('inline-masquerade') ? rule([mark], 'masquerade') : rule([mark]));
   }
   if (!external.refusal) rules.push(rule([goto(policyChainName(names, external))]));
   return { name: names.external, rules, origin };
@@ -64,46 +68,62 @@ export function firewallChain(
   return { name: names.firewall, rules: [rule([others, drop])], origin };
 }
 
+/** Packets to the cluster IP from outside the cluster, at the head of the chain that they come to. */
+export function masqueradeRules(
+  { port, clusterIP }: TrafficPlan,
+  { masquerade, behaviours }: ServiceContext,
+): readonly NftRule[] {
+  if (behaviours.has('shared-masquerade')) return [];
+  const fields = familyFields[port.family];
+  const clients = masqueradedClients(masquerade, fields);
+  if (!clients) return [];
+  const toAddress = matches(fields.destination, equalTo(addressValue(clusterIP.address)));
+  const toPort = behaviours.has('masquerade-by-address') ? [] : [matchPort(clusterIP)];
+  return [rule([toAddress, ...toPort, ...clients, markForMasquerade(masquerade, behaviours)])];
+}
+
+function matchPort({ protocol, port }: ServiceAddress): Expression {
+  const field: Field = { kind: 'payload', protocol: protocol.toLowerCase(), field: 'dport' };
+  return matches(field, equalTo(portValue(port)));
+}
+
 /** service- or local-: spreads packets over the endpoints of one policy, each with an equal chance. */
-export function policyChain(
-  name: string,
+export function spreadingRules(
   plan: TrafficPlan,
   endpoints: readonly Endpoint[],
-  sticky: readonly StickyEndpoint[] | undefined,
-  origin: Origin,
-): NftChain {
-  const rules = sticky
-    ? stickyRules(plan, endpoints, sticky)
-    : [rewriteRule(plan.port, { kind: 'dnat-random', targets: endpoints })];
-  return { name, rules, origin };
+  chained: readonly ChainedEndpoint[] | undefined,
+): readonly NftRule[] {
+  if (!chained) return [rewriteRule(plan.port, { kind: 'dnat-random', targets: endpoints })];
+  const wanted = endpoints.length === chained.length ? undefined : new Set(endpoints);
+  const targets = wanted ? chained.filter(({ endpoint }) => wanted.has(endpoint)) : chained;
+  return [...stickyRules(plan, targets), rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }])];
 }
 
 /** Clients stay with the endpoint that remembers them; the others are sent to any. */
-function stickyRules(
-  { port }: TrafficPlan,
-  endpoints: readonly Endpoint[],
-  sticky: readonly StickyEndpoint[],
-): readonly NftRule[] {
-  const wanted = endpoints.length === sticky.length ? undefined : new Set(endpoints);
-  const targets = wanted ? sticky.filter(({ endpoint }) => wanted.has(endpoint)) : sticky;
+function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
+  if (affinitySeconds === undefined) return [];
   const { source } = familyFields[port.family];
-  return [
-    ...targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)])),
-    rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }]),
-  ];
+  return targets.map(({ chain, affinitySet: set }) => rule([matches(source, inSet(set)), goto(chain)]));
 }
 
-/** endpoint-: remembers the client, and sends its packets to the endpoint. */
-export function endpointChain({ port }: TrafficPlan, { endpoint, chain, affinitySet: set }: StickyEndpoint): NftChain {
+/** endpoint-: remembers the client with session affinity, and sends its packets to the endpoint. */
+export function endpointChain(
+  { port, affinitySeconds }: TrafficPlan,
+  { endpoint, chain, affinitySet: set }: ChainedEndpoint,
+  { masquerade, behaviours }: ServiceContext,
+): NftChain {
   const { source } = familyFields[port.family];
-  return {
-    name: chain,
-    rules: [
-      rule([{ kind: 'write-set', operation: 'update', set, key: [source] }]),
-      rewriteRule(port, { kind: 'dnat', target: endpoint }),
-    ],
-    origin: originOf(port, endpoint.place),
-  };
+  const rules: NftRule[] = [];
+  if (!behaviours.has('hairpin-set')) {
+    // An endpoint that reaches itself would get an answer from its own address.
+    const fromItself = matches(source, equalTo(addressValue(endpoint.address)));
+    rules.push(rule([fromItself, markForMasquerade(masquerade, behaviours)]));
+  }
+  if (affinitySeconds !== undefined) {
+    rules.push(rule([{ kind: 'write-set', operation: 'update', set, key: [source] }]));
+  }
+  rules.push(rewriteRule(port, { kind: 'dnat', target: endpoint }));
+  return { name: chain, rules, origin: originOf(port, endpoint.place) };
 }
 
 /** A rule that rewrites a packet's destination must say the protocol, as the port's place depends on it. */
@@ -122,7 +142,7 @@ const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
 /** affinity-: the clients that an endpoint remembers, and for how long. */
 export function affinitySet(
   { port }: TrafficPlan,
-  { endpoint, affinitySet: name }: StickyEndpoint,
+  { endpoint, affinitySet: name }: ChainedEndpoint,
   timeoutSeconds: number | undefined,
 ): NftSet {
   return {

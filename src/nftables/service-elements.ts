@@ -2,14 +2,20 @@ import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-t
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
-import { policyChainName, type ServiceChainNames } from './chain-names.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
+import { policyChainName } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
 import type { ElementSet, PlacedElement } from './service-parts.ts';
 
 /** The elements of a Service port in the sets and maps that all share. */
-export function serviceElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+export function serviceElements(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  behaviours: Behaviours,
+): readonly PlacedElement[] {
   return [
-    ...hairpinElements(plan),
+    ...(behaviours.has('hairpin-set') ? hairpinElements(plan) : []),
     place(nftSets.clusterIPs, { key: [addressValue(plan.clusterIP.address)], origin: plan.clusterIP.origin }),
     ...clusterIPElements(plan, names),
     ...externalElements(plan, names),

@@ -1,39 +1,54 @@
+import type { Endpoint } from '../cluster/model.ts';
 import type { TrafficPlan } from '../cluster/plan-traffic.ts';
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { NftChain } from '../kernel/nftables/table.ts';
-import { endpointNames, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
-import { affinitySet, endpointChain, externalChain, firewallChain, policyChain } from './service-chains.ts';
+import { endpointNames, policyChainName, serviceChainNames } from './chain-names.ts';
+import type { ServiceChainNames } from './chain-names.ts';
+import {
+  affinitySet,
+  endpointChain,
+  externalChain,
+  firewallChain,
+  masqueradeRules,
+  spreadingRules,
+} from './service-chains.ts';
 import { serviceElements } from './service-elements.ts';
-import type { ServiceContext, ServiceObjects, StickyEndpoint } from './service-parts.ts';
+import type { ChainedEndpoint, ServiceContext, ServiceObjects } from './service-parts.ts';
 
 /** What kube-proxy makes of a Service port, in the order in which it makes it. */
 export function serviceObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
   const names = serviceChainNames(plan.port);
   const { affinitySeconds } = plan;
-  const sticky =
-    affinitySeconds === undefined
-      ? undefined
-      : plan.reachable.map((endpoint) => ({ endpoint, ...endpointNames(plan.port, endpoint) }));
+  const isSticky = affinitySeconds !== undefined;
+  const chained =
+    isSticky || !context.behaviours.has('direct-dnat')
+      ? plan.reachable.map((endpoint) => ({ endpoint, ...endpointNames(plan.port, endpoint) }))
+      : undefined;
   return {
-    chains: serviceChains(plan, names, sticky, context),
-    sets: (sticky ?? []).map((target) => affinitySet(plan, target, affinitySeconds)),
-    elements: serviceElements(plan, names),
+    chains: serviceChains(plan, names, chained, context),
+    sets: isSticky ? (chained ?? []).map((target) => affinitySet(plan, target, affinitySeconds)) : [],
+    elements: serviceElements(plan, names, context.behaviours),
   };
 }
 
 function serviceChains(
   plan: TrafficPlan,
   names: ServiceChainNames,
-  sticky: readonly StickyEndpoint[] | undefined,
+  chained: readonly ChainedEndpoint[] | undefined,
   context: ServiceContext,
 ): readonly NftChain[] {
   const { port, firewall, clusterEndpoints, localEndpoints } = plan;
   const origin = originOf(port, port.places?.port);
   const chains: NftChain[] = [];
-  if (clusterEndpoints.length > 0) chains.push(policyChain(names.cluster, plan, clusterEndpoints, sticky, origin));
-  if (localEndpoints.length > 0) chains.push(policyChain(names.local, plan, localEndpoints, sticky, origin));
+  const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
+    const takesClusterIP = !plan.internal.refusal && name === policyChainName(names, plan.internal);
+    const first = takesClusterIP ? masqueradeRules(plan, context) : [];
+    return { name, rules: [...first, ...spreadingRules(plan, endpoints, chained)], origin };
+  };
+  if (clusterEndpoints.length > 0) chains.push(spread(names.cluster, clusterEndpoints));
+  if (localEndpoints.length > 0) chains.push(spread(names.local, localEndpoints));
   if (plan.external.isUsed) chains.push(externalChain(plan, names, context, origin));
   if (firewall) chains.push(firewallChain(port, names, firewall, context, origin));
-  for (const target of sticky ?? []) chains.push(endpointChain(plan, target));
+  for (const target of chained ?? []) chains.push(endpointChain(plan, target, context));
   return chains;
 }

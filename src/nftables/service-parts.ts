@@ -3,6 +3,7 @@ import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../kernel/nftables/table.ts';
 import type { nftSets } from '../kube-proxy/nftables.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { EndpointNames } from './chain-names.ts';
 
 /** What the chains of all Service ports of one family depend on besides the ports. */
@@ -10,6 +11,7 @@ export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
   /** Whether a firewall's source ranges hold the node's own address. */
   readonly nodeIsAdmitted: boolean;
+  readonly behaviours: Behaviours;
 }
 
 /** Which of a table's sets and maps an element is put into. */
@@ -30,7 +32,7 @@ export interface ServiceObjects {
   readonly elements: readonly PlacedElement[];
 }
 
-/** An endpoint with the names of its chain and its set of clients. */
-export interface StickyEndpoint extends EndpointNames {
+/** An endpoint that has a chain of its own, with the names of this and of its set of clients. */
+export interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }

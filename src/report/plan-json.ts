@@ -1,5 +1,6 @@
 import { describePlan } from '../apply/describe-plan.ts';
-import { listLeftAddresses, type Plan } from '../apply/plan.ts';
+import { listLeftAddresses } from '../apply/plan.ts';
+import type { Plan } from '../apply/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { formatJson } from './format-json.ts';
 import { olderReleaseOf } from './plan-text.ts';

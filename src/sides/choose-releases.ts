@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { VersionChoice } from '../compile/kubernetes-version.ts';
-import { checkGates, parseVersionChoice, releaseOfNode } from '../compile/kubernetes-version.ts';
+import { prepareForRelease } from '../compile/compile-node.ts';
+import { checkReleases, parseVersionChoice, releaseOfNode } from '../compile/kubernetes-version.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 
@@ -33,8 +34,8 @@ export function chooseReleases(
     version.kind === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given',
   );
   const to = settle(wanted.choice, `${toFlag} auto`);
-  for (const release of new Set([from, to])) {
-    if (release !== undefined) diagnostics.push(...checkGates(prepared, release));
-  }
+  const named = [...new Set([from, to])].filter((release) => release !== undefined);
+  const seen = named.map((release) => prepareForRelease(prepared, release));
+  diagnostics.push(...checkReleases(prepared, seen));
   return { from, to, diagnostics };
 }

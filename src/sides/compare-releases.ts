@@ -51,10 +51,12 @@ export function compareReleases(
   // What one release programs for no Service of a family is no reason to leave the family out there.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [ofRelease(pair.from, ipFamily), ofRelease(pair.to, ipFamily)];
-  const differing = differingBehaviours(from.behaviours, to.behaviours);
-  const found = diffSides(from.side, to.side, { foreign: options.foreign === true });
-  const diff = explainByRelease(found, from, to, (behaviours) => compileOf(from.release, behaviours, ipFamily));
   const { node, settings } = from.side.services;
+  const differing = differingBehaviours(from.behaviours, to.behaviours, settings.mode);
+  const found = diffSides(from.side, to.side, { foreign: options.foreign === true });
+  const diff = explainByRelease(found, from, to, differing, (behaviours) =>
+    compileOf(from.release, behaviours, ipFamily),
+  );
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
   const families = from.side.families.join(' and ');
   const notes = [

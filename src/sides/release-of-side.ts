@@ -3,9 +3,10 @@ import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { quote } from '../input/wording.ts';
-import { isModeOf, type ProxyMode } from '../kube-proxy/modes.ts';
+import { isModeOf } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { behavioursOf, newestRelease, releases } from '../kube-proxy/releases.ts';
+import { behavioursOf, concernsMode, newestRelease, releases } from '../kube-proxy/releases.ts';
 import type { VersionChoice } from '../compile/kubernetes-version.ts';
 import { releaseOfNode, releaseRunBy } from '../compile/kubernetes-version.ts';
 
@@ -57,7 +58,7 @@ function matchDump(
   { nodeName, node, gates, mode, compileBy }: ReleaseClues,
 ): { readonly release: Release; readonly reason: string | undefined } {
   const named = releaseRunBy(node);
-  const candidates = distinctReleases(named === undefined ? [] : [named], gates).filter((each) => isModeOf(mode, each));
+  const candidates = distinctReleases(named === undefined ? [] : [named], gates, mode);
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
     const differences = countDifferences(dump, compileBy(release));
@@ -70,11 +71,12 @@ function matchDump(
   return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
 }
 
-/** One release of each behaviour, those that are preferred first, then the newest. */
-function distinctReleases(preferred: readonly Release[], gates: FeatureGates): readonly Release[] {
+/** One release of each behaviour in the mode, those that are preferred first, then the newest. */
+function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, ...releases.toReversed()].filter((release) => {
-    const key = [...behavioursOf(release, gates)].join();
+    if (!isModeOf(mode, release)) return false;
+    const key = [...behavioursOf(release, gates)].filter((behaviour) => concernsMode(behaviour, mode)).join();
     return !seen.has(key) && seen.add(key);
   });
 }

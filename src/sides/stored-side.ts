@@ -200,5 +200,5 @@ function hostAddressesOf({ coverage, state }: Dump): NodeContext['hostAddresses'
   const links = state.links.filter(({ name }) => name !== serviceLink);
   // ip addr show kube-ipvs0 shows that link alone.
   if (!coverage.links || links.length === 0) return undefined;
-  return links.flatMap(({ addresses }) => addresses.flatMap(({ address }) => parseAddress(address) ?? []));
+  return links.flatMap(({ addresses }) => addresses.map(({ address }) => address));
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 // In IPVS mode, the addresses of Services are on kube-ipvs0: to the kernel they are the node's own. KUBE-IPVS-FILTER keeps
 // clients from what listens on all addresses of the node, for as long as one of them is there.

@@ -4,7 +4,8 @@ import { planDrain } from '../../src/apply/drain.ts';
 import type { Host } from '../../src/apply/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';

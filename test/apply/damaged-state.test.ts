@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
-import { callApply, type ApplyRun } from './call-apply.ts';
+import { callApply } from './call-apply.ts';
+import type { ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const first = 'fixtures/nodeport/expected-ipvs';

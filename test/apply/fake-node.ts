@@ -1,5 +1,6 @@
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
-import { dumpNft, runNft, type FakeNft } from './fake-nft.ts';
+import { dumpNft, runNft } from './fake-nft.ts';
+import type { FakeNft } from './fake-nft.ts';
 
 /** A node that exists in memory only: files, and what the four tools keep in a kernel. */
 export interface FakeNode {

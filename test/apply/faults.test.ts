@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 const before = 'fixtures/dual-stack/expected-ipvs';
 const after = 'fixtures/loadbalancer-source-ranges/expected-ipvs';

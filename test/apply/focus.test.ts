@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 // Where node and bundle were settled, kpc-apply looks only at what changed since in either. It must come to the same as
 // where it looks at everything.

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 // An apply that is killed keeps its handlers of signals.
 process.setMaxListeners(200);
@@ -98,7 +99,7 @@ describe('apply', () => {
     };
     expect((await callApply(host, 'verify', before)).status).toBe(1);
     expect((await callApply(host, 'apply', before)).status).toBe(0);
-    expect(node.commands.filter(isChange)[0]?.stdin).toMatch(/^table ip kube-proxy\ndelete table ip kube-proxy\n/);
+    expect(node.commands.find(isChange)?.stdin).toMatch(/^table ip kube-proxy\ndelete table ip kube-proxy\n/);
     expect(node.dump()).toBe(there);
   });
 
@@ -213,32 +214,34 @@ describe('nft goes wrong', async () => {
         const node = await startNode();
         const there = node.dump();
         let seen = 0;
-        let isDead = false;
+        const death = { isOver: false };
         const never = new Promise<never>(() => {});
         const host: Host = {
           ...node.host,
           run: async (command) => {
-            if (isDead) return never;
+            if (death.isOver) return never;
             if (!isChange(command) || seen++ !== at) return node.host.run(command);
             await disturb(command, node.host);
-            isDead = true;
+            death.isOver = true;
             return never;
           },
         };
         void callApply(host, 'apply', after);
-        while (!isDead) await new Promise((resolve) => setImmediate(resolve));
+        while (!death.isOver) await new Promise((resolve) => setImmediate(resolve));
         node.files.delete('/proc/100/stat');
         const heir = { ...node.host, pid: 101 };
         node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
-        if (next === 'rollback') {
-          expect((await callApply(heir, 'rollback')).status).toBe(0);
-          expect(node.dump()).toBe(there);
-        } else {
-          expect((await callApply(heir, 'apply', after)).status).toBe(0);
-          expect((await callApply(heir, 'verify', after)).status).toBe(0);
-          expect((await callApply(heir, 'rollback')).status).toBe(0);
-          expect(node.dump()).toBe(there);
-        }
+        const onward = [
+          ...(next === 'apply'
+            ? [
+                ['apply', after],
+                ['verify', after],
+              ]
+            : []),
+          ['rollback'],
+        ];
+        for (const args of onward) expect((await callApply(heir, ...args)).status).toBe(0);
+        expect(node.dump()).toBe(there);
       });
     }
   }

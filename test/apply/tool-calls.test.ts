@@ -5,7 +5,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-tool-calls-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

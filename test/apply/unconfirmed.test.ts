@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
-import { callApply, type ApplyRun } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { callApply } from './call-apply.ts';
+import type { ApplyRun } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readFolder, replaceFolder } from '../../src/bundle/folder.ts';
 import type { BundleContent } from '../../src/bundle/make-bundle.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
@@ -54,7 +54,7 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
   const content = contentOf(mode);
   const { files } = makeBundle(content);
 
-  it('reads back as the state and the cluster that it was made of', () => {
+  test('reads back as the state and the cluster that it was made of', () => {
     const reading = readBundle(files);
     if (reading.kind !== 'bundle') throw new Error(JSON.stringify(reading.problems));
     expect(equalStates(reading.bundle.state, content.state)).toBe(true);
@@ -62,19 +62,19 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
     expect(reading.bundle.manifest.node.name).toBe('worker-1');
   });
 
-  it('has the files of its mode', () => {
+  test('has the files of its mode', () => {
     const ofIpvs = ['ipset.restore', 'ipvsadm.restore', 'ip.batch'];
     expect(ofIpvs.every((name) => files.has(name) === (mode === 'ipvs'))).toBe(true);
   });
 
-  it('is refused when any byte of any file has changed', () => {
+  test('is refused when any byte of any file has changed', () => {
     for (const [name, text] of files) {
       if (name === 'manifest.json') continue;
       expect(problemsOf(new Map([...files, [name, `${text} `]])).map(({ kind }) => kind)).toEqual(['checksum']);
     }
   });
 
-  it('is refused when a file is missing', () => {
+  test('is refused when a file is missing', () => {
     const missing = new Map([...files].filter(([name]) => name !== 'sysctl.conf'));
     expect(problemsOf(missing).map(describeBundleProblem)).toEqual([
       'sysctl.conf is missing, which manifest.json lists; compile the bundle again',
@@ -82,7 +82,7 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
   });
 });
 
-it('a bundle of a format to come is refused', () => {
+test('a bundle of a format to come is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([
@@ -98,7 +98,7 @@ describe('a manifest of another shape', () => {
     return problemsOf(new Map([...files, ['manifest.json', JSON.stringify(manifest)]])).map(describeBundleProblem);
   };
 
-  it.each([
+  test.each([
     [{ mode: 'userspace' }, 'mode must be "ipvs" or "iptables" or "nftables"'],
     [{ settings: {} }, 'settings.mode is missing'],
     [
@@ -135,7 +135,7 @@ describe('a manifest of another shape', () => {
     ]);
   });
 
-  it('is refused without any one of its fields', () => {
+  test('is refused without any one of its fields', () => {
     const manifest = JSON.parse(files.get('manifest.json') ?? '') as Record<string, unknown>;
     for (const name of Object.keys(manifest).filter((key) => key !== 'formatVersion')) {
       expect(withManifest((whole) => void delete whole[name])).toEqual([
@@ -144,13 +144,13 @@ describe('a manifest of another shape', () => {
     }
   });
 
-  it('is refused where it is no object at all', () => {
+  test('is refused where it is no object at all', () => {
     for (const text of ['null', '5', '"text"', '[]']) {
       expect(problemsOf(new Map([...files, ['manifest.json', text]]))).toHaveLength(1);
     }
   });
 
-  it('may say more than this program knows', () => {
+  test('may say more than this program knows', () => {
     expect(withManifest((manifest) => Object.assign(manifest, { note: 'from a version to come' }))).toEqual([]);
   });
 });
@@ -167,7 +167,7 @@ describe('replacing a folder', () => {
     ['ip.batch', 'one\n'],
   ]);
 
-  it('leaves just the new files, and nothing beside the folder', async () => {
+  test('leaves just the new files, and nothing beside the folder', async () => {
     const folder = join(parent, 'deep', 'bundle');
     expect(await replaceFolder(folder, new Map([['sysctl.conf', 'old\n']]))).toBeUndefined();
     expect(await replaceFolder(folder, files)).toBeUndefined();
@@ -175,7 +175,7 @@ describe('replacing a folder', () => {
     expect(await readdir(join(parent, 'deep'))).toEqual(['bundle']);
   });
 
-  it('does not touch a folder that holds something else', async () => {
+  test('does not touch a folder that holds something else', async () => {
     await writeFile(join(parent, 'thesis.tex'), 'years of work');
     expect(await replaceFolder(parent, files)).toEqual({
       kind: 'not-a-bundle',
@@ -185,7 +185,7 @@ describe('replacing a folder', () => {
     expect(await readdir(parent)).toEqual(['thesis.tex']);
   });
 
-  it('says why where it cannot write', async () => {
+  test('says why where it cannot write', async () => {
     const file = join(parent, 'file');
     await writeFile(file, '');
     expect(await replaceFolder(join(file, 'bundle'), files)).toMatchObject({ kind: 'io' });

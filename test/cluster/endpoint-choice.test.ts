@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chooseEndpoints } from '../../src/cluster/endpoint-choice.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { address, endpoint, goingAway, remote, servicePort, worker } from '../iptables/compile.ts';
@@ -14,22 +14,22 @@ function choose(port: Partial<ServicePort>) {
 }
 
 describe('policy Cluster', () => {
-  it('takes every ready endpoint, on whatever node', () => {
+  test('takes every ready endpoint, on whatever node', () => {
     expect(choose({ endpoints: [here, there] }).cluster).toEqual(['10.244.1.5', '10.244.2.5']);
   });
 
-  it('leaves out what is not ready', () => {
+  test('leaves out what is not ready', () => {
     const notReady = endpoint('10.244.1.6', { ready: false, serving: false });
     expect(choose({ endpoints: [here, notReady] }).cluster).toEqual(['10.244.1.5']);
   });
 
-  it('falls back to endpoints that terminate but still serve when none is ready', () => {
+  test('falls back to endpoints that terminate but still serve when none is ready', () => {
     const leaving = remote('10.244.2.6', goingAway);
     expect(choose({ endpoints: [leaving] })).toMatchObject({ cluster: ['10.244.2.6'], hasAny: true });
     expect(choose({ endpoints: [leaving, here] }).cluster).toEqual(['10.244.1.5']);
   });
 
-  it('has nothing where no endpoint serves', () => {
+  test('has nothing where no endpoint serves', () => {
     const dead = endpoint('10.244.1.6', { ready: false, serving: false, terminating: true });
     expect(choose({ endpoints: [dead] })).toEqual({ cluster: [], local: [], reachable: [], hasAny: false });
   });
@@ -39,24 +39,24 @@ describe('topology hints', () => {
   const zoneA = remote('10.244.2.1', { zoneHints: ['zone-a'] });
   const zoneB = remote('10.244.2.2', { zoneHints: ['zone-b'] });
 
-  it('keep traffic in the zone when every ready endpoint has a hint', () => {
+  test('keep traffic in the zone when every ready endpoint has a hint', () => {
     expect(choose({ endpoints: [zoneA, zoneB] }).cluster).toEqual(['10.244.2.1']);
   });
 
-  it('count for nothing when one ready endpoint has none', () => {
+  test('count for nothing when one ready endpoint has none', () => {
     expect(choose({ endpoints: [zoneA, zoneB, there] }).cluster).toHaveLength(3);
   });
 
-  it('need no hint on endpoints that are not ready', () => {
+  test('need no hint on endpoints that are not ready', () => {
     const unready = remote('10.244.2.3', { ready: false, serving: false });
     expect(choose({ endpoints: [zoneA, zoneB, unready] }).cluster).toEqual(['10.244.2.1']);
   });
 
-  it('count for nothing when none names this zone', () => {
+  test('count for nothing when none names this zone', () => {
     expect(choose({ endpoints: [zoneB] }).cluster).toEqual(['10.244.2.2']);
   });
 
-  it('by node go before hints by zone', () => {
+  test('by node go before hints by zone', () => {
     const onNode = endpoint('10.244.1.7', { nodeHints: ['worker-1'], zoneHints: ['zone-a'] });
     const nextDoor = remote('10.244.2.7', { nodeHints: ['worker-2'], zoneHints: ['zone-a'] });
     expect(choose({ endpoints: [onNode, nextDoor] }).cluster).toEqual(['10.244.1.7']);
@@ -67,7 +67,7 @@ describe('topology hints', () => {
 describe('policy Local', () => {
   const local: Partial<ServicePort> = { externalPolicyLocal: true, nodePort: 30080 };
 
-  it("gives external traffic the node's own endpoints, and all to the others", () => {
+  test("gives external traffic the node's own endpoints, and all to the others", () => {
     expect(choose({ ...local, endpoints: [here, there] })).toEqual({
       cluster: ['10.244.1.5', '10.244.2.5'],
       local: ['10.244.1.5'],
@@ -76,14 +76,14 @@ describe('policy Local', () => {
     });
   });
 
-  it('knows that there are endpoints elsewhere when the node has none', () => {
+  test('knows that there are endpoints elsewhere when the node has none', () => {
     expect(choose({ ...local, internalPolicyLocal: true, endpoints: [there] })).toMatchObject({
       local: [],
       hasAny: true,
     });
   });
 
-  it("uses the node's terminating endpoints only when it has no ready one", () => {
+  test("uses the node's terminating endpoints only when it has no ready one", () => {
     const leaving = endpoint('10.244.1.6', goingAway);
     expect(choose({ ...local, endpoints: [leaving, there] })).toMatchObject({
       cluster: ['10.244.2.5'],
@@ -93,7 +93,7 @@ describe('policy Local', () => {
     expect(choose({ ...local, endpoints: [here, leaving] }).local).toEqual(['10.244.1.5']);
   });
 
-  it('ignores hints', () => {
+  test('ignores hints', () => {
     const elsewhere = endpoint('10.244.1.8', { zoneHints: ['zone-b'] });
     const zone = remote('10.244.2.8', { zoneHints: ['zone-a'] });
     expect(choose({ ...local, endpoints: [elsewhere, zone] })).toMatchObject({
@@ -102,7 +102,7 @@ describe('policy Local', () => {
     });
   });
 
-  it('for internal traffic alone needs no cluster-wide endpoints', () => {
+  test('for internal traffic alone needs no cluster-wide endpoints', () => {
     expect(choose({ internalPolicyLocal: true, endpoints: [here, there] })).toMatchObject({
       cluster: [],
       local: ['10.244.1.5'],
@@ -110,7 +110,7 @@ describe('policy Local', () => {
     });
   });
 
-  it('is nothing to a Service that is not reached from outside', () => {
+  test('is nothing to a Service that is not reached from outside', () => {
     expect(choose({ externalPolicyLocal: true, endpoints: [here, there] }).local).toEqual([]);
     expect(
       choose({ externalPolicyLocal: true, externalIPs: [address('203.0.113.9')], endpoints: [here, there] }).local,
@@ -118,7 +118,7 @@ describe('policy Local', () => {
   });
 });
 
-it('finds no endpoint local where the node has no name', () => {
+test('finds no endpoint local where the node has no name', () => {
   const nameless = { ...worker, name: '' };
   const port = servicePort({ internalPolicyLocal: true, endpoints: [endpoint('10.244.1.5', { nodeName: '' })] });
   expect(chooseEndpoints(port, nameless).local).toEqual([]);

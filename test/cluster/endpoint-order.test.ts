@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compareEndpoints } from '../../src/cluster/endpoint-order.ts';
 import type { Endpoint } from '../../src/cluster/model.ts';
 import { joinHostPort, parseAddress } from '../../src/kernel/address.ts';
@@ -28,7 +28,7 @@ const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.'));
 const port = fc.constantFrom(8, 80, 81, 443, 8080, 65535);
 
 describe('the order of endpoints', () => {
-  it('is that of their labels as text', () => {
+  test('is that of their labels as text', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.tuple(ipv4, ipv4), fc.tuple(fc.ipV6(), fc.ipV6())),
@@ -45,7 +45,7 @@ describe('the order of endpoints', () => {
     );
   });
 
-  it('puts 10.0.0.10 before 10.0.0.1, whose colon comes after all digits', () => {
+  test('puts 10.0.0.10 before 10.0.0.1, whose colon comes after all digits', () => {
     const texts = ['10.0.0.2', '10.0.0.1', '10.0.0.10', '9.0.0.1', '10.0.10.1', '10.0.1.1'];
     const sorted = texts.map((text) => endpoint(text, 80)).toSorted(compareEndpoints);
     expect(sorted.map(({ address }) => address.text)).toEqual([

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { planNodePorts } from '../../src/cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { planMasquerade } from '../../src/cluster/plan-masquerade.ts';
@@ -11,19 +11,19 @@ function plan(settings: Partial<ProxySettings> = {}, family: 'ipv4' | 'ipv6' = '
 describe('masquerading of packets to cluster IPs', () => {
   const pods = { kind: 'from-network', network: { text: '10.244.0.0/16' } };
 
-  it('concerns all but the pods where something tells them', () => {
+  test('concerns all but the pods where something tells them', () => {
     expect(plan()).toMatchObject({ localTraffic: pods, toClusterIPs: { kind: 'all-but-pods', pods } });
   });
 
-  it('concerns all under masqueradeAll; pods are still told, for the paths from outside', () => {
+  test('concerns all under masqueradeAll; pods are still told, for the paths from outside', () => {
     expect(plan({ masqueradeAll: true })).toMatchObject({ localTraffic: pods, toClusterIPs: { kind: 'all' } });
   });
 
-  it('concerns none that are known where nothing tells: no CIDR of the family', () => {
+  test('concerns none that are known where nothing tells: no CIDR of the family', () => {
     expect(plan({}, 'ipv6')).toMatchObject({ localTraffic: undefined, toClusterIPs: { kind: 'none-known' } });
   });
 
-  it('tells pods by the CIDR of the node, a bridge, or the names of interfaces', () => {
+  test('tells pods by the CIDR of the node, a bridge, or the names of interfaces', () => {
     const by = (detectLocal: ProxySettings['detectLocal']) => plan({ detectLocal }).localTraffic;
     expect(by({ mode: 'NodeCIDR' })).toMatchObject({ kind: 'from-network', network: { text: '10.244.1.0/24' } });
     expect(by({ mode: 'BridgeInterface', bridgeInterface: 'cni0' })).toEqual({ kind: 'from-interface', name: 'cni0' });
@@ -33,7 +33,7 @@ describe('masquerading of packets to cluster IPs', () => {
     });
   });
 
-  it('is asked for by one bit of the mark, the highest one too', () => {
+  test('is asked for by one bit of the mark, the highest one too', () => {
     expect(plan({ masqueradeBit: 14 }).mark).toBe(0x4000);
     expect(plan({ masqueradeBit: 31 }).mark).toBe(0x80000000);
   });
@@ -45,12 +45,12 @@ describe('where node ports listen', () => {
     return { addresses: addresses?.map(({ text }) => text), picksIPv4Loopback };
   };
 
-  it('is every local address where no CIDR of the family is given', () => {
+  test('is every local address where no CIDR of the family is given', () => {
     expect(listen([])).toEqual({ addresses: undefined, picksIPv4Loopback: true });
     expect(listen(['192.168.0.0/24'], 'ipv6').addresses).toBeUndefined();
   });
 
-  it("is the node's addresses in the CIDRs, loopback among them", () => {
+  test("is the node's addresses in the CIDRs, loopback among them", () => {
     expect(listen(['192.168.0.0/24'])).toEqual({ addresses: ['192.168.0.1'], picksIPv4Loopback: false });
     expect(listen(['127.0.0.0/8', '192.168.0.0/24'])).toEqual({
       addresses: ['127.0.0.1', '192.168.0.1'],
@@ -59,7 +59,7 @@ describe('where node ports listen', () => {
     expect(listen(['172.16.0.0/12'])).toEqual({ addresses: [], picksIPv4Loopback: false });
   });
 
-  it('is the address of the Node for the word primary', () => {
+  test('is the address of the Node for the word primary', () => {
     expect(listen(['primary']).addresses).toEqual(['192.168.0.1']);
     expect(listen(['primary'], 'ipv6').addresses).toEqual(['fd00::1']);
   });

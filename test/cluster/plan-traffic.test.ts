@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { planTraffic, admitsNode, admittedSources } from '../../src/cluster/plan-traffic.ts';
 import { address, endpoint, goingAway, network, remote, servicePort, worker } from '../iptables/compile.ts';
@@ -16,7 +16,7 @@ function texts(list: readonly { readonly address: { readonly text: string } }[])
 }
 
 describe('what is taken for a Service port', () => {
-  it('is its cluster IP, external IPs and load balancer IPs, in the order of the Service', () => {
+  test('is its cluster IP, external IPs and load balancer IPs, in the order of the Service', () => {
     const traffic = plan({
       externalIPs: [address('198.51.100.2'), address('198.51.100.1')],
       loadBalancerIPs: [address('203.0.113.9'), address('203.0.113.7')],
@@ -26,7 +26,7 @@ describe('what is taken for a Service port', () => {
     expect(texts(traffic.loadBalancerIPs)).toEqual(['203.0.113.9', '203.0.113.7']);
   });
 
-  it('is its node port, and apart from that its health check port', () => {
+  test('is its node port, and apart from that its health check port', () => {
     expect(plan()).toMatchObject({ nodePort: undefined, healthCheck: undefined });
     expect(plan({ nodePort: 30080, healthCheckNodePort: 32000 })).toMatchObject({
       nodePort: { protocol: 'TCP', port: 30080 },
@@ -34,7 +34,7 @@ describe('what is taken for a Service port', () => {
     });
   });
 
-  it('says where in the Service it is written', () => {
+  test('says where in the Service it is written', () => {
     const place = (path: string) => ({ file: path, locate: () => ({ file: path, line: 1, column: 1 }) });
     const places = {
       port: place('port'),
@@ -62,14 +62,14 @@ describe('what is taken for a Service port', () => {
 });
 
 describe('packets to the cluster IP', () => {
-  it('go to the endpoints of all nodes under policy Cluster', () => {
+  test('go to the endpoints of all nodes under policy Cluster', () => {
     const traffic = plan({ endpoints: [here, there] });
     expect(traffic.internal).toEqual({ policy: 'Cluster', refusal: undefined });
     expect(texts(traffic.clusterEndpoints)).toEqual(['10.244.1.5', '10.244.2.5']);
     expect(traffic.localEndpoints).toEqual([]);
   });
 
-  it("go to the node's own endpoints under policy Local", () => {
+  test("go to the node's own endpoints under policy Local", () => {
     const traffic = plan({ internalPolicyLocal: true, endpoints: [here, there] });
     expect(traffic.internal).toEqual({ policy: 'Local', refusal: undefined });
     expect(texts(traffic.localEndpoints)).toEqual(['10.244.1.5']);
@@ -77,7 +77,7 @@ describe('packets to the cluster IP', () => {
     expect(texts(traffic.reachable)).toEqual(['10.244.1.5']);
   });
 
-  it('are dropped under policy Local where only other nodes have endpoints', () => {
+  test('are dropped under policy Local where only other nodes have endpoints', () => {
     const traffic = plan({ internalPolicyLocal: true, endpoints: [there] });
     expect(traffic).toMatchObject({
       hasEndpoints: true,
@@ -85,7 +85,7 @@ describe('packets to the cluster IP', () => {
     });
   });
 
-  it('are rejected where no node has endpoints, under either policy', () => {
+  test('are rejected where no node has endpoints, under either policy', () => {
     for (const internalPolicyLocal of [false, true]) {
       const dead = endpoint('10.244.1.6', { ready: false, serving: false });
       expect(plan({ internalPolicyLocal, endpoints: [dead] })).toMatchObject({
@@ -99,18 +99,18 @@ describe('packets to the cluster IP', () => {
 describe('packets from outside', () => {
   const nodePort = 30080;
 
-  it('have no path where the Service has nothing but a cluster IP', () => {
+  test('have no path where the Service has nothing but a cluster IP', () => {
     expect(plan().external.isUsed).toBe(false);
   });
 
-  it('have a path by a node port, an external IP or a load balancer IP, and by external IPs that are ignored', () => {
+  test('have a path by a node port, an external IP or a load balancer IP, and by external IPs that are ignored', () => {
     expect(plan({ nodePort }).external.isUsed).toBe(true);
     expect(plan({ externalIPs: [address('198.51.100.1')] }).external.isUsed).toBe(true);
     expect(plan({ loadBalancerIPs: [address('203.0.113.7')] }).external.isUsed).toBe(true);
     expect(plan({ hasIgnoredExternalIPs: true }).external.isUsed).toBe(true);
   });
 
-  it('are dropped under policy Local without local endpoints, while the short cut of the node and its pods stays', () => {
+  test('are dropped under policy Local without local endpoints, while the short cut of the node and its pods stays', () => {
     const traffic = plan({ nodePort, externalPolicyLocal: true, endpoints: [there] });
     expect(traffic.external).toEqual({
       policy: 'Local',
@@ -121,7 +121,7 @@ describe('packets from outside', () => {
     expect(texts(traffic.clusterEndpoints)).toEqual(['10.244.2.5']);
   });
 
-  it('are rejected without endpoints, and no path is left', () => {
+  test('are rejected without endpoints, and no path is left', () => {
     expect(plan({ nodePort, externalPolicyLocal: true, endpoints: [] }).external).toEqual({
       policy: 'Local',
       refusal: { reason: 'no-endpoints', answer: 'reject' },
@@ -129,7 +129,7 @@ describe('packets from outside', () => {
     });
   });
 
-  it('under policy Local go to other endpoints than those of the cluster IP: both lists stand, each endpoint once', () => {
+  test('under policy Local go to other endpoints than those of the cluster IP: both lists stand, each endpoint once', () => {
     const leaving = endpoint('10.244.1.6', goingAway);
     const traffic = plan({ nodePort, externalPolicyLocal: true, endpoints: [leaving, there] });
     expect(texts(traffic.clusterEndpoints)).toEqual(['10.244.2.5']);
@@ -142,7 +142,7 @@ describe('source ranges', () => {
   const loadBalancerIPs = [address('203.0.113.9'), address('203.0.113.7')];
   const sourceRanges = [network('192.168.0.0/24'), network('10.0.0.0/8')];
 
-  it('guard the load balancer IPs, and nothing where the port has none', () => {
+  test('guard the load balancer IPs, and nothing where the port has none', () => {
     expect(texts(plan({ loadBalancerIPs, sourceRanges }).firewall?.guarded ?? [])).toEqual([
       '203.0.113.9',
       '203.0.113.7',
@@ -151,17 +151,17 @@ describe('source ranges', () => {
     expect(plan({ loadBalancerIPs }).firewall).toBeUndefined();
   });
 
-  it('stand whether or not there are endpoints', () => {
+  test('stand whether or not there are endpoints', () => {
     expect(plan({ loadBalancerIPs, sourceRanges, endpoints: [] }).firewall).toBeDefined();
   });
 
-  it('admit a client that is in one, in the order of the Service', () => {
+  test('admit a client that is in one, in the order of the Service', () => {
     const { firewall } = plan({ loadBalancerIPs, sourceRanges });
     const admitted = firewall ? admittedSources(firewall, false) : [];
     expect(admitted.map(({ source }) => source.text)).toEqual(['192.168.0.0/24', '10.0.0.0/8']);
   });
 
-  it('admit the node by the load balancer IPs, after the ranges, where its own address is in one', () => {
+  test('admit the node by the load balancer IPs, after the ranges, where its own address is in one', () => {
     const { firewall } = plan({ loadBalancerIPs, sourceRanges });
     if (!firewall) throw new Error('no firewall');
     expect(admitsNode(firewall, address('192.168.0.1'))).toBe(true);
@@ -176,14 +176,14 @@ describe('source ranges', () => {
 });
 
 describe('endpoints on the node', () => {
-  it('may reach themselves: those in use are named apart from those that are not', () => {
+  test('may reach themselves: those in use are named apart from those that are not', () => {
     const dead = endpoint('10.244.1.6', { ready: false, serving: false });
     const traffic = plan({ endpoints: [here, dead, there] });
     expect(texts(traffic.onNode)).toEqual(['10.244.1.5', '10.244.1.6']);
     expect(texts(traffic.hairpin)).toEqual(['10.244.1.5']);
   });
 
-  it('are none where the node has no name', () => {
+  test('are none where the node has no name', () => {
     const traffic = planTraffic(servicePort({ endpoints: [endpoint('10.244.1.5', { nodeName: '' })] }), {
       name: '',
       zone: '',
@@ -193,7 +193,7 @@ describe('endpoints on the node', () => {
 });
 
 describe('session affinity', () => {
-  it('keeps a client with its endpoint for some seconds', () => {
+  test('keeps a client with its endpoint for some seconds', () => {
     expect(plan().affinitySeconds).toBeUndefined();
     expect(plan({ affinitySeconds: 10800 }).affinitySeconds).toBe(10800);
   });

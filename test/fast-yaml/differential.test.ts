@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
-  type Arbitrary,
   array,
   assert,
   boolean,
@@ -16,13 +15,15 @@ import {
   record,
   string,
 } from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import type { Arbitrary } from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readYamlFast } from '../../src/input/fast-yaml.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
 import { rounds } from '../support/rounds.ts';
-import { createRandom, excerpt, mutate, type Random, realDocuments } from './documents.ts';
+import { createRandom, excerpt, mutate, realDocuments } from './documents.ts';
+import type { Random } from './documents.ts';
 
 /** FAST_YAML_RUNS=200000 FAST_YAML_SEED=7 npx vitest run test/fast-yaml looks longer, elsewhere. */
 const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000));
@@ -62,22 +63,22 @@ function pick(random: Random): string {
 }
 
 describe('what the fast reader accepts has the value that the full parser gives', () => {
-  it.each(realDocuments.map((text, i) => [i, text] as const))('real document %i, which it accepts', (_, text) => {
+  test.each(realDocuments.map((text, i) => [i, text] as const))('real document %i, which it accepts', (_, text) => {
     expect(readYamlFast(text)).toBeDefined();
     checkAgreement(text);
   });
 
-  it('real documents with slips in them', () => {
+  test('real documents with slips in them', () => {
     const accepted = checkMany((random) => mutate(pick(random), random));
     expect(accepted).toBeGreaterThan(runs / 10);
   });
 
-  it('parts of documents with slips in them', () => {
+  test('parts of documents with slips in them', () => {
     const accepted = checkMany((random) => mutate(excerpt(pick(random), random), random));
     expect(accepted).toBeGreaterThan(runs / 10);
   });
 
-  it('documents with slips in them whose lines end as on Windows', () => {
+  test('documents with slips in them whose lines end as on Windows', () => {
     const accepted = checkMany((random) => {
       const text = mutate(random(2) === 0 ? pick(random) : excerpt(pick(random), random), random);
       return text.replaceAll('\n', () => (random(40) === 0 ? '\n' : '\r\n'));
@@ -85,7 +86,7 @@ describe('what the fast reader accepts has the value that the full parser gives'
     expect(accepted).toBeGreaterThan(runs / 10);
   });
 
-  it('one document again and again, each time with other slips', () => {
+  test('one document again and again, each time with other slips', () => {
     let accepted = 0;
     for (let seed = firstSeed; seed < firstSeed + runs / 10; seed++) {
       const random = createRandom(seed);
@@ -101,7 +102,7 @@ describe('what the fast reader accepts has the value that the full parser gives'
     expect(accepted).toBeGreaterThan(runs / 10);
   });
 
-  it('any value, printed in many ways, with and without slips', () => {
+  test('any value, printed in many ways, with and without slips', () => {
     let accepted = 0;
     const check = (value: unknown, style: PrintStyle, seed: number): void => {
       const text = printYaml(value, style);

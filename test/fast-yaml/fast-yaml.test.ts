@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readYamlFast } from '../../src/input/fast-yaml.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 
@@ -7,37 +7,37 @@ function read(...lines: string[]): unknown {
 }
 
 describe('block collections', () => {
-  it('reads mappings in mappings', () => {
+  test('reads mappings in mappings', () => {
     expect(read('metadata:', '  name: web', '  namespace: shop', 'kind: Service')).toEqual({
       metadata: { name: 'web', namespace: 'shop' },
       kind: 'Service',
     });
   });
 
-  it('reads sequences at the column of their key, and deeper', () => {
+  test('reads sequences at the column of their key, and deeper', () => {
     expect(read('a:', '- 1', '- 2', 'b:', '    - 3', 'c: 4')).toEqual({ a: [1, 2], b: [3], c: 4 });
   });
 
-  it('reads mappings in sequences, from the line of the dash or the next', () => {
+  test('reads mappings in sequences, from the line of the dash or the next', () => {
     expect(read('- a: 1', '  b: 2', '-', '  c: 3', '-   d: 4')).toEqual([{ a: 1, b: 2 }, { c: 3 }, { d: 4 }]);
   });
 
-  it('reads sequences in sequences', () => {
+  test('reads sequences in sequences', () => {
     expect(read('- - 1', '  - 2', '- - - 3')).toEqual([[1, 2], [[3]]]);
   });
 
-  it('takes nothing for null', () => {
+  test('takes nothing for null', () => {
     expect(read('a:', 'b:', '- ', '-', 'c: # nothing')).toEqual({ a: null, b: [null, null], c: null });
   });
 
-  it('passes blank lines and comments', () => {
+  test('passes blank lines and comments', () => {
     expect(read('# first', '', 'a: 1 # one', '  # deeper', '', 'b: # two', '  - x#y', '# last', '')).toEqual({
       a: 1,
       b: ['x#y'],
     });
   });
 
-  it('reads a document with its start marker, and an empty one as null', () => {
+  test('reads a document with its start marker, and an empty one as null', () => {
     expect(read('---', 'a: 1')).toEqual({ a: 1 });
     expect(read('--- # comment', 'a: 1')).toEqual({ a: 1 });
     expect(readYamlFast('# only a comment\n')).toEqual({ value: null });
@@ -47,7 +47,7 @@ describe('block collections', () => {
 });
 
 describe('scalars', () => {
-  it('reads plain ones as Kubernetes does', () => {
+  test('reads plain ones as Kubernetes does', () => {
     expect(read('- TCP', '- true', '- no', '- ~', '- null', '- 80', '- -1', '- 1.5', '- 010', '- 10.96.0.1')).toEqual([
       'TCP',
       true,
@@ -62,7 +62,7 @@ describe('scalars', () => {
     ]);
   });
 
-  it('keeps text that only looks like a number', () => {
+  test('keeps text that only looks like a number', () => {
     const texts = [
       '1e',
       '30s',
@@ -76,15 +76,15 @@ describe('scalars', () => {
     expect(read(...texts.map((text) => `- ${text}`))).toEqual(texts);
   });
 
-  it('keeps blanks, colons and signs inside of plain text', () => {
+  test('keeps blanks, colons and signs inside of plain text', () => {
     expect(read('a: x  y z:1 "q" [b] - ?   ')).toEqual({ a: 'x  y z:1 "q" [b] - ?' });
   });
 
-  it('folds plain text over lines', () => {
+  test('folds plain text over lines', () => {
     expect(read('a: one', '  two', '', '    three', 'b: 1')).toEqual({ a: 'one two\nthree', b: 1 });
   });
 
-  it('reads quoted text', () => {
+  test('reads quoted text', () => {
     expect(read(`a: 'it''s # "x": y'`, String.raw`b: "tab\t\"q\" \\ \x41é\U0001F600"`, `c: ''`)).toEqual({
       a: `it's # "x": y`,
       b: 'tab\t"q" \\ A\u00e9\u{1f600}',
@@ -92,14 +92,14 @@ describe('scalars', () => {
     });
   });
 
-  it('folds quoted text over lines', () => {
+  test('folds quoted text over lines', () => {
     expect(read(`a: 'one  `, `  two`, ``, `  three'`, 'b: "one', '  two\\', '  \\ three', '', '  four"')).toEqual({
       a: 'one two\nthree',
       b: 'one two three\nfour',
     });
   });
 
-  it('reads literal blocks with each chomping', () => {
+  test('reads literal blocks with each chomping', () => {
     expect(read('a: |', '  one', '', '    two', '', 'b: |-', '  one', 'c: |+', '  one', '', 'd: 1')).toEqual({
       a: 'one\n\n  two\n',
       b: 'one',
@@ -108,7 +108,7 @@ describe('scalars', () => {
     });
   });
 
-  it('reads folded blocks', () => {
+  test('reads folded blocks', () => {
     expect(read('a: >', '  one', '  two', '', '  three', 'b: >-', '  x', '  y')).toEqual({
       a: 'one two\nthree\n',
       b: 'x y',
@@ -117,19 +117,19 @@ describe('scalars', () => {
 });
 
 describe('flow collections on one line', () => {
-  it('reads them nested, with quoted and plain words', () => {
+  test('reads them nested, with quoted and plain words', () => {
     expect(read('a: {b: [1, x, "y, z"], "c": {}, d: []}  # comment')).toEqual({
       a: { b: [1, 'x', 'y, z'], c: {}, d: [] },
     });
   });
 
-  it('reads JSON in a field', () => {
+  test('reads JSON in a field', () => {
     expect(read('a: {"b":"c","d":[1,2]}')).toEqual({ a: { b: 'c', d: [1, 2] } });
   });
 });
 
 describe('keys', () => {
-  it('reads quoted keys and those of managedFields', () => {
+  test('reads quoted keys and those of managedFields', () => {
     expect(read('"a b": 1', "'80': 2", 'k:{"port":80,"protocol":"TCP"}:', '  .: {}', '  f:port: {}')).toEqual({
       'a b': 1,
       80: 2,
@@ -137,7 +137,7 @@ describe('keys', () => {
     });
   });
 
-  it('gives the same with keys it has seen, and with more keys than it remembers', () => {
+  test('gives the same with keys it has seen, and with more keys than it remembers', () => {
     const known = new KnownKeys();
     const text = Array.from({ length: 40 }, (_, i) => `- key${i}: ${i}\n  name: n${i}\n`).join('');
     const first = readYamlFast(text, undefined, known);
@@ -146,7 +146,7 @@ describe('keys', () => {
   });
 
   // Each second line or block begins like the one before of its key.
-  it.each([
+  test.each([
     ['a scalar that goes on', 'a: one\n---\na: one\n  two\n', [{ a: 'one' }, { a: 'one two' }]],
     [
       'a longer scalar',
@@ -207,7 +207,7 @@ describe('keys', () => {
   });
 
   // The first two differ in scalars alone, so the reader knows by the third what may differ.
-  it.each([
+  test.each([
     ['alike', 'a: z\nb:\n- 3\nc: {d: 1}\n', { a: 'z', b: [3], c: { d: 1 } }],
     ['with other types', 'a: true\nb:\n- 1.5\nc: {d: 1}\n', { a: true, b: [1.5], c: { d: 1 } }],
     ['with a quoted text', 'a: "x y"\nb:\n- 3\nc: {d: 1}\n', { a: 'x y', b: [3], c: { d: 1 } }],
@@ -238,7 +238,7 @@ describe('keys', () => {
     });
   });
 
-  it('gives up patterns that fit no more, and finds new ones', () => {
+  test('gives up patterns that fit no more, and finds new ones', () => {
     const known = new KnownKeys();
     const texts = Array.from(
       { length: 2000 },
@@ -254,7 +254,7 @@ describe('keys', () => {
     }
   });
 
-  it('does not take a key for a longer or shorter one it has seen', () => {
+  test('does not take a key for a longer or shorter one it has seen', () => {
     expect(read('- port: 1', '- ports: 2', '- por: 3', '- port:x: 4')).toEqual([
       { port: 1 },
       { ports: 2 },
@@ -265,20 +265,20 @@ describe('keys', () => {
 });
 
 describe('a stretch of a text', () => {
-  it('reads nothing beyond it', () => {
+  test('reads nothing beyond it', () => {
     const text = 'a: 1\n---\nb: x\n---\n  c: 3\n';
     expect(readYamlFast(text, { start: 5, end: 14 })).toEqual({ value: { b: 'x' } });
     expect(readYamlFast('a: 1234', { start: 0, end: 5 })).toEqual({ value: { a: 12 } });
   });
 
-  it('reads lines that end as on Windows', () => {
+  test('reads lines that end as on Windows', () => {
     const text = '---\r\na: 1 # one\r\nb: |\r\n  two\r\n  lines\r\n---\r\nc: 2\r\n';
     expect(readYamlFast(text, { start: 0, end: text.lastIndexOf('---') })?.value).toEqual({ a: 1, b: 'two\nlines\n' });
   });
 });
 
 describe('what is left to the full parser', () => {
-  it.each([
+  test.each([
     ['duplicate keys', 'a: 1\nb: 2\na: 3'],
     ['duplicate keys in flow style', 'x: {a: 1, a: 2}'],
     ['a duplicate among quoted keys', 'a: 1\n"a": 2'],
@@ -330,7 +330,7 @@ describe('what is left to the full parser', () => {
   });
 });
 
-it('reads into plain objects, whatever the keys', () => {
+test('reads into plain objects, whatever the keys', () => {
   const value = read('constructor: 1', 'toString: 2', 'hasOwnProperty: 3');
   expect(value).toEqual({ constructor: 1, toString: 2, hasOwnProperty: 3 });
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);

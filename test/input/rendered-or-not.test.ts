@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type Run, runKpc } from '../support/run-kpc.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import type { Run } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rendered-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -5,9 +5,11 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFi
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
-import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir, type Run } from './harness.ts';
+import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
+import type { Run } from './harness.ts';
 import { run } from './network.ts';
-import { saveByHand, saveState, type SavedState } from './saved-state.ts';
+import { saveByHand, saveState } from './saved-state.ts';
+import type { SavedState } from './saved-state.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 const program = process.env['KPC_APPLY'] ?? 'dist/kpc-apply.js';

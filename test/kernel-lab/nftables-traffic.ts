@@ -1,9 +1,10 @@
 // Connections under nftables mode: what does not concern them leaves them alone, and a change of mode between iptables and
-// nftables, in both directions, cuts none and turns nobody away. IPVS is in no kernel that this one stands in for.
+// nftables, in both directions, cuts none and turns no new one away. IPVS is left to test/apply/nftables.test.ts: few kernels have both.
 import { assert, assertSame, expectApply, startSuite } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
-import { repeat, type Probe } from './traffic.ts';
+import { repeat } from './traffic.ts';
+import type { Probe } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 const suite = startSuite('nftables-traffic');
@@ -141,7 +142,7 @@ async function applyUnderFire(bundle: string): Promise<void> {
 }
 
 await suite.check(
-  '18 connections of all kinds go on over four changes of mode, and nobody new is turned away',
+  '18 connections of all kinds go on over four changes of mode, and no new one is turned away',
   async () => {
     await expectApply(['apply', iptables], 0);
     const ids: string[] = [];

@@ -2,14 +2,13 @@ import * as fc from 'fast-check';
 import type { Family } from '../../src/kernel/family.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../src/kernel/iptables.ts';
 import { isBuiltInChain } from '../../src/kernel/iptables.ts';
-import { sortEntries, type IpSet, type SetEntry } from '../../src/kernel/ipset.ts';
-import {
-  compareRealServers,
-  compareVirtualServers,
-  type RealServer,
-  type SchedulerFlag,
-  type VirtualServer,
-} from '../../src/kernel/ipvs.ts';
+import { parseAddress } from '../../src/kernel/address.ts';
+import type { Address } from '../../src/kernel/address.ts';
+import type { IpSet } from '../../src/kernel/ipset.ts';
+import { compareEntries, formatEntry, parseEntry } from '../../src/kernel/set-entry.ts';
+import type { SetEntry } from '../../src/kernel/set-entry.ts';
+import { compareRealServers, compareVirtualServers } from '../../src/kernel/ipvs.ts';
+import type { RealServer, SchedulerFlag, VirtualServer } from '../../src/kernel/ipvs.ts';
 import type { Link, LinkAddress } from '../../src/kernel/link.ts';
 import { jumpChain } from '../../src/kernel/restrict.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
@@ -191,7 +190,7 @@ function entriesOf(type: string, family: Family): fc.Arbitrary<SetEntry> {
       : fc
           .tuple(address, portPart, last)
           .map((parts) => parts.slice(0, type === 'hash:ip' ? 1 : type === 'hash:ip,port' ? 2 : 3).join(','));
-  return value.map((text_) => ({ value: text_ }));
+  return value.map((text_) => parseEntry(text_, type));
 }
 
 const setKinds = fc.constantFrom('hash:ip', 'hash:ip,port', 'hash:ip,port,ip', 'hash:ip,port,net', 'bitmap:port');
@@ -204,8 +203,8 @@ const ipSets: fc.Arbitrary<IpSet> = fc
         name: fc.constantFrom('KUBE-CLUSTER-IP', 'KUBE-LOOP-BACK', 'KUBE-6-CLUSTER-IP', 'OTHER'),
         maxElements: fc.constantFrom(65536, 131072),
         entries: fc
-          .uniqueArray(entriesOf(type, family), { selector: ({ value }) => value, maxLength: 6 })
-          .map(sortEntries),
+          .uniqueArray(entriesOf(type, family), { selector: formatEntry, maxLength: 6 })
+          .map((entries) => entries.toSorted(compareEntries)),
       })
       .map(({ name, maxElements, entries }): IpSet =>
         type === 'bitmap:port'
@@ -219,15 +218,19 @@ export const sets: fc.Arbitrary<readonly IpSet[]> = fc.uniqueArray(ipSets, {
   maxLength: 4,
 });
 
+function addressOf(family: Family): fc.Arbitrary<Address> {
+  return fc.constantFrom(...addresses[family].flatMap((text_) => parseAddress(text_) ?? []));
+}
+
 function realServers(family: Family): fc.Arbitrary<readonly RealServer[]> {
   const server = fc.record({
-    address: fc.constantFrom(...addresses[family]),
+    address: addressOf(family),
     port,
     weight: fc.constantFrom(0, 1, 100),
     forwarding: fc.constantFrom('masquerade' as const, 'direct' as const, 'tunnel' as const),
   });
   return fc
-    .uniqueArray(server, { selector: (one) => `${one.address} ${one.port}`, maxLength: 5 })
+    .uniqueArray(server, { selector: (one) => `${one.address.text} ${one.port}`, maxLength: 5 })
     .map((servers) => servers.sort(compareRealServers));
 }
 
@@ -238,7 +241,7 @@ const virtualServer: fc.Arbitrary<VirtualServer> = fc.constantFrom('ipv4' as con
     {
       family: fc.constant(family),
       protocol: fc.constantFrom('TCP' as const, 'UDP' as const, 'SCTP' as const),
-      address: fc.constantFrom(...addresses[family]),
+      address: addressOf(family),
       port,
       scheduler: fc.constantFrom('rr', 'wlc', 'mh'),
       schedulerFlags,
@@ -253,14 +256,14 @@ const virtualServer: fc.Arbitrary<VirtualServer> = fc.constantFrom('ipv4' as con
 );
 
 export const virtualServers: fc.Arbitrary<readonly VirtualServer[]> = fc
-  .uniqueArray(virtualServer, { selector: (one) => `${one.protocol} ${one.address} ${one.port}`, maxLength: 6 })
+  .uniqueArray(virtualServer, { selector: (one) => `${one.protocol} ${one.address.text} ${one.port}`, maxLength: 6 })
   .map((servers) => servers.sort(compareVirtualServers));
 
 function linkAddresses(family: Family): fc.Arbitrary<LinkAddress> {
   return fc.record(
     {
       family: fc.constant(family),
-      address: fc.constantFrom(...addresses[family]),
+      address: addressOf(family),
       prefixLength: fc.constantFrom(24, 32),
       scope: fc.constantFrom('host', 'link'),
     },
@@ -274,7 +277,7 @@ export const links: fc.Arbitrary<readonly Link[]> = fc.uniqueArray(
     name: fc.constantFrom('kube-ipvs0', 'nodelocaldns', 'eth0'),
     kind: fc.constantFrom('dummy', 'veth'),
     addresses: fc.uniqueArray(fc.oneof(linkAddresses('ipv4'), linkAddresses('ipv6')), {
-      selector: (one) => `${one.address}/${one.prefixLength}`,
+      selector: (one) => `${one.address.text}/${one.prefixLength}`,
       maxLength: 5,
     }),
   }),

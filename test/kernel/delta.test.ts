@@ -1,34 +1,23 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  applyDelta,
-  diffStates,
-  equalStates,
-  isEmptyDelta,
-  splitDelta,
-  type KernelDelta,
-} from '../../src/kernel/delta.ts';
+import { applyDelta, diffStates, equalStates, isEmptyDelta, splitDelta } from '../../src/kernel/delta.ts';
+import type { KernelDelta } from '../../src/kernel/delta.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables-rule.ts';
 import type { IpSet } from '../../src/kernel/ipset.ts';
+import { parseEntry } from '../../src/kernel/set-entry.ts';
 import { diffSets, formatSetsDelta, temporarySetName } from '../../src/kernel/ipset-delta.ts';
 import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/ipvs-delta.ts';
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
 import { diffLinks, formatLinksDelta } from '../../src/kernel/link-delta.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../src/kernel/state.ts';
-import {
-  loadTables,
-  runIp,
-  runIpset,
-  runIptablesRestore,
-  runIpvsadm,
-  withoutEmpty,
-  type Kernel,
-} from './fake-tools.ts';
+import { emptyState } from '../../src/kernel/state.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
+import { loadTables, runIp, runIpset, runIptablesRestore, runIpvsadm, withoutEmpty } from './fake-tools.ts';
+import type { Kernel } from './fake-tools.ts';
 import { links, rules, sets, states, tables, virtualServers } from './arbitrary-state.ts';
 
 describe('a delta', () => {
@@ -195,7 +184,7 @@ describe("a delta's text does in the tool what the delta says", () => {
       type: 'hash:ip',
       family: 'inet',
       maxElements: 65536,
-      entries: [{ value: '10.0.0.1' }],
+      entries: [parseEntry('10.0.0.1', 'hash:ip')],
     } as const;
     expect(formatSetsDelta(diffSets([set], [{ ...set, maxElements: 9 }]))).toBe(
       'create KPC-SWAP hash:ip family inet maxelem 9\nadd KPC-SWAP 10.0.0.1\nswap KPC-SWAP S\ndestroy KPC-SWAP\n',
@@ -203,7 +192,7 @@ describe("a delta's text does in the tool what the delta says", () => {
     expect(formatSetsDelta(diffSets([set], [{ ...set, type: 'hash:net' }]))).toBe(
       'destroy S\ncreate S hash:net family inet maxelem 65536\nadd S 10.0.0.1\n',
     );
-    expect(formatSetsDelta(diffSets([set], [{ ...set, entries: [{ value: '10.0.0.2' }] }]))).toBe(
+    expect(formatSetsDelta(diffSets([set], [{ ...set, entries: [parseEntry('10.0.0.2', 'hash:ip')] }]))).toBe(
       'del S 10.0.0.1\nadd S 10.0.0.2\n',
     );
   });
@@ -246,8 +235,9 @@ function reverseEntries(set: IpSet): IpSet {
   return { ...set, hashSize: 4096, entries: set.entries.toReversed() };
 }
 
-function setWith(value: string): IpSet {
-  return { name: 'S', type: 'hash:ip,port,net', entries: [{ value }] };
+function setWith(entry: string): IpSet {
+  const type = 'hash:ip,port,net';
+  return { name: 'S', type, entries: [parseEntry(entry, type)] };
 }
 
 function withTimeout(tcp: number): KernelState {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseAddress } from '../../src/kernel/address.ts';
 import { diffStates } from '../../src/kernel/delta.ts';
 import type { Tables } from '../../src/kernel/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
@@ -8,7 +9,8 @@ import { parseIpsetSave } from '../../src/kernel/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import { emptyState } from '../../src/kernel/state.ts';
+import type { KernelState } from '../../src/kernel/state.ts';
 import type { UnreadLine } from '../../src/kernel/unread-line.ts';
 
 const dumps = join(import.meta.dirname, '../../fixtures/dumps');
@@ -104,8 +106,8 @@ describe('a dump of a node that kube-proxy programmed', () => {
     expect(state.links.find(({ name }) => name === 'kube-ipvs0')).toEqual({
       name: 'kube-ipvs0',
       addresses: [
-        { family: 'ipv4', address: '10.96.7.7', prefixLength: 32 },
-        { family: 'ipv6', address: 'fd00:10:96::77', prefixLength: 128 },
+        { family: 'ipv4', address: parseAddress('10.96.7.7'), prefixLength: 32 },
+        { family: 'ipv6', address: parseAddress('fd00:10:96::77'), prefixLength: 128 },
       ],
     });
     expect(state.links.map(({ name }) => name)).toContain('lo');
@@ -163,13 +165,16 @@ describe('what other programs have on a node', () => {
       maxElements: 10,
       options: ['timeout', '300', 'counters', 'comment', 'skbinfo'],
       entries: [
-        { value: '10.0.0.8', options: ['timeout', '299', 'packets', '0', 'bytes', '0', 'comment', '"a b # c"'] },
+        {
+          address: parseAddress('10.0.0.8'),
+          options: ['timeout', '299', 'packets', '0', 'bytes', '0', 'comment', '"a b # c"'],
+        },
       ],
     });
-    expect(find('L')).toEqual({ name: 'L', type: 'list:set', options: ['size', '8'], entries: [{ value: 'T' }] });
+    expect(find('L')).toEqual({ name: 'L', type: 'list:set', options: ['size', '8'], entries: [{ other: 'T' }] });
     expect(find('ND')?.entries).toEqual([
-      { value: '10.0.0.0/8,eth0' },
-      { value: '10.1.0.0/16,eth0', options: ['nomatch'] },
+      { other: '10.0.0.0/8,eth0' },
+      { other: '10.1.0.0/16,eth0', options: ['nomatch'] },
     ]);
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { isBuiltInChain, type TableName, type Tables } from '../../src/kernel/iptables.ts';
+import { isBuiltInChain } from '../../src/kernel/iptables.ts';
+import type { TableName, Tables } from '../../src/kernel/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables-rule.ts';
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { gatesOf } from '../../src/input/feature-gate-histories.ts';
 import type { Behaviour, Release } from '../../src/kube-proxy/releases.ts';
 import {
   behaviourChanges,
@@ -8,7 +9,6 @@ import {
   newestRelease,
   parseRelease,
   releases,
-  stageOfGate,
 } from '../../src/kube-proxy/releases.ts';
 
 /** The behaviours of each release by default, written out once more. */
@@ -16,8 +16,17 @@ const byDefault: Record<Release, readonly Behaviour[]> = (() => {
   const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips'];
   const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
   const since133 = [...since131, 'service-cidrs'] as const;
-  const since134 = [...since133, 'node-hints', 'open-source-range'] as const;
-  const all = [...since134, 'running-endpoint-first', 'separate-watches', 'conntrack-limit'] as const;
+  const since134 = [...since133, 'node-hints', 'open-source-range', 'masquerade-by-address'] as const;
+  const all = [
+    ...since134,
+    'inline-masquerade',
+    'shared-masquerade',
+    'hairpin-set',
+    'direct-dnat',
+    'running-endpoint-first',
+    'separate-watches',
+    'conntrack-limit',
+  ] as const;
   return {
     '1.30': oldest,
     '1.31': since131,
@@ -64,7 +73,8 @@ describe('feature gates', () => {
       const usual = behavioursOf(release).has(behaviour);
       const expected = settable.includes(release) ? [true, false] : [usual, usual];
       expect([on, off], release).toEqual(expected);
-      expect(stageOfGate(name, release) === 'settable', release).toBe(settable.includes(release));
+      // kube-proxy knows the gate, and has not locked it.
+      expect(gatesOf(release).get(name)?.isLocked === false, release).toBe(settable.includes(release));
     }
   });
 
@@ -77,15 +87,6 @@ describe('feature gates', () => {
     expect(of('1.33', { AllAlpha: true }).has('node-hints')).toBe(true);
     expect(of('1.34', { AllBeta: false }).has('node-hints')).toBe(false);
     expect(of('1.36', { AllBeta: false, AllAlpha: true }).has('external-ips')).toBe(true);
-  });
-
-  test('a release does not know gates that came later or went before', () => {
-    expect(stageOfGate('PreferSameTrafficDistribution', '1.32')).toBe('unknown');
-    expect(stageOfGate('AllowServiceExternalIPs', '1.35')).toBe('unknown');
-    expect(stageOfGate('LoadBalancerIPMode', '1.34')).toBe('locked');
-    expect(stageOfGate('LoadBalancerIPMode', '1.35')).toBe('unknown');
-    expect(stageOfGate('TopologyAwareHints', '1.36')).toBe('unknown');
-    expect(stageOfGate('NFTablesProxyMode', '1.30')).toBeUndefined();
   });
 });
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { createParsers, fullParsers, type Parsers } from '../../src/input/parsers.ts';
+import { describe, expect, test } from 'vitest';
+import { createParsers, fullParsers } from '../../src/input/parsers.ts';
+import type { Parsers } from '../../src/input/parsers.ts';
 import { readDocuments } from '../../src/input/read-documents.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 
@@ -60,13 +61,13 @@ function check({ text, ...answer }: Answer, parsers: Parsers): string | undefine
 }
 
 describe("kubectl's answers", () => {
-  it('are many, and of both kinds', () => {
+  test('are many, and of both kinds', () => {
     expect(answers.length).toBeGreaterThan(15_000);
     expect(answers.filter((answer) => 'error' in answer).length).toBeGreaterThan(5000);
     expect(answers.filter((answer) => 'values' in answer).length).toBeGreaterThan(5000);
   });
 
-  it.each([
+  test.each([
     ['the full parsers', () => fullParsers],
     ['the fast parsers, which know what they have read', createParsers],
   ])('are those of %s', (_, make) => {
@@ -74,7 +75,7 @@ describe("kubectl's answers", () => {
     expect(answers.flatMap((answer) => check(answer, parsers) ?? []).slice(0, 10)).toEqual([]);
   });
 
-  it.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
+  test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
     const isSuch = (answer: Answer): boolean => {
       const [fault] = readDocuments(new TextFile('in.yaml', answer.text.replace(/^\uFEFF/, ''))).diagnostics;
       return 'values' in answer && fault !== undefined && message.test(fault.text);

@@ -4,8 +4,10 @@ import type { Plan } from '../../apply/plan.ts';
 import { requestNothing } from '../../apply/clean-up.ts';
 import { withLock } from '../../apply/lock.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './options.ts';
+import { openSession } from './environment.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { addClaimOptions, addForceOption, addStateOption } from './options.ts';
+import type { ClaimOptions } from './options.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { onInterrupt } from './interrupt.ts';
 

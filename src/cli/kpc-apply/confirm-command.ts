@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { confirmApply } from '../../apply/confirmation.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession } from './environment.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 
 export function addConfirmCommand(
   program: Command,

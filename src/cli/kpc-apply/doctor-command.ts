@@ -5,7 +5,8 @@ import type { ApplyEnvironment } from './environment.ts';
 import { outputOption } from './options.ts';
 import { formatFindings } from '../../report/findings-text.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 interface DoctorOptions {

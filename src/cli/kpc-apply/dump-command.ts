@@ -1,13 +1,16 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { dumpNode } from '../../apply/dump.ts';
-import { replaceFolder, type FolderProblem } from '../../bundle/folder.ts';
+import { replaceFolder } from '../../bundle/folder.ts';
+import type { FolderProblem } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/failure.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession } from './environment.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
 
 interface DumpOptions extends NodeOptions {

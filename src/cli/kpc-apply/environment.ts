@@ -7,7 +7,8 @@ import type { Host } from '../../apply/host.ts';
 import type { Plan } from '../../apply/plan.ts';
 import { stateFolder } from '../../apply/record.ts';
 import { describeStep } from '../../apply/steps.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** What kpc-apply works with: handed in, so that tests hand in their own. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import { defaultStateFolder } from '../../apply/record.ts';
 
 /** What a command may choose about whose things it changes. */

@@ -1,13 +1,17 @@
 import type { Command } from 'commander';
 import { requestBundle } from '../../apply/apply-bundle.ts';
 import { observe } from '../../apply/change-node.ts';
-import { isEmptyPlan, type Plan } from '../../apply/plan.ts';
+import { isEmptyPlan } from '../../apply/plan.ts';
+import type { Plan } from '../../apply/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
-import { openSession, type ApplyEnvironment } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './options.ts';
+import { openSession } from './environment.ts';
+import type { ApplyEnvironment } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, outputOption } from './options.ts';
+import type { ClaimOptions } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {

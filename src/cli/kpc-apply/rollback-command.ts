@@ -1,13 +1,16 @@
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { Command } from 'commander';
 import type { Session } from '../../apply/change-node.ts';
 import { withLock } from '../../apply/lock.ts';
 import { rollBack } from '../../apply/roll-back.ts';
 import { standBy } from '../../apply/way-back.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { openSession } from './environment.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption } from './options.ts';
 import { onInterrupt } from './interrupt.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
   readonly drainTimeout?: number;

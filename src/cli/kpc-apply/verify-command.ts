@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { isEmptyPlan } from '../../apply/plan.ts';
-import { type ApplyEnvironment } from './environment.ts';
+import type { ApplyEnvironment } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { planBundle, type PlanOptions } from './plan-command.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { planBundle } from './plan-command.ts';
+import type { PlanOptions } from './plan-command.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 export function addVerifyCommand(

@@ -1,22 +1,29 @@
 import type { Command } from 'commander';
 import { applyBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
-import { createHealthServers, type HealthServers, type ListenAddresses } from '../../apply/health-checks.ts';
+import { createHealthServers } from '../../apply/health-checks.ts';
+import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
 import { withLock } from '../../apply/lock.ts';
 import { stateFolder } from '../../apply/record.ts';
-import { createWatch, type SyncResult } from '../../apply/watch.ts';
+import { createWatch } from '../../apply/watch.ts';
+import type { SyncResult } from '../../apply/watch.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import { parseAddress, type Address } from '../../kernel/address.ts';
+import { parseAddress } from '../../kernel/address.ts';
+import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link.ts';
 import type { Host } from '../../apply/host.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './options.ts';
-import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { openSession, reportFailure, reportWarning } from './environment.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, periodOption } from './options.ts';
+import type { ClaimOptions } from './options.ts';
+import { readBundleVersion, watchBundle } from './watched-bundle.ts';
+import type { WatchedBundle } from './watched-bundle.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 
 interface WatchOptions extends NodeOptions, ClaimOptions {
   readonly syncPeriod: number;
@@ -128,7 +135,7 @@ async function readHostAddresses(host: Host): Promise<readonly Address[]> {
   if (result.kind === 'missing') return [];
   return parseIpAddrJson(result.stdout)
     .links.flatMap((link) => link.addresses)
-    .flatMap(({ address }) => parseAddress(address) ?? []);
+    .map(({ address }) => address);
 }
 
 function readNodeIP(manifest: Manifest, family: Family): Address {

@@ -1,8 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { explainError, type Failure } from '../../apply/failure.ts';
+import { explainError } from '../../apply/failure.ts';
+import type { Failure } from '../../apply/failure.ts';
 import type { Host } from '../../apply/host.ts';
-import { readJson, writeJson, type StateFolder } from '../../apply/record.ts';
+import { readJson, writeJson } from '../../apply/record.ts';
+import type { StateFolder } from '../../apply/record.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';

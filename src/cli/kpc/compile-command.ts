@@ -30,8 +30,10 @@ import { loadInputs } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {

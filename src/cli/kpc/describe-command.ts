@@ -16,8 +16,10 @@ import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
 import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 
 /** The options of kpc describe. */
 export interface DescribeOptions extends SideOptions, MessageOptions {

@@ -22,7 +22,8 @@ import { exitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
 import { failsStrictly, makeStrict } from './message-options.ts';
 
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */

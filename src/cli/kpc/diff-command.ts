@@ -12,8 +12,10 @@ import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 

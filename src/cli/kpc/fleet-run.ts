@@ -18,7 +18,8 @@ import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {

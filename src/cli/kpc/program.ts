@@ -1,16 +1,20 @@
-import { type Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands } from './kpc-yaml.ts';
-import { type MessageOptions, quieten } from './message-options.ts';
+import { quieten } from './message-options.ts';
+import type { MessageOptions } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Program } from '../shared/run-commands.ts';
 import { runCommands } from '../shared/run-commands.ts';
-import { say, type Terminal } from '../shared/terminal.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
 /** Runs the command of kpc that the command line names. */

@@ -1,12 +1,20 @@
-import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts';
-import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
-import { type KubeProxyConfig, kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
-import { nodeSchema, type RawNode } from './node.ts';
-import { podSchema, type RawPod } from './pod.ts';
-import { type RawServiceCidr, serviceCidrSchema } from './service-cidr.ts';
-import { type RawService, serviceSchema } from './service.ts';
+import { endpointSliceSchema } from './endpoint-slice.ts';
+import type { RawEndpointSlice } from './endpoint-slice.ts';
+import { endpointsSchema } from './endpoints.ts';
+import type { RawEndpoints } from './endpoints.ts';
+import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
+import type { KubeProxyConfig } from './kube-proxy-configuration.ts';
+import { nodeSchema } from './node.ts';
+import type { RawNode } from './node.ts';
+import { podSchema } from './pod.ts';
+import type { RawPod } from './pod.ts';
+import { serviceCidrSchema } from './service-cidr.ts';
+import type { RawServiceCidr } from './service-cidr.ts';
+import { serviceSchema } from './service.ts';
+import type { RawService } from './service.ts';
 import type { Schema } from './shared.ts';
-import { type RawWorkload, workloadSchema } from './workload.ts';
+import { workloadSchema } from './workload.ts';
+import type { RawWorkload } from './workload.ts';
 
 /** The kinds that kpc reads, and what each is when its schema takes it. */
 export interface RawObjects {

@@ -1,5 +1,6 @@
 import type { RawMetadata } from './service.ts';
-import { flag, list, metadata, object, optionalPort, protocol, type Schema, text, word } from './shared.ts';
+import { flag, list, metadata, object, optionalPort, protocol, text, word } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 const named: Schema = { ...object({ name: text }), type: 'object' };
 

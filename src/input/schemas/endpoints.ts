@@ -1,6 +1,7 @@
 import type { RawEndpointPort } from './endpoint-slice.ts';
 import type { RawMetadata } from './service.ts';
-import { list, metadata, object, optionalPort, protocol, type Schema, text } from './shared.ts';
+import { list, metadata, object, optionalPort, protocol, text } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text }), type: 'object' });
 

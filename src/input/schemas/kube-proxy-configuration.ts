@@ -1,4 +1,5 @@
-import { flag, integer, list, object, type Schema, text, texts } from './shared.ts';
+import { flag, integer, list, object, text, texts } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 /** A duration as Go writes it. kube-proxy takes no bare numbers. */
 const duration: Schema = { ...text, expected: 'a duration such as "15m0s" or "30s"' };

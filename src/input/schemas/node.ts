@@ -1,5 +1,6 @@
 import type { RawMetadata } from './service.ts';
-import { list, metadata, object, type Schema, text, texts } from './shared.ts';
+import { list, metadata, object, text, texts } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 /** The conditions of a Node or a Pod. */
 export const conditions = list({ ...object({ type: text, status: text }), type: 'object' });

@@ -1,6 +1,8 @@
-import { conditions, type RawCondition } from './node.ts';
+import { conditions } from './node.ts';
+import type { RawCondition } from './node.ts';
 import type { RawMetadata } from './service.ts';
-import { flag, list, object, ownedMetadata, port, protocol, type Schema, text, word } from './shared.ts';
+import { flag, list, object, ownedMetadata, port, protocol, text, word } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 const containers = list({
   ...object({

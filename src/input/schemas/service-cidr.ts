@@ -1,5 +1,6 @@
 import type { RawMetadata } from './service.ts';
-import { metadata, object, type Schema, texts } from './shared.ts';
+import { metadata, object, texts } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 /** What kpc reads of a ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
 export const serviceCidrSchema: Schema = object({ metadata, spec: object({ cidrs: texts }) });

@@ -7,12 +7,12 @@ import {
   optionalPort,
   port,
   protocol,
-  type Schema,
   text,
   textMap,
   texts,
   word,
 } from './shared.ts';
+import type { Schema } from './shared.ts';
 
 const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
 

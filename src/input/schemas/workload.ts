@@ -1,7 +1,9 @@
 import type { RawCondition } from './node.ts';
 import { conditions } from './node.ts';
-import { podSpecSchema, type RawOwnedMetadata, type RawPodSpec } from './pod.ts';
-import { flag, integer, metadata, object, ownedMetadata, type Schema, text } from './shared.ts';
+import { podSpecSchema } from './pod.ts';
+import type { RawOwnedMetadata, RawPodSpec } from './pod.ts';
+import { flag, integer, metadata, object, ownedMetadata, text } from './shared.ts';
+import type { Schema } from './shared.ts';
 import type { RawMetadata } from './service.ts';
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');

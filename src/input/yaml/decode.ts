@@ -1,7 +1,9 @@
 import { maxDepth, refuse, Refusal, tooDeep } from '../syntax-fault.ts';
 import { AliasBudget } from './alias-budget.ts';
-import { type AliasNode, isMergeKey, type MappingNode, type YamlNode } from './nodes.ts';
-import { decodeScalar, keyOf, refuseKey, type YamlKey } from './resolve-scalar.ts';
+import { isMergeKey } from './nodes.ts';
+import type { AliasNode, MappingNode, YamlNode } from './nodes.ts';
+import { decodeScalar, keyOf, refuseKey } from './resolve-scalar.ts';
+import type { YamlKey } from './resolve-scalar.ts';
 
 /** The value of a document, as sigs.k8s.io/yaml makes it of what go-yaml v2 reads. Throws a Refusal. */
 export function decode(root: YamlNode): unknown {

@@ -1,5 +1,6 @@
 import type { SyntaxFault } from '../syntax-fault.ts';
-import { isMergeKey, type MappingNode } from './nodes.ts';
+import { isMergeKey } from './nodes.ts';
+import type { MappingNode } from './nodes.ts';
 import { keyOf } from './resolve-scalar.ts';
 
 /** Keys that come twice in one mapping, of which kubectl takes the last without a word. There may be many merges. */

@@ -1,5 +1,6 @@
 import type { FieldPath } from '../../cluster/objects.ts';
-import { isMergeKey, type MappingNode, type YamlNode } from './nodes.ts';
+import { isMergeKey } from './nodes.ts';
+import type { MappingNode, YamlNode } from './nodes.ts';
 import { keyOf } from './resolve-scalar.ts';
 
 /** Whether a position is wanted for the value of a field or for its key. */

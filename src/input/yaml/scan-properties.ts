@@ -1,6 +1,7 @@
 import { endOfText } from '../characters.ts';
 import { refuse } from '../syntax-fault.ts';
-import { type Cursor, isBlank, isBreakOrEnd, isNameCharacter, isSpaceOrEnd } from './cursor.ts';
+import { isBlank, isBreakOrEnd, isNameCharacter, isSpaceOrEnd } from './cursor.ts';
+import type { Cursor } from './cursor.ts';
 import type { Token } from './tokens.ts';
 
 /** The name behind "&" or "*". */

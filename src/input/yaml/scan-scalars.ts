@@ -13,7 +13,8 @@ import {
   zero,
 } from '../characters.ts';
 import { Refusal, refuse } from '../syntax-fault.ts';
-import { type Cursor, isBlank, isBreak, isBreakOrEnd, isSpaceOrEnd } from './cursor.ts';
+import { isBlank, isBreak, isBreakOrEnd, isSpaceOrEnd } from './cursor.ts';
+import type { Cursor } from './cursor.ts';
 
 /** Blanks and line ends between two words of a scalar, which may fold. */
 class Gap {

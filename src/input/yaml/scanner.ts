@@ -16,7 +16,8 @@ import {
   tab,
 } from '../characters.ts';
 import { refuse } from '../syntax-fault.ts';
-import { Cursor, isBlank, isBreak, isSpaceOrEnd, type Mark } from './cursor.ts';
+import { Cursor, isBlank, isBreak, isSpaceOrEnd } from './cursor.ts';
+import type { Mark } from './cursor.ts';
 import { scanAnchor, scanDirective, scanTag } from './scan-properties.ts';
 import { atDocumentMarker, refuseTab, scanBlockScalar, scanPlain, scanQuoted } from './scan-scalars.ts';
 import type { SignKind, Token } from './tokens.ts';

@@ -9,7 +9,8 @@ export function compareElements(a: Element, b: Element): number {
 
 function compareKeys(a: ElementKey, b: ElementKey): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
-    const [left, right] = [a[i], b[i]];
+    const left = a[i];
+    const right = b[i];
     const difference = left && right ? compareValues(left, right) : 0;
     if (difference !== 0) return difference;
   }

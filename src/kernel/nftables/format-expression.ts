@@ -44,7 +44,7 @@ export function quote(text: string): string {
 function formatExpression(expression: Expression): string {
   switch (expression.kind) {
     case 'match':
-      return `${formatSelector(expression.left)} ${expression.negated ? '!= ' : ''}${formatRight(expression.left, expression.right)}`;
+      return `${formatSelector(expression.left)} ${formatOperator(expression)}${formatRight(expression.left, expression.right)}`;
     case 'verdict':
       return formatVerdict(expression.verdict);
     case 'verdict-map':
@@ -68,6 +68,12 @@ function formatExpression(expression: Expression): string {
     default:
       return expression satisfies never;
   }
+}
+
+/** Equality goes without saying, but not after bits: what follows would be read as one of them. */
+function formatOperator({ left: [first], negated }: Expression & { readonly kind: 'match' }): string {
+  if (negated) return '!= ';
+  return first?.kind === 'masked' ? '== ' : '';
 }
 
 function formatRandomDnat(targets: readonly Target[]): string {

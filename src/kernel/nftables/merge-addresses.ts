@@ -1,4 +1,5 @@
-import { parseAddress, parseNetwork, type Address } from '../address.ts';
+import { parseAddress, parseNetwork } from '../address.ts';
+import type { Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Value } from './element.ts';
 import { formatKey } from './format-expression.ts';

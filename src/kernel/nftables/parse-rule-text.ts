@@ -1,7 +1,8 @@
 import type { Family } from '../family.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue, type ValueType } from './read-value.ts';
+import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue } from './read-value.ts';
+import type { ValueType } from './read-value.ts';
 import { isQuoted, unquote } from './scan.ts';
 import type { NftRule } from './table.ts';
 import { Words } from './words.ts';

@@ -1,0 +1,358 @@
+import { isSince, type Release, releases } from '../kube-proxy/releases.ts';
+
+/** What a release makes of a feature gate. */
+export interface Gate {
+  /** Its value where it is not set. */
+  readonly isOn: boolean;
+  readonly isLocked: boolean;
+  /** Whether AllAlpha or AllBeta turns it, too. */
+  readonly stage: 'alpha' | 'beta' | 'other';
+}
+
+const kinds: Readonly<Record<string, Gate>> = {
+  alpha: { isOn: false, isLocked: false, stage: 'alpha' },
+  'alpha-on': { isOn: true, isLocked: false, stage: 'alpha' },
+  beta: { isOn: true, isLocked: false, stage: 'beta' },
+  'beta-off': { isOn: false, isLocked: false, stage: 'beta' },
+  on: { isOn: true, isLocked: false, stage: 'other' },
+  off: { isOn: false, isLocked: false, stage: 'other' },
+  'locked-on': { isOn: true, isLocked: true, stage: 'other' },
+  'locked-off': { isOn: false, isLocked: true, stage: 'other' },
+};
+
+/** The feature gates that a release's kube-proxy knows, but AllAlpha and AllBeta. */
+export function gatesOf(release: Release): ReadonlyMap<string, Gate> {
+  const gates = new Map<string, Gate>();
+  for (const line of histories.trim().split('\n')) {
+    const [name = '', ...words] = line.trim().split(/,? /);
+    let kind = 'gone';
+    for (let at = 0; at < words.length; at += 2) {
+      const since = releases.find((each) => each === words[at]);
+      if (since !== undefined && isSince(release, since)) kind = words[at + 1] ?? kind;
+    }
+    const gate = kinds[kind];
+    if (gate) gates.set(name, gate);
+  }
+  return gates;
+}
+
+/**
+ * All that the program of each kube-proxy registers, though it looks at few of them (DefaultMutableFeatureGate.GetAll of a
+ * program that imports what cmd/kube-proxy/app imports, at the versions of kubeProxyVersions): what the first release makes of
+ * it that is named, and what each does that changes it.
+ */
+const histories = `
+  APIListChunking 1.30 locked-on, 1.33 gone
+  APIPriorityAndFairness 1.30 locked-on, 1.31 gone
+  APIResponseCompression 1.30 beta
+  APIServerIdentity 1.30 beta
+  APIServerTracing 1.30 beta, 1.34 locked-on
+  APIServingWithRoutine 1.30 alpha
+  AdmissionWebhookMatchConditions 1.30 locked-on, 1.33 gone
+  AggregatedDiscoveryEndpoint 1.30 locked-on, 1.33 gone
+  AggregatedDiscoveryRemoveBetaType 1.33 on, 1.35 locked-on
+  AllowDNSOnlyNodeCSR 1.31 off
+  AllowInsecureKubeletCertificateSigningRequests 1.31 off
+  AllowOverwriteTerminationGracePeriodSeconds 1.32 off, 1.35 locked-off
+  AllowParsingUserUIDFromCertAuth 1.33 beta
+  AllowServiceExternalIPs 1.36 on
+  AllowServiceLBStatusOnNonLB 1.30 off, 1.32 locked-off, 1.35 gone
+  AllowUnsafeMalformedObjectDeletion 1.32 alpha
+  AnonymousAuthConfigurableEndpoints 1.31 alpha, 1.32 beta, 1.34 locked-on
+  AnyVolumeDataSource 1.30 beta, 1.33 locked-on
+  AppArmor 1.30 beta, 1.31 locked-on, 1.33 gone
+  AppArmorFields 1.30 beta, 1.31 locked-on, 1.33 gone
+  AtomicFIFO 1.36 beta
+  AuthorizeNodeWithSelectors 1.31 alpha, 1.32 beta, 1.34 locked-on
+  AuthorizePodWebsocketUpgradeCreatePermission 1.35 beta
+  AuthorizeWithSelectors 1.31 alpha, 1.32 beta, 1.34 locked-on
+  BtreeWatchCache 1.32 beta, 1.33 locked-on
+  CBORServingAndStorage 1.32 alpha
+  CPUManager 1.30 locked-on, 1.33 gone
+  CPUManagerPolicyAlphaOptions 1.30 alpha
+  CPUManagerPolicyBetaOptions 1.30 beta
+  CPUManagerPolicyOptions 1.30 beta, 1.33 locked-on
+  CRDObservedGenerationTracking 1.35 beta-off, 1.36 beta
+  CRDValidationRatcheting 1.30 beta, 1.33 locked-on
+  CRIListStreaming 1.36 alpha
+  CSIMigrationPortworx 1.30 beta-off, 1.31 beta, 1.33 locked-on, 1.36 gone
+  CSIMigrationRBD 1.30 off, 1.31 gone
+  CSINodeExpandSecret 1.30 locked-on, 1.31 gone
+  CSIServiceAccountTokenSecrets 1.35 beta, 1.36 locked-on
+  CSIVolumeHealth 1.30 alpha
+  ChangeContainerStatusOnKubeletRestart 1.35 off
+  ClearingNominatedNodeNameAfterBinding 1.34 alpha, 1.35 beta
+  ClientsAllowCARotation 1.36 beta
+  ClientsAllowCBOR 1.32 alpha
+  ClientsAllowTLSCacheGC 1.36 beta
+  ClientsPreferCBOR 1.32 alpha
+  CloudControllerManagerWatchBasedRoutesReconciliation 1.35 alpha
+  CloudControllerManagerWebhook 1.30 alpha
+  CloudDualStackNodeIPs 1.30 locked-on, 1.32 gone
+  ClusterTrustBundle 1.30 alpha, 1.33 beta-off
+  ClusterTrustBundleProjection 1.30 alpha, 1.33 beta-off
+  ComponentFlagz 1.32 alpha, 1.36 beta
+  ComponentSLIs 1.30 beta, 1.32 locked-on, 1.35 gone
+  ComponentStatusz 1.32 alpha, 1.36 beta
+  ConcurrentWatchObjectDecode 1.31 beta-off
+  ConsistentHTTPGetHandlers 1.30 locked-on, 1.31 gone
+  ConsistentListFromCache 1.30 alpha, 1.31 beta, 1.34 locked-on
+  ConstrainedImpersonation 1.35 alpha, 1.36 beta
+  ContainerCheckpoint 1.30 beta
+  ContainerRestartRules 1.34 alpha, 1.35 beta
+  ContainerStopSignals 1.33 alpha
+  ContextualLogging 1.30 beta
+  ControllerManagerReleaseLeaderElectionLockOnExit 1.36 alpha
+  CoordinatedLeaderElection 1.31 alpha, 1.33 beta-off
+  CronJobsScheduledAnnotation 1.30 beta, 1.32 locked-on, 1.35 gone
+  CrossNamespaceVolumeDataSource 1.30 alpha
+  CustomCPUCFSQuotaPeriod 1.30 alpha, 1.36 on
+  CustomResourceFieldSelectors 1.30 alpha, 1.31 beta, 1.32 locked-on
+  CustomResourceValidationExpressions 1.30 locked-on, 1.31 gone
+  DRAAdminAccess 1.32 alpha, 1.34 beta, 1.36 locked-on
+  DRAConsumableCapacity 1.34 alpha, 1.36 beta
+  DRAControlPlaneController 1.31 alpha, 1.32 gone
+  DRADeviceBindingConditions 1.34 alpha, 1.36 beta
+  DRADeviceTaintRules 1.35 alpha, 1.36 beta-off
+  DRADeviceTaints 1.33 alpha, 1.36 beta
+  DRAExtendedResource 1.34 alpha, 1.36 beta
+  DRAListTypeAttributes 1.36 alpha
+  DRANodeAllocatableResources 1.36 alpha
+  DRAPartitionableDevices 1.33 alpha, 1.36 beta
+  DRAPrioritizedList 1.33 alpha, 1.34 beta, 1.36 on
+  DRAResourceClaimDeviceStatus 1.32 alpha, 1.33 beta
+  DRAResourceClaimGranularStatusAuthorization 1.36 beta
+  DRAResourcePoolStatus 1.36 alpha
+  DRASchedulerFilterTimeout 1.34 beta
+  DRAWorkloadResourceClaims 1.36 alpha
+  DeclarativeValidation 1.33 beta, 1.36 locked-on
+  DeclarativeValidationBeta 1.36 beta
+  DeclarativeValidationTakeover 1.33 beta-off, 1.36 off
+  DefaultHostNetworkHostPortsInPodTemplates 1.30 off, 1.31 gone
+  DeploymentReplicaSetTerminatingReplicas 1.33 alpha, 1.35 beta
+  DetectCacheInconsistency 1.34 beta
+  DevicePluginCDIDevices 1.30 beta, 1.31 locked-on, 1.34 gone
+  DisableAllocatorDualWrite 1.31 alpha, 1.33 beta-off, 1.34 on, 1.35 locked-on
+  DisableCPUQuotaWithExclusiveCPUs 1.33 beta, 1.36 on
+  DisableCloudProviders 1.30 beta, 1.31 locked-on, 1.33 gone
+  DisableKubeletCloudCredentialProviders 1.30 beta, 1.31 locked-on, 1.33 gone
+  DisableNodeKubeProxyVersion 1.30 alpha, 1.31 off, 1.33 on, 1.36 locked-on
+  DynamicResourceAllocation 1.30 alpha, 1.32 beta-off, 1.34 on, 1.35 locked-on
+  EfficientWatchResumption 1.30 locked-on, 1.33 gone
+  ElasticIndexedJob 1.30 beta, 1.31 locked-on, 1.34 gone
+  EnvFiles 1.34 alpha, 1.35 beta
+  EventedPLEG 1.30 alpha
+  ExecProbeTimeout 1.30 on, 1.35 locked-on
+  ExtendWebSocketsToKubelet 1.36 beta
+  ExternalServiceAccountTokenSigner 1.32 alpha, 1.34 beta, 1.36 locked-on
+  GangScheduling 1.35 alpha
+  GenericWorkload 1.35 alpha
+  GitRepoVolumeDriver 1.33 off, 1.36 locked-off
+  GracefulNodeShutdown 1.30 beta
+  GracefulNodeShutdownBasedOnPodPriority 1.30 beta
+  HPAConfigurableTolerance 1.33 alpha, 1.35 beta
+  HPAContainerMetrics 1.30 locked-on, 1.32 gone
+  HPAScaleToZero 1.30 alpha
+  HonorPVReclaimPolicy 1.30 alpha, 1.31 beta, 1.33 locked-on, 1.36 gone
+  HostnameOverride 1.34 alpha, 1.35 beta
+  ImageMaximumGCAge 1.30 beta, 1.35 locked-on
+  ImageVolume 1.31 alpha, 1.33 beta-off, 1.35 beta, 1.36 locked-on
+  ImageVolumeWithDigest 1.36 alpha
+  InOrderInformers 1.33 beta, 1.36 locked-on
+  InOrderInformersBatchProcess 1.35 beta
+  InPlacePodLevelResourcesVerticalScaling 1.35 alpha, 1.36 beta
+  InPlacePodVerticalScaling 1.30 alpha, 1.33 beta, 1.35 locked-on
+  InPlacePodVerticalScalingAllocatedStatus 1.32 alpha, 1.33 off, 1.36 gone
+  InPlacePodVerticalScalingExclusiveCPUs 1.32 alpha
+  InPlacePodVerticalScalingExclusiveMemory 1.34 alpha
+  InPlacePodVerticalScalingInitContainers 1.36 beta
+  InTreePluginAWSUnregister 1.30 alpha, 1.31 gone
+  InTreePluginAzureDiskUnregister 1.30 alpha, 1.31 gone
+  InTreePluginAzureFileUnregister 1.30 alpha, 1.31 gone
+  InTreePluginGCEUnregister 1.30 alpha, 1.31 gone
+  InTreePluginOpenStackUnregister 1.30 alpha, 1.31 gone
+  InTreePluginPortworxUnregister 1.30 alpha, 1.36 gone
+  InTreePluginRBDUnregister 1.30 off, 1.31 gone
+  InTreePluginvSphereUnregister 1.30 alpha, 1.31 gone
+  InformerResourceVersion 1.30 alpha, 1.35 on
+  JobBackoffLimitPerIndex 1.30 beta, 1.33 locked-on
+  JobManagedBy 1.30 alpha, 1.32 beta, 1.35 locked-on
+  JobPodFailurePolicy 1.30 beta, 1.31 locked-on, 1.33 gone
+  JobPodReplacementPolicy 1.30 beta, 1.34 locked-on
+  JobReadyPods 1.30 locked-on, 1.31 gone
+  JobSuccessPolicy 1.30 alpha, 1.31 beta, 1.33 locked-on
+  KMSv1 1.30 off
+  KMSv2 1.30 locked-on, 1.32 gone
+  KMSv2KDF 1.30 locked-on, 1.32 gone
+  KubeProxyDrainingTerminatingNodes 1.30 beta, 1.31 locked-on, 1.33 gone
+  KubeletCgroupDriverFromCRI 1.30 alpha, 1.31 beta, 1.34 locked-on
+  KubeletCrashLoopBackOffMax 1.32 alpha, 1.35 beta
+  KubeletEnsureSecretPulledImages 1.33 alpha, 1.35 beta
+  KubeletFineGrainedAuthz 1.32 alpha, 1.33 beta, 1.36 locked-on
+  KubeletInUserNamespace 1.30 alpha
+  KubeletPSI 1.33 alpha, 1.34 beta, 1.36 locked-on
+  KubeletPodResourcesDynamicResources 1.30 alpha, 1.34 beta, 1.36 locked-on
+  KubeletPodResourcesGet 1.30 alpha, 1.34 beta, 1.36 locked-on
+  KubeletPodResourcesListUseActivePods 1.34 on
+  KubeletRegistrationGetOnExistsOnly 1.32 off
+  KubeletSeparateDiskGC 1.30 alpha, 1.31 beta
+  KubeletServiceAccountTokenForCredentialProviders 1.33 alpha, 1.34 beta
+  KubeletTracing 1.30 beta, 1.34 locked-on
+  LegacyServiceAccountTokenCleanUp 1.30 locked-on, 1.32 gone
+  LegacySidecarContainers 1.33 off, 1.34 gone
+  ListFromCacheSnapshot 1.33 alpha, 1.34 beta
+  LoadBalancerIPMode 1.30 beta, 1.32 locked-on, 1.35 gone
+  LocalStorageCapacityIsolationFSQuotaMonitoring 1.30 alpha, 1.31 beta-off
+  LogarithmicScaleDown 1.30 beta, 1.31 locked-on
+  LoggingAlphaOptions 1.30 alpha
+  LoggingBetaOptions 1.30 beta
+  ManifestBasedAdmissionControlConfig 1.36 alpha
+  MatchLabelKeysInPodAffinity 1.30 alpha, 1.31 beta, 1.33 locked-on
+  MatchLabelKeysInPodTopologySpread 1.30 beta
+  MatchLabelKeysInPodTopologySpreadSelectorMerge 1.34 beta
+  MaxUnavailableStatefulSet 1.30 alpha, 1.35 beta-off
+  MemoryManager 1.30 beta, 1.32 locked-on, 1.36 gone
+  MemoryQoS 1.30 alpha
+  MinDomainsInPodTopologySpread 1.30 locked-on, 1.32 gone
+  MultiCIDRServiceAllocator 1.30 alpha, 1.31 beta-off, 1.33 on, 1.34 locked-on
+  MutableCSINodeAllocatableCount 1.33 alpha, 1.34 beta-off, 1.35 beta, 1.36 locked-on
+  MutablePVNodeAffinity 1.35 alpha
+  MutablePodResourcesForSuspendedJobs 1.35 alpha, 1.36 beta
+  MutableSchedulingDirectivesForSuspendedJobs 1.35 alpha, 1.36 beta
+  MutatingAdmissionPolicy 1.30 alpha, 1.34 beta-off, 1.36 on
+  NFTablesProxyMode 1.30 alpha, 1.31 beta, 1.33 locked-on
+  NativeHistograms 1.36 alpha
+  NewVolumeManagerReconstruction 1.30 locked-on, 1.32 gone
+  NodeDeclaredFeatures 1.35 alpha, 1.36 beta
+  NodeInclusionPolicyInPodTopologySpread 1.30 beta, 1.33 locked-on
+  NodeLogQuery 1.30 beta-off, 1.36 locked-on
+  NodeOutOfServiceVolumeDetach 1.30 locked-on, 1.32 gone
+  NodeSwap 1.30 beta, 1.34 locked-on
+  NominatedNodeNameForExpectation 1.34 alpha, 1.35 beta
+  OpenAPIEnums 1.30 beta
+  OpportunisticBatching 1.35 beta
+  OrderedNamespaceDeletion 1.30 beta-off, 1.33 beta, 1.34 locked-on
+  PDBUnhealthyPodEvictionPolicy 1.30 beta, 1.31 locked-on, 1.33 gone
+  PLEGOnDemandRelist 1.36 beta
+  PersistentVolumeClaimUnusedSinceTime 1.36 alpha
+  PersistentVolumeLastPhaseTransitionTime 1.30 beta, 1.31 locked-on, 1.33 gone
+  PodAndContainerStatsFromCRI 1.30 alpha
+  PodCertificateRequest 1.34 alpha, 1.35 beta-off
+  PodDeletionCost 1.30 beta
+  PodDisruptionConditions 1.30 beta, 1.31 locked-on, 1.34 gone
+  PodHostIPs 1.30 locked-on, 1.32 gone
+  PodIndexLabel 1.30 beta, 1.32 locked-on, 1.35 gone
+  PodLevelResourceManagers 1.36 alpha
+  PodLevelResources 1.32 alpha, 1.34 beta
+  PodLifecycleSleepAction 1.30 beta, 1.34 locked-on
+  PodLifecycleSleepActionAllowZero 1.32 alpha, 1.33 beta, 1.34 locked-on
+  PodLogsQuerySplitStreams 1.32 alpha
+  PodObservedGenerationTracking 1.33 alpha, 1.34 beta, 1.35 locked-on
+  PodReadyToStartContainersCondition 1.30 beta
+  PodSchedulingReadiness 1.30 locked-on
+  PodTopologyLabelsAdmission 1.33 alpha, 1.35 beta
+  PodsAPI 1.36 alpha
+  PortForwardWebsockets 1.30 alpha, 1.31 beta
+  PreferSameTrafficDistribution 1.33 alpha, 1.34 beta, 1.35 locked-on
+  PreventStaticPodAPIReferences 1.34 beta
+  ProbeHostPodSecurityStandards 1.34 locked-on, 1.35 gone
+  ProcMountType 1.30 alpha, 1.31 beta-off, 1.33 beta, 1.36 locked-on
+  QOSReserved 1.30 alpha
+  ReadWriteOncePod 1.30 locked-on, 1.31 gone
+  RecoverVolumeExpansionFailure 1.30 alpha, 1.32 beta, 1.34 locked-on
+  RecursiveReadOnlyMounts 1.30 alpha, 1.31 beta, 1.33 locked-on
+  ReduceDefaultCrashLoopBackOffDecay 1.33 alpha
+  RelaxedDNSSearchValidation 1.32 alpha, 1.33 beta, 1.34 locked-on
+  RelaxedEnvironmentVariableValidation 1.30 alpha, 1.32 beta, 1.34 locked-on
+  RelaxedServiceNameValidation 1.34 alpha, 1.36 beta
+  ReloadKubeletClientCAFile 1.36 beta
+  ReloadKubeletServerCertificateFile 1.31 beta
+  RemainingItemCount 1.30 locked-on, 1.33 gone
+  RemoteRequestHeaderUID 1.32 alpha, 1.33 beta
+  ResilientWatchCacheInitialization 1.31 beta, 1.34 locked-on
+  ResourceHealthStatus 1.31 alpha, 1.36 beta
+  ResourceHealthStatusMessage 1.36 beta
+  RestartAllContainersOnContainerExits 1.35 alpha, 1.36 beta
+  RetryGenerateName 1.30 alpha, 1.31 beta, 1.32 locked-on
+  RotateKubeletServerCertificate 1.30 beta
+  RuntimeClassInImageCriApi 1.30 alpha
+  SELinuxChangePolicy 1.32 alpha, 1.33 beta, 1.36 locked-on
+  SELinuxMount 1.30 alpha, 1.33 beta-off
+  SELinuxMountReadWriteOncePod 1.30 beta, 1.36 locked-on
+  SchedulerAsyncAPICalls 1.34 beta-off
+  SchedulerAsyncPreemption 1.32 alpha, 1.33 beta
+  SchedulerPopFromBackoffQ 1.33 beta
+  SchedulerQueueingHints 1.30 beta-off, 1.32 beta, 1.34 locked-on
+  SeparateCacheWatchRPC 1.30 beta, 1.33 off, 1.36 locked-off
+  SeparateTaintEvictionController 1.30 beta, 1.34 locked-on
+  ServerSideApply 1.30 locked-on, 1.32 gone
+  ServerSideFieldValidation 1.30 locked-on, 1.32 gone
+  ServiceAccountNodeAudienceRestriction 1.32 beta-off, 1.33 beta
+  ServiceAccountTokenJTI 1.30 beta, 1.32 locked-on
+  ServiceAccountTokenNodeBinding 1.30 alpha, 1.31 beta, 1.33 locked-on
+  ServiceAccountTokenNodeBindingValidation 1.30 beta, 1.32 locked-on
+  ServiceAccountTokenPodNodeInfo 1.30 beta, 1.32 locked-on
+  ServiceCIDRStatusFieldWiping 1.36 on
+  ServiceNodePortStaticSubrange 1.30 locked-on, 1.31 gone
+  ServiceTrafficDistribution 1.30 alpha, 1.31 beta, 1.33 locked-on, 1.36 gone
+  ShardedListAndWatch 1.36 alpha
+  SidecarContainers 1.30 beta, 1.33 locked-on
+  SizeBasedListCostEstimate 1.34 beta
+  SizeMemoryBackedVolumes 1.30 beta, 1.32 locked-on, 1.35 gone
+  SkipReadOnlyValidationGCE 1.30 on, 1.31 gone
+  StableLoadBalancerNodeSet 1.30 locked-on, 1.32 gone
+  StaleControllerConsistencyDaemonSet 1.36 beta
+  StaleControllerConsistencyJob 1.36 beta
+  StaleControllerConsistencyReplicaSet 1.36 beta
+  StaleControllerConsistencyStatefulSet 1.36 beta
+  StatefulSetAutoDeletePVC 1.30 beta, 1.32 locked-on, 1.35 gone
+  StatefulSetSemanticRevisionComparison 1.34 beta
+  StatefulSetStartOrdinal 1.30 beta, 1.31 locked-on, 1.34 gone
+  StorageCapacityScoring 1.33 alpha
+  StorageNamespaceIndex 1.30 beta, 1.33 on
+  StorageVersionAPI 1.30 alpha
+  StorageVersionHash 1.30 beta
+  StorageVersionMigrator 1.30 alpha, 1.35 beta-off
+  StreamingCollectionEncodingToJSON 1.33 beta, 1.34 locked-on
+  StreamingCollectionEncodingToProtobuf 1.33 beta, 1.34 locked-on
+  StrictCostEnforcementForVAP 1.30 beta-off, 1.32 locked-on, 1.35 gone
+  StrictCostEnforcementForWebhooks 1.30 beta-off, 1.32 locked-on, 1.35 gone
+  StrictIPCIDRValidation 1.33 alpha, 1.36 beta
+  StructuredAuthenticationConfiguration 1.30 beta, 1.34 locked-on
+  StructuredAuthenticationConfigurationEgressSelector 1.34 beta
+  StructuredAuthenticationConfigurationJWKSMetrics 1.35 beta
+  StructuredAuthorizationConfiguration 1.30 beta, 1.32 locked-on, 1.36 gone
+  SupplementalGroupsPolicy 1.31 alpha, 1.33 beta, 1.35 locked-on
+  SystemdWatchdog 1.32 beta, 1.35 locked-on
+  TaintTolerationComparisonOperators 1.35 alpha
+  TokenRequestServiceAccountUIDValidation 1.34 beta
+  TopologyAwareHints 1.30 beta, 1.33 locked-on, 1.36 gone
+  TopologyAwareWorkloadScheduling 1.36 alpha
+  TopologyManagerPolicyAlphaOptions 1.30 alpha
+  TopologyManagerPolicyBetaOptions 1.30 beta
+  TopologyManagerPolicyOptions 1.30 beta, 1.32 on, 1.36 locked-on
+  TranslateStreamCloseWebsocketRequests 1.30 beta
+  UnauthenticatedHTTP2DOSMitigation 1.30 beta
+  UnknownVersionInteroperabilityProxy 1.30 alpha, 1.36 beta
+  UnlockWhileProcessingFIFO 1.36 beta
+  UserNamespacesHostNetworkSupport 1.35 alpha
+  UserNamespacesPodSecurityStandards 1.30 alpha, 1.35 gone
+  UserNamespacesSupport 1.30 beta-off, 1.33 beta, 1.36 locked-on
+  ValidatingAdmissionPolicy 1.30 locked-on, 1.32 gone
+  VolumeAttributesClass 1.30 alpha, 1.31 beta-off, 1.34 on, 1.36 locked-on
+  VolumeCapacityPriority 1.30 alpha, 1.33 gone
+  VolumeLimitScaling 1.35 alpha
+  WatchBookmark 1.30 locked-on, 1.33 gone
+  WatchCacheInitializationPostStartHook 1.31 beta-off, 1.36 beta
+  WatchFromStorageWithoutResourceVersion 1.30 beta-off, 1.33 locked-off, 1.36 gone
+  WatchList 1.30 alpha, 1.32 beta, 1.33 beta-off, 1.34 beta
+  WatchListClient 1.30 beta-off, 1.35 beta
+  WinDSR 1.30 alpha, 1.33 beta, 1.34 locked-on
+  WinOverlay 1.30 beta, 1.34 locked-on
+  WindowsCPUAndMemoryAffinity 1.32 alpha
+  WindowsGracefulNodeShutdown 1.32 alpha, 1.34 beta
+  WindowsHostNetwork 1.30 alpha-on, 1.33 off
+  WorkloadAwarePreemption 1.36 alpha
+  WorkloadWithJob 1.36 alpha
+  ZeroLimitedNominalConcurrencyShares 1.30 locked-on, 1.32 gone
+`;

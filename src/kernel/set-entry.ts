@@ -1,0 +1,174 @@
+import { compareAddresses, parseAddress, parseNetwork } from './address.ts';
+import type { Address, Network } from './address.ts';
+import { protocols } from './family.ts';
+import type { Protocol } from './family.ts';
+import type { Origin } from './origin.ts';
+
+/**
+ * An entry of a set, part by part: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080".
+ * An entry of any other form, which no set of kube-proxy's has, is `other`, as ipset prints it.
+ */
+export interface SetEntry {
+  readonly address?: Address | undefined;
+  /** In place of the address, in the sets of networks that other programs make. */
+  readonly network?: Network | undefined;
+  readonly protocol?: Protocol | undefined;
+  readonly port?: number | undefined;
+  readonly source?: Address | Network | undefined;
+  readonly other?: string | undefined;
+  /** What the sets of other programs say of an entry besides (timeout, comment …), as written. */
+  readonly options?: readonly string[] | undefined;
+  readonly origin?: Origin | undefined;
+}
+
+/** An entry of a hash:ip,port set that a Service port asks for. */
+export interface AddressPort extends SetEntry {
+  readonly address: Address;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly origin: Origin;
+}
+
+/** The entry as ipset writes it, without its options. */
+export function formatEntry({ address, network, protocol, port, source, other }: SetEntry): string {
+  if (other !== undefined) return other;
+  const place = address ?? network;
+  if (!place) return String(port);
+  if (protocol === undefined) return place.text;
+  const base = `${place.text},${protocol.toLowerCase()}:${port}`;
+  return source ? `${base},${source.text}` : base;
+}
+
+const protocolsByName: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [name.toLowerCase(), name]));
+
+/** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
+export function parseEntry(text: string, type: string): SetEntry {
+  // The entries of a set of sets are names, which may look like anything.
+  if (type === 'list:set') return { other: text };
+  const comma = text.indexOf(',');
+  if (comma < 0) {
+    const port = readPort(text);
+    if (port !== undefined) return { port };
+    return readFirst(text) ?? { other: text };
+  }
+  return readSocket(text, comma) ?? { other: text.split(',').map(canonicalPart).join(',') };
+}
+
+/** "10.96.0.1,tcp:80", with a source behind or without one; undefined for any other text. */
+function readSocket(text: string, comma: number): SetEntry | undefined {
+  const second = text.indexOf(',', comma + 1);
+  const end = second < 0 ? text.length : second;
+  const colon = text.indexOf(':', comma + 1);
+  if (colon < 0 || colon > end) return undefined;
+  const protocol = protocolsByName.get(text.slice(comma + 1, colon));
+  const port = readPort(text.slice(colon + 1, end));
+  if (protocol === undefined || port === undefined) return undefined;
+  const first = readFirst(text.slice(0, comma));
+  if (!first) return undefined;
+  if (second < 0) return { ...first, protocol, port };
+  const source = readPlace(text.slice(second + 1));
+  return source && { ...first, protocol, port, source };
+}
+
+function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefined {
+  const place = readPlace(text);
+  return place && ('prefixLength' in place ? { network: place } : { address: place });
+}
+
+/** A port as it is printed: without leading zeros. */
+function readPort(text: string): number | undefined {
+  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= 65535 ? port : undefined;
+}
+
+function readPlace(text: string): Address | Network | undefined {
+  return text.includes('/') ? parseNetwork(text) : parseAddress(text);
+}
+
+/** Only what is an address or a network in it has more than one way to be written. */
+function canonicalPart(part: string): string {
+  const place = readPlace(part);
+  return place ? placeMeaning(place) : part;
+}
+
+/** A network of a single address is printed without its length. */
+function placeMeaning(place: Address | Network): string {
+  return isSingle(place) ? place.address.text : place.text;
+}
+
+function isSingle(place: Address | Network): place is Network {
+  return 'prefixLength' in place && place.prefixLength === (place.family === 'ipv4' ? 32 : 128);
+}
+
+/** The same text for entries that are one to the kernel. Options take no part. */
+export function entryKey(entry: SetEntry): string {
+  const { network, source } = entry;
+  if ((!network || !isSingle(network)) && (!source || !isSingle(source))) return formatEntry(entry);
+  return formatEntry({
+    ...entry,
+    ...(network && isSingle(network) ? { address: network.address } : {}),
+    source: source && isSingle(source) ? source.address : source,
+  });
+}
+
+/** By address as a number, then port, protocol and source: what is of another form comes last, by its text. */
+export function compareEntries(a: SetEntry, b: SetEntry): number {
+  return (
+    comparePlaces(a.address ?? a.network, b.address ?? b.network) ||
+    (a.port ?? 0) - (b.port ?? 0) ||
+    (a.protocol === b.protocol ? 0 : rankOf(a.protocol) - rankOf(b.protocol)) ||
+    comparePlaces(a.source, b.source) ||
+    compareOthers(a.other, b.other)
+  );
+}
+
+function rankOf(protocol: Protocol | undefined): number {
+  return protocol === undefined ? -1 : protocols.indexOf(protocol);
+}
+
+/** What has none of them comes last. Of networks that begin at one address, the widest comes first. */
+function comparePlaces(a: Address | Network | undefined, b: Address | Network | undefined): number {
+  if (a === b) return 0;
+  if (!a) return 1;
+  if (!b) return -1;
+  return compareAddresses(startOf(a), startOf(b)) || lengthOf(a) - lengthOf(b);
+}
+
+function startOf(place: Address | Network): Address {
+  return 'prefixLength' in place ? place.address : place;
+}
+
+/** An address alone is narrower than any network that begins with it. */
+function lengthOf(place: Address | Network): number {
+  return 'prefixLength' in place ? place.prefixLength : 129;
+}
+
+function compareOthers(a: string | undefined, b: string | undefined): number {
+  if (a === b) return 0;
+  if (a === undefined) return -1;
+  return b === undefined || a > b ? 1 : -1;
+}
+
+/**
+ * Whether a set of that type can have an entry of that text: what is cut off in the middle is none. The type says of what
+ * parts an entry is made, "hash:ip,port,net".
+ */
+export function isEntryOf(type: string, text: string): boolean {
+  const [storage, kinds = ''] = type.split(':');
+  const parts = text.split(',');
+  const forms = kinds.split(',');
+  return parts.length === forms.length && parts.every((part, i) => isPart(storage, forms[i], part));
+}
+
+function isPart(storage: string | undefined, kind: string | undefined, part: string): boolean {
+  switch (kind) {
+    case 'ip':
+    case 'net':
+      return readPlace(part) !== undefined;
+    case 'port':
+      return storage === 'bitmap' ? readPort(part) !== undefined : /^[\w-]+:[\w/-]+$/.test(part);
+    default:
+      return part !== '';
+  }
+}
