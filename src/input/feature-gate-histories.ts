@@ -1,4 +1,5 @@
-import { isSince, type Release, releases } from '../kube-proxy/releases.ts';
+import { isSince, releases } from '../kube-proxy/releases.ts';
+import type { Release } from '../kube-proxy/releases.ts';
 
 /** What a release makes of a feature gate. */
 export interface Gate {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
 
 const bundle = 'fixtures/quickstart/expected-nftables';
 
