@@ -26,12 +26,13 @@ export function checkToGithub(report: CheckReport | undefined, diagnostics: read
 
 function differenceAnnotations(report: CheckReport): readonly string[] {
   return findFailures(report).map(({ title, lines, place }) =>
-    annotation('error', title, [...lines, advice(report.folder)].join('\n'), place),
+    annotation('error', title, [...lines, advice(report)].join('\n'), place),
   );
 }
 
-function advice(folder: string): string {
-  return `If this is intended, write ${folder} again with kpc compile -o ${folder}`;
+function advice({ folder, form }: CheckReport): string {
+  const flag = form === 'golden' ? '--golden' : '-o';
+  return `If this is intended, write ${folder} again with kpc compile ${flag} ${folder}`;
 }
 
 /** One workflow command. */
