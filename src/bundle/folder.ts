@@ -1,6 +1,6 @@
 import { describeError, hasCode } from './errors.ts';
 import { writeFileSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile, readRegularFile } from '../base/read-file.ts';
 import { encodeChunks } from '../base/chunks.ts';
@@ -12,6 +12,8 @@ import { bundleFileNames } from './manifest.ts';
 export type FolderProblem =
   | { readonly kind: 'not-a-bundle'; readonly folder: string; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-golden'; readonly folder: string }
+  | { readonly kind: 'is-no-golden'; readonly folder: string }
+  | { readonly kind: 'is-a-file'; readonly folder: string }
   | { readonly kind: 'io'; readonly folder: string; readonly reason: string };
 
 const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
@@ -34,10 +36,12 @@ export async function replaceFolder(
 ): Promise<FolderProblem | undefined> {
   try {
     const target = await followLink(resolve(folder));
+    if (await isFile(target)) return { kind: 'is-a-file', folder };
     const strangers = await listStrangers(target);
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     // What is kept in git must not turn into another form because of one wrong flag.
     if (!files.has(goldenHead) && (await holdsGolden(target))) return { kind: 'is-a-golden', folder };
+    if (files.has(goldenHead) && (await holdsBundle(target))) return { kind: 'is-no-golden', folder };
     await mkdir(dirname(target), { recursive: true });
     const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
@@ -87,6 +91,18 @@ export async function listStrangers(folder: string): Promise<readonly string[]> 
 /** Whether the folder holds a golden, not a bundle. */
 export async function holdsGolden(folder: string): Promise<boolean> {
   return (await listFolder(folder)).includes(goldenHead);
+}
+
+async function holdsBundle(folder: string): Promise<boolean> {
+  return (await listFolder(folder)).some(isBundleFile);
+}
+
+/** Whether there is something of that name, and no folder. */
+export async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => !found.isDirectory(),
+    () => false,
+  );
 }
 
 /** manifest.json has a few lines for a Service; a file with more is not meant to be read. */

@@ -2,7 +2,8 @@ import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import { isName } from '../cluster/object-names.ts';
-import { findNearest, quote } from '../input/wording.ts';
+import { findNearest } from '../base/find-nearest.ts';
+import { quote } from '../input/wording.ts';
 import type { Prepared } from './compile-node.ts';
 
 /** So many names are looked up for a near one each; a fleet's would take long. */

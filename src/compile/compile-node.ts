@@ -32,6 +32,7 @@ import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { makeEndpoints } from '../slices/make-endpoints.ts';
+import { describeSlicePorts, describeStrays } from '../slices/stray-slices.ts';
 import { version } from '../base/version.ts';
 
 /** --ip-family: auto takes the families that the Services and the node use. */
@@ -75,7 +76,8 @@ export function prepare(
   const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
   const made = makeEndpoints({ ...inputs, services }, assume, given);
   const served = new Set([...given, ...made.services]);
-  const slices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices), ...made.slices];
+  const givenSlices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
+  const slices = [...givenSlices, ...made.slices];
   const slicesOf = groupSlices(slices);
   const tooLarge = checkSize(services, slices, slicesOf, countNodeAddresses(inputs, hostAddresses));
   const built = tooLarge.length > 0 ? [] : services;
@@ -96,6 +98,11 @@ export function prepare(
       ...tooLarge,
       ...made.diagnostics,
       ...findConflicts(cluster),
+      ...describeSlicePorts(services, givenSlices),
+      // A Service that is wrong is not there.
+      ...(inputs.diagnostics.some(({ severity }) => severity === 'error')
+        ? []
+        : describeStrays(services, inputs.slices, inputs.endpoints, served)),
       ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...checkRanges({ settings, cluster }),

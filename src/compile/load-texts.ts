@@ -6,6 +6,7 @@ import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
+import { nearKind } from '../input/read-objects.ts';
 import { collectInputs } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import type { ProxyFlags } from '../input/proxy-flags.ts';
@@ -55,6 +56,20 @@ const noServices: Diagnostic = {
   text: 'the input holds no Services: the compiled rules remove all Services from a node',
 };
 
+/** Endpoints are given for Services: where there are none, these were forgotten, or are misspelled. */
+const servicesForgotten: Diagnostic = {
+  severity: 'error',
+  code: 'no-services',
+  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules would remove all Services from a node; add the Services (if this is intended, add --allow-empty)',
+};
+
+/** What looks like a misspelled Service would be taken off the node. */
+const servicesMisspelled: Diagnostic = {
+  severity: 'error',
+  code: 'no-services',
+  text: 'the input holds no Services, only objects whose kind or apiVersion looks misspelled: the compiled rules would remove all Services from a node (if this is intended, add --allow-empty)',
+};
+
 /** As noServices, but what is missing stands elsewhere. */
 const notBuilt: Diagnostic = {
   severity: 'error',
@@ -74,6 +89,8 @@ function describeEmptiness(
     ({ length }) => length > 0,
   );
   if (skipped.has('Kustomization')) return [notBuilt];
+  if (diagnostics.some(({ code }) => code === nearKind)) return [servicesMisspelled];
+  if (slices.length > 0 || endpoints.length > 0) return [servicesForgotten];
   return [found || skipped.size > 0 ? noServices : nothingFound];
 }
 

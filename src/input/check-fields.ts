@@ -1,6 +1,7 @@
+import { findNearest } from '../base/find-nearest.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
-import { findNearest, quote } from './wording.ts';
+import { quote } from './wording.ts';
 
 /** The fields below one, with theirs; undefined where any may be. Those of a list are the fields of its items. */
 type Fields = ReadonlyMap<string, Fields | undefined>;

@@ -1,8 +1,9 @@
+import { findNearest } from '../base/find-nearest.ts';
 import type { FieldPath, Service } from '../cluster/objects.ts';
 import { checkName } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawService } from './schemas/service.ts';
-import { findNearest, quote } from './wording.ts';
+import { quote } from './wording.ts';
 
 type Spec = NonNullable<RawService['spec']>;
 type Type = Service['spec']['type'];

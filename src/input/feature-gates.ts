@@ -1,8 +1,9 @@
+import { findNearest } from '../base/find-nearest.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { isSince, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import type { Gate } from './feature-gate-histories.ts';
 import { gatesOf } from './feature-gate-histories.ts';
-import { findNearest, quote } from './wording.ts';
+import { quote } from './wording.ts';
 
 /** The name of a gate, and the releases that ask for it where not all do. */
 type Need = string | { readonly name: string; readonly since?: Release; readonly until?: Release };

@@ -37,7 +37,13 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
   const files: ListedFile[] = [];
   const ignored: string[] = [];
   const excluded = exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude));
-  const visit = (path: string, chart: string | undefined, inherited: readonly Rule[]): void => {
+  /** `parent` is the chart whose charts/ the folder is in, where it is in one: rendering it renders them, too. */
+  const visit = (
+    path: string,
+    chart: string | undefined,
+    parent: string | undefined,
+    inherited: readonly Rule[],
+  ): void => {
     const entries = readdirSync(path, { withFileTypes: true });
     const rules = [
       ...inherited,
@@ -53,12 +59,16 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
       if (!isFolder && !manifestName.test(entry.name)) continue;
       if (matches(excluded, child, isFolder)) continue;
       if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
-      else if (isFolder) visit(child, isChart && entry.name === 'templates' ? path : chart, rules);
-      else files.push({ path: child, origin: { folder, chart } });
+      else if (isFolder) {
+        const own = isChart ? (parent ?? path) : undefined;
+        const templatesOf = own !== undefined && entry.name === 'templates' ? own : chart;
+        visit(child, templatesOf, own !== undefined && entry.name === 'charts' ? own : parent, rules);
+      } else files.push({ path: child, origin: { folder, chart } });
     }
   };
   visit(
     folder,
+    undefined,
     undefined,
     above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
   );

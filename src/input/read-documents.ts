@@ -37,9 +37,14 @@ export function takeDocuments(
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   let broken = 0;
+  const conflict = findConflict(file.text);
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
     broken++;
-    if (broken > mostBroken + 1) return;
+    if (broken === 1 && conflict !== undefined) {
+      const text = 'a merge conflict of git begins here: resolve it first';
+      diagnostics.push({ severity: 'error', code: 'merge-conflict', text, place: placeAt(file, conflict) });
+    }
+    if (conflict !== undefined || broken > mostBroken + 1) return;
     for (const { offset, code, text } of faults) {
       const place = placeAt(file, start + offset);
       const last = broken > mostBroken;
@@ -70,6 +75,15 @@ export function takeDocuments(
     }
   }
   return diagnostics;
+}
+
+/** Where a merge conflict begins that git left in a text; the lines of one stand at the margin, and in this order. */
+function findConflict(text: string): number | undefined {
+  const start = text.search(/^<{7}(?: |\r?$)/m);
+  if (start < 0) return undefined;
+  const behind = text.slice(start);
+  const middle = behind.search(/^={7}\r?$/m);
+  return middle > 0 && /^>{7}(?: |\r?$)/m.test(behind.slice(middle)) ? start : undefined;
 }
 
 /** What is wrong with a document: in terms of JSON, where it is meant as that. */

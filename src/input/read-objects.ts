@@ -19,6 +19,7 @@ import { subSource } from './document.ts';
 import type { InputDocument, InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from './read-config.ts';
+import { findMeantKind } from './near-kinds.ts';
 import { updateSlice } from './update-slice.ts';
 import { adviseOnFile } from './no-objects.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
@@ -32,7 +33,7 @@ import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
-import { describeValue } from './wording.ts';
+import { describeValue, quote } from './wording.ts';
 
 /** The objects read so far, each kind in the order of the input. */
 export interface CollectedObjects {
@@ -195,9 +196,19 @@ function collectObject(
     }
     return;
   }
+  const meant = findMeantKind(apiVersion, kind, checks.workloads);
+  if (meant !== undefined) {
+    const [field, written] = meant.startsWith(`${kind} `) ? ['apiVersion', apiVersion] : ['kind', kind];
+    const text = `${field} is ${quote(written)}, and kpc ignores this object: did you mean ${meant}?`;
+    report.warn([field], nearKind, text);
+    return;
+  }
   const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
+
+/** The code of what is probably a misspelling of a kind or its version. */
+export const nearKind = 'unknown-kind';
 
 /** Whether a kind has the name of one that kpc reads, but is not of that version. */
 function isOfOtherVersion(apiVersion: string, kind: string): boolean {

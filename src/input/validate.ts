@@ -1,10 +1,11 @@
+import { findNearest } from '../base/find-nearest.ts';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { FieldPath } from '../cluster/objects.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { Schema } from './schemas/shared.ts';
-import { describeValue, fieldName, findNearest, quote } from './wording.ts';
+import { describeValue, fieldName, quote } from './wording.ts';
 
 /** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
 export class Validator {

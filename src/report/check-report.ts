@@ -8,9 +8,14 @@ import type { Location } from '../kernel/origin.ts';
 import { readStoredSide } from '../sides/read-side.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
 
+/** What kpc compile writes into a folder: by --golden, or by -o. */
+export type FolderForm = 'bundle' | 'golden';
+
 /** How a folder with a golden bundle stands to what the input makes, for reports. */
 export interface CheckReport {
   readonly folder: string;
+  /** What the folder holds. */
+  readonly form: FolderForm;
   /** Files whose bytes differ; empty where nothing does. */
   readonly files: readonly string[];
   /** Undefined where the folder holds no bundle that can be read: it is not clear then what differs. */
@@ -32,19 +37,20 @@ export async function reportCheck(
   folder: string,
   files: readonly string[],
   content: BundleContent,
+  form: FolderForm,
 ): Promise<CheckReport> {
   const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
   const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
-  if (files.length === 0) return { folder, files, comparison: undefined, problems: [], compiled };
+  if (files.length === 0) return { folder, form, files, comparison: undefined, problems: [], compiled };
   const stored = await readStoredSide(folder);
   const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
   if (!reading?.side) {
     const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
-    return { folder, files, comparison: undefined, problems, compiled };
+    return { folder, form, files, comparison: undefined, problems, compiled };
   }
   const to = sideOfManifests('input', content);
   const diff = diffSides(reading.side, to, { foreign: false });
-  return { folder, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
+  return { folder, form, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
 }
 
 /** One thing that is not as in the golden bundle. */

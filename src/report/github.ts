@@ -31,8 +31,8 @@ function differenceAnnotations(report: CheckReport): readonly string[] {
   );
 }
 
-function advice({ folder, files }: CheckReport): string {
-  const flag = files.some((file) => isGoldenFile(file)) ? '--golden' : '-o';
+function advice({ folder, form }: CheckReport): string {
+  const flag = form === 'golden' ? '--golden' : '-o';
   return `If this is intended, write ${folder} again with kpc compile ${flag} ${folder}`;
 }
 

@@ -10,6 +10,7 @@ import { PodIndex } from './pod-index.ts';
 import type { Selecting } from './selecting.ts';
 import { findSelecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
+import { describeTargetPorts } from './target-port-names.ts';
 import { describeUnselective } from './unselective.ts';
 
 /** What slices are made of. */
@@ -39,10 +40,14 @@ const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnosti
  * no cluster has made any endpoint yet: a Service that selects one gets no slice.
  */
 export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: ReadonlySet<string>): SlicesOfPods {
-  if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) return nothing;
+  if (idle.length === 0 && pods.length === 0) return nothing;
   const index = new PodIndex(pods);
   const selecting = findSelecting(services, index);
   const open = selecting.filter(({ label }) => !given.has(label));
+  const wrongPorts = describeTargetPorts(open);
+  if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) {
+    return { ...nothing, diagnostics: wrongPorts };
+  }
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
   const known = describeNodes(nodes);
   const assumed = listAssumed(made);
@@ -55,6 +60,7 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
       ...describeAssumed(assumed),
       ...describeLeftOut(made, known),
       ...describeUnselective(made, pods, idle),
+      ...wrongPorts,
     ],
   };
 }

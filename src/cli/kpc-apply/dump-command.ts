@@ -53,6 +53,10 @@ function reasonOf(problem: FolderProblem): string {
       return problem.reason;
     case 'is-a-golden':
       return 'it holds a golden of kpc compile';
+    case 'is-no-golden':
+      return 'it holds a bundle';
+    case 'is-a-file':
+      return 'it is a file';
     case 'not-a-bundle':
       return `it holds ${problem.strangers.join(', ')}`;
   }

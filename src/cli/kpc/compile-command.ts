@@ -244,7 +244,7 @@ async function check(
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
   const { reportCheck } = await import('../../report/check-report.ts');
-  const report = await reportCheck(folder, same ? [] : result.files, content);
+  const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
   switch (format) {
     case 'text': {
       const { checkToText } = await import('../../report/text.ts');

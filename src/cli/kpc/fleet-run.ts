@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { holdsGolden } from '../../bundle/folder.ts';
+import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
@@ -9,7 +9,7 @@ import { FleetFolder } from '../../fleet/fleet-folder.ts';
 import { isInShard } from '../../fleet/shard.ts';
 import type { NodeChange } from '../../report/fleet-report.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
-import type { CheckReport } from '../../report/check-report.ts';
+import type { CheckReport, FolderForm } from '../../report/check-report.ts';
 import type { FleetBundle } from '../../compile/compile-fleet.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
@@ -33,13 +33,14 @@ export interface FleetRun {
   readonly terminal: Terminal;
 }
 
-/** What a node's folder holds. */
-type FolderForm = 'bundle' | 'golden';
-
 /** Writes a bundle or golden for each node into a folder of its own name, and speaks of folders whose node is gone. */
 export async function writeFleet(path: string, run: FleetRun, form: FolderForm): Promise<ExitStatus> {
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
+  if (await isFile(path)) {
+    await run.terminal.err(`kpc: error: ${describeFolderProblem({ kind: 'is-a-file', folder: path })}\n`);
+    return exitStatus.badInput;
+  }
   // A shard without a node has a folder too, for the program that collects them.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
@@ -94,7 +95,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (what !== undefined) changed.push({ node, what });
     // The Services are the same on every node: one that differs tells what becomes of them.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      example = await reportCheck(join(path, node), difference.files, content);
+      example = await reportCheck(join(path, node), difference.files, content, form);
     }
     await progress.step();
   }

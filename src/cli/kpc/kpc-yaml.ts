@@ -1,14 +1,17 @@
+import { findNearest } from '../../base/find-nearest.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { Command, Option } from 'commander';
 import { CommanderError } from 'commander';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/document.ts';
 import { loadFile } from '../../input/load-files.ts';
 import { readDocuments } from '../../input/read-documents.ts';
 import { TextFile } from '../../input/text-file.ts';
-import { describeValue, findNearest, quote } from '../../input/wording.ts';
+import { describeValue, quote } from '../../input/wording.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
+import { findOtherName } from '../shared/other-names.ts';
 import type { FlagPlaces } from './message-options.ts';
 
 /** The file that holds flags for a repository. */
@@ -65,6 +68,12 @@ function findKpcYaml(): string | undefined {
     // A repository is not ruled by what is around it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder)) return undefined;
   }
+}
+
+/** A file in the working folder that is called almost as kpc.yaml is, where that is not there. */
+export function findMisnamed(): string | undefined {
+  if (existsSync(kpcYaml)) return undefined;
+  return ['kpc.yml', '.kpc.yaml', '.kpc.yml'].find((name) => existsSync(name) && statSync(name).isFile());
 }
 
 function isOpenToAll(folder: string): boolean {
@@ -124,15 +133,24 @@ class Reader {
       const at = [...path, key];
       const option = section && findFlag(section, key);
       if (option && name === this.#command.name()) {
-        // In diff, -f adds to both sides what is compared: only its own section can mean that.
-        if (!(name === 'diff' && path.length === 0 && key === 'file')) this.#give(document, option, value, at);
+        if (!this.#isOtherFile(key, path)) this.#give(document, option, value, at);
       } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
-        const near = findNearest(key, this.#flagNames(path.length > 0 ? section : undefined));
+        const names = this.#flagNames(path.length > 0 ? section : undefined);
+        const near = findOtherName(key, names) ?? findNearest(key, names);
         const hint = near === undefined ? '' : `: did you mean ${near}?`;
         const whose = path.length > 0 ? `kpc ${name}` : 'kpc';
         this.#refuse(document, at, `${whose} has no flag --${quote(key).slice(1, -1)}${hint}`, true);
       }
     }
+  }
+
+  /**
+   * Whether a key names the manifests of other commands: in diff, -f adds to both sides what is compared, and only its own
+   * section can mean that. A comparison of two releases has no sides, and compiles the manifests as other commands do.
+   */
+  #isOtherFile(key: string, path: readonly string[]): boolean {
+    if (this.#command.name() !== 'diff' || path.length > 0 || key !== 'file') return false;
+    return this.#command.getOptionValue('toKubernetesVersion') === undefined || this.#command.args.length > 0;
   }
 
   #isKnown(key: string): boolean {
@@ -148,7 +166,7 @@ class Reader {
   #give(document: InputDocument, option: Option, value: unknown, path: readonly string[]): void {
     if (value === null) return;
     const attribute = option.attributeName();
-    const words = wordsOf(value, option);
+    const words = wordsOf(this.#asWritten(document, value, path), option);
     if (words === undefined) {
       this.#refuse(document, path, `${path.at(-1) ?? ''} is ${describeValue(value)}: ${expectedOf(option)}`);
       return;
@@ -195,6 +213,15 @@ class Reader {
     const { parseArg } = option;
     if (!parseArg) return own.join(',');
     return own.reduce<unknown>((before, word) => parseArg(word, before as never), undefined);
+  }
+
+  /** A value with its numbers as the file has them: 1.30 is a version, and not the number 1.3. */
+  #asWritten(document: InputDocument, value: unknown, path: FieldPath): unknown {
+    if (Array.isArray(value)) return value.map((item: unknown, i) => this.#asWritten(document, item, [...path, i]));
+    if (typeof value !== 'number') return value;
+    const { line, column } = document.source.place(path).locate();
+    const [written = ''] = /^[\d.]+/.exec(this.#file.lineAt(line).slice(column - 1)) ?? [];
+    return Number(written) === value ? written : value;
   }
 
   #locate(path: string): string {

@@ -7,9 +7,10 @@ import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands } from './kpc-yaml.ts';
+import { applyKpcYaml, configuredCommands, findMisnamed } from './kpc-yaml.ts';
 import { quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
+import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import type { Program } from '../shared/run-commands.ts';
 import { runCommands } from '../shared/run-commands.ts';
@@ -19,7 +20,7 @@ import { addVersionCommand } from '../shared/version-command.ts';
 
 /** Runs the command of kpc that the command line names. */
 export function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
-  return runCommands(kpcProgram(terminal), settleAssumeEndpoints(argv), terminal);
+  return runCommands(kpcProgram(terminal), settleBooleans(settleAssumeEndpoints(argv)), terminal);
 }
 
 /** The commands of kpc, with their flags. */
@@ -40,7 +41,13 @@ export function kpcProgram(terminal: Terminal): Program {
 /** Gives the command that is called the flags of kpc.yaml, and says which file that was. */
 async function readKpcYaml(program: Command, called: Command, terminal: Terminal): Promise<void> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
-  const found = configuredCommands.some((name) => name === called.name()) && applyKpcYaml(called, program, named);
+  if (!configuredCommands.some((name) => name === called.name())) return;
+  const misnamed = named === undefined ? findMisnamed() : undefined;
+  if (misnamed !== undefined) {
+    const text = `kpc: warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
+    await say(quieten(terminal, called.opts<MessageOptions>()), text);
+  }
+  const found = applyKpcYaml(called, program, named);
   if (!found) return;
   const { diagnostics, file, used, places } = found;
   if (diagnostics.length > 0) {

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
+import { findOtherName } from './other-names.ts';
 
 const applyCommands = ['apply', 'cleanup', 'confirm', 'doctor', 'dump', 'plan', 'rollback', 'verify', 'watch'];
 
@@ -54,6 +55,20 @@ export function adviseOnMistake(error: string, program: Command, argv: readonly 
   const advice =
     adviseOnCommand(error, program, argv) ?? adviseOnFlag(error, program, argv) ?? adviseOnFiles(error, program);
   return advice === undefined ? '' : `${advice}\n`;
+}
+
+/** The parser's error with the flag that is meant, where the parser would suggest one that is only spelled much like it. */
+export function correctSuggestion(error: string, program: Command, argv: readonly string[]): string {
+  const [, name] = /unknown option '--([a-z0-9-]+)/.exec(error) ?? [];
+  const options = calledCommand(program, argv)?.options ?? [];
+  const other =
+    name &&
+    findOtherName(
+      name,
+      options.flatMap(({ long }) => long?.slice(2) ?? []),
+    );
+  if (!other) return error;
+  return `${error.replace(/\n\(Did you mean [^\n]*/, '').trimEnd()}\n(Did you mean --${other}?)\n`;
 }
 
 function adviseOnCommand(error: string, program: Command, argv: readonly string[]): string | undefined {

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { ExitStatus } from './exit-status.ts';
 import { exitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
-import { adviseOnMistake } from './near-misses.ts';
+import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
@@ -30,7 +30,10 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      outputError: (text, writeLine) => writeLine(`${name}: ${text}${adviseOnMistake(text, program, argv)}`),
+      outputError: (text, writeLine) => {
+        const error = correctSuggestion(text, program, argv);
+        writeLine(`${name}: ${error}${adviseOnMistake(error, program, argv)}`);
+      },
     });
   addCommands(program, (result) => {
     status = result;
