@@ -1,3 +1,4 @@
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { quotePrintable } from '../base/printable.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
@@ -30,6 +31,7 @@ export type BundleProblem =
   | { readonly kind: 'bad-manifest'; readonly reason: string }
   | { readonly kind: 'format-version'; readonly found: unknown; readonly known: number }
   | { readonly kind: 'missing-file'; readonly file: string }
+  | { readonly kind: 'merge-conflict'; readonly file: string; readonly line: number }
   | { readonly kind: 'extra-file'; readonly file: string }
   | { readonly kind: 'checksum'; readonly file: string; readonly expected: string; readonly found: string }
   | { readonly kind: 'unread-line'; readonly file: string; readonly line: UnreadLine }
@@ -97,11 +99,20 @@ function requireCluster(manifest: Manifest, files: BundleFiles): Cluster {
   return cluster;
 }
 
+function findConflicts(files: BundleFiles): readonly BundleProblem[] {
+  return [...files].flatMap(([file, text]): readonly BundleProblem[] => {
+    const line = findConflict(text);
+    return line === undefined ? [] : [{ kind: 'merge-conflict', file, line }];
+  });
+}
+
 /** The manifest, where the other files are those that it lists. */
 function readListed(
   files: BundleFiles,
 ): { readonly kind: 'listed'; readonly manifest: Manifest } | (BundleReading & { readonly kind: 'broken' }) {
   if (!files.has('manifest.json') && files.has(goldenHead)) return { kind: 'broken', problems: [{ kind: 'golden' }] };
+  const conflicts = findConflicts(files);
+  if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };
   const manifest = readManifest(files.get('manifest.json'));
   if ('kind' in manifest) return { kind: 'broken', problems: [manifest] };
   const problems = checkFiles(manifest, files);
@@ -177,6 +188,8 @@ export function describeBundleProblem(problem: BundleProblem): string {
       return `the bundle has ${describeVersion(problem.found)}, but this program reads ${problem.known}: use the same version of both`;
     case 'missing-file':
       return `${problem.file} is missing, which manifest.json lists; compile the bundle again`;
+    case 'merge-conflict':
+      return `${problem.file}:${problem.line}: ${conflictText}, or compile the bundle again`;
     case 'extra-file':
       return `${problem.file} is not listed in manifest.json; compile the bundle again`;
     case 'checksum':

@@ -1,3 +1,4 @@
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -28,6 +29,11 @@ export type GoldenReading =
  * tools' files are not read: they follow from the rest, and --check compares them as text.
  */
 export function readGolden(files: BundleFiles, context: GoldenContext, kpcVersion: string): GoldenReading {
+  const conflicts = [...files].flatMap(([name, text]) => {
+    const line = findConflict(text);
+    return line === undefined ? [] : [`${name}:${line}: ${conflictText}, or write it again with kpc compile --golden`];
+  });
+  if (conflicts.length > 0) return { kind: 'broken', problems: conflicts };
   const manifest = readHead(files.get(goldenHead), context, kpcVersion);
   const parts = [...files]
     .filter(([name]) => isGoldenFile(name) && name !== goldenHead && name !== goldenNodeFile)

@@ -22,6 +22,8 @@ interface Draft {
   readonly endpoints: Map<string, Set<TrafficPolicy>>;
   /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
   hasEndpointsTold: boolean;
+  /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
+  lacksChains: boolean;
 }
 
 type Chains = ReadonlyMap<string, Chain>;
@@ -32,11 +34,17 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
     const nat = state.iptables[family]?.nat ?? noChains;
     const filter = state.iptables[family]?.filter ?? noChains;
     const drafts = new Map<string, Draft>();
-    for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) readCapture(rule, drafts, family);
+    for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) {
+      readCapture(rule, drafts, family);
+      checkWay(rule, nat, labelInComment(rule), drafts);
+    }
     for (const name of ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']) {
       for (const rule of filter.get(name)?.rules ?? []) readRefusal(rule, drafts, family);
     }
-    for (const rule of nat.get('KUBE-NODEPORTS')?.rules ?? []) readNodePort(rule, drafts, family);
+    for (const rule of nat.get('KUBE-NODEPORTS')?.rules ?? []) {
+      readNodePort(rule, drafts, family);
+      checkWay(rule, nat, labelInComment(rule), drafts);
+    }
     for (const rule of filter.get('KUBE-NODEPORTS')?.rules ?? []) readHealthCheck(rule, drafts, family);
     const labels = labelsOfJumps(nat);
     for (const chain of nat.values()) readServiceChain(chain, nat, labels, drafts);
@@ -46,14 +54,15 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
 
 const noChains: Chains = new Map();
 
-function finish({ addresses, endpoints, hasEndpointsTold, ...draft }: Draft): DecompiledPort {
+function finish({ addresses, endpoints, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
   return {
     ...draft,
     addresses: [...addresses.values()],
     scheduler: undefined,
-    endpoints: hasEndpointsTold
-      ? [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] }))
-      : undefined,
+    endpoints:
+      hasEndpointsTold && !lacksChains
+        ? [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] }))
+        : undefined,
   };
 }
 
@@ -76,6 +85,7 @@ function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft 
     healthCheckNodePort: undefined,
     endpoints: new Map(),
     hasEndpointsTold: false,
+    lacksChains: false,
   };
   drafts.set(name, draft);
   return draft;
@@ -92,6 +102,14 @@ function commentOf(rule: Rule): string {
 function readProtocol(rule: Rule, draft: Draft): void {
   const protocol = find(rule, 'protocol')?.protocol.toUpperCase();
   if (protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP') draft.protocol = protocol;
+}
+
+/** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
+function checkWay(rule: Rule, nat: Chains, label: string | undefined, drafts: Map<string, Draft>): void {
+  const target = jumpChain(rule);
+  const draft = drafts.get(label ?? '');
+  if (!draft || target === undefined || !/^KUBE-(SVC|SVL|EXT|XLB|FW)-/.test(target)) return;
+  if ((nat.get(target)?.rules.length ?? 0) === 0) draft.lacksChains = true;
 }
 
 function portOf(rule: Rule): number | undefined {
@@ -157,8 +175,10 @@ function readServiceChain(
 ): void {
   const kind = /^KUBE-(SVC|SVL|EXT|FW)-/.exec(chain.name)?.[1];
   if (kind === undefined) return;
-  const draft = drafts.get(labelOfRules(chain) ?? labels.get(chain.name) ?? '');
+  const label = labelOfRules(chain) ?? labels.get(chain.name);
+  const draft = drafts.get(label ?? '');
   if (!draft) return;
+  for (const rule of chain.rules) checkWay(rule, nat, label, drafts);
   if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
   else if (kind === 'FW') {
     for (const rule of chain.rules) {
@@ -195,14 +215,19 @@ function isLocalExternal(chain: Chain): boolean {
 }
 
 function readEndpoints(chain: Chain, policy: TrafficPolicy, nat: Chains, draft: Draft): void {
-  if (chain.rules.length > 0) draft.hasEndpointsTold = true;
   for (const rule of chain.rules) {
+    // Of a chain that grep found by an address there is the rule that marks packets alone.
+    if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
     const recent = find(rule, 'recent')?.action;
     if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
     const target = jumpChain(rule);
     if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
     const endpoint = destinationOf(nat.get(target)) ?? destinationInComment(rule) ?? sourceOf(nat.get(target));
-    if (endpoint === undefined) continue;
+    draft.hasEndpointsTold = true;
+    if (endpoint === undefined) {
+      draft.lacksChains = true;
+      continue;
+    }
     const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
     takes.add(policy);
     draft.endpoints.set(endpoint, takes);

@@ -21,15 +21,17 @@ interface SetFacts {
 /**
  * Reads Service ports back from virtual servers and sets. Neither carries a name: where nothing else tells it, each address and
  * port stands for itself, and the virtual servers of one node port, on all the node's addresses, count as one. The internal
- * policy shows in the endpoints alone, which could be few for other reasons: it is left out.
+ * policy shows in the endpoints alone, which could be few for other reasons: it is left out. Where a part of the virtual servers
+ * was printed, one without real servers may have some.
  */
-export function decompileIpvs(state: KernelState, owners: Owners): readonly DecompiledPort[] {
+export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
   const facts = readSets(state);
   const isNodePort = findNodePortServers(state);
   const ports = new Map<string, DecompiledPort>();
-  for (const server of state.virtualServers) {
-    const label = owners.ofServer(server);
-    const port = isNodePort(server) ? decompileNodePort(server, facts, label) : decompileServer(server, facts, label);
+  for (const listed of state.virtualServers) {
+    const label = owners.ofServer(listed);
+    const server: Told = isPart && listed.realServers.length === 0 ? { ...listed, realServers: undefined } : listed;
+    const port = isNodePort(listed) ? decompileNodePort(server, facts, label) : decompileServer(server, facts, label);
     addPort(ports, port);
   }
   for (const port of decompileSets(state, facts, owners)) addPort(ports, port);
@@ -103,7 +105,12 @@ const nothing = { scheduler: undefined, persistentSeconds: undefined, realServer
 
 /** What is told of a virtual server. */
 type Told = Pick<VirtualServer, 'family' | 'protocol' | 'address' | 'port'> &
-  (VirtualServer | Record<keyof typeof nothing, undefined>);
+  (ToldServer | Record<keyof typeof nothing, undefined>);
+
+/** A virtual server, of which a part of a list need not show the real servers. */
+type ToldServer = Omit<VirtualServer, 'realServers'> & {
+  readonly realServers: VirtualServer['realServers'] | undefined;
+};
 
 function readSets(state: KernelState): SetFacts {
   const entries = new Set<string>();

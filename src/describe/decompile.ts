@@ -1,5 +1,6 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Owners } from '../changes/owners.ts';
+import type { Coverage } from '../diff/side.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
@@ -75,15 +76,24 @@ type BelongingOf = (server: VirtualServer) => ServerBelonging;
 
 /**
  * Reads Services back from a kernel's state: names from kube-proxy's comments in iptables mode, from the names of chains in
- * nftables mode, addresses in IPVS mode. What is left of another mode is told apart.
+ * nftables mode, addresses in IPVS mode. What is left of another mode is told apart. `coverage` says what is known whole.
  */
-export function decompile(state: KernelState, owners: Owners, belongingOf: BelongingOf): Decompiled {
+export function decompile(
+  state: KernelState,
+  owners: Owners,
+  belongingOf: BelongingOf,
+  coverage: Pick<Coverage, 'virtualServers'>,
+): Decompiled {
   const mode = modeOfState(state) ?? (state.virtualServers.length > 0 ? 'ipvs' : undefined);
   const hasLeftIpvs = mode !== undefined && !programs(mode, 'virtualServers');
   const isLeft = (server: VirtualServer): boolean => hasLeftIpvs && belongingOf(server) === 'kube-proxy';
   const virtualServers = state.virtualServers.filter((server) => belongingOf(server) !== 'other' && !isLeft(server));
   const ofRules = decompileIptables(state);
-  const ofIpvs = decompileIpvs({ ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets }, owners);
+  const ofIpvs = decompileIpvs(
+    { ...state, virtualServers, sets: hasLeftIpvs ? [] : state.sets },
+    owners,
+    !coverage.virtualServers,
+  );
   const ofNftables = decompileNftables(state, owners);
   const chains = findLeftChains(state, mode);
   return {

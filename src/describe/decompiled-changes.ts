@@ -15,7 +15,7 @@ import { decompile } from './decompile.ts';
 export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   const belongingOf = classifyServers(from, to);
   const read = (side: Side, own: Owners): ReadonlyMap<string, readonly DecompiledPort[]> => {
-    const { ports } = decompile(coverForServices(side), own, belongingOf);
+    const { ports } = decompile(coverForServices(side), own, belongingOf, side.coverage);
     const byName = new Map<string, DecompiledPort[]>();
     for (const port of ports) {
       const known = byName.get(port.name);
@@ -27,13 +27,14 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
   const before = read(from, owners.from);
   const after = read(to, owners.to);
   const changes: ServicePortChange[] = [];
-  let compared = 0;
+  const compared = { all: 0, withoutEndpoints: 0 };
   for (const [label, ports] of after) {
     const reasons = new Map<string, ServiceReason>();
     for (const port of ports) {
       const old = before.get(label)?.find(({ family }) => family === port.family);
       if (!old) continue;
-      compared++;
+      compared.all++;
+      if (!old.endpoints || !port.endpoints) compared.withoutEndpoints++;
       // What both families say alike is said once.
       for (const reason of diffPort(old, port)) reasons.set(JSON.stringify(reason), reason);
     }

@@ -69,9 +69,10 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
   ];
 }
 
-function headEndpoints({ endpoints, internalTrafficPolicy }: DecompiledPort): string {
+function headEndpoints({ endpoints, internalTrafficPolicy, scheduler }: DecompiledPort): string {
   if (endpoints === undefined) {
-    const lacking = internalTrafficPolicy === undefined ? 'the virtual servers' : 'the chains that choose among them';
+    const ofServers = scheduler === undefined ? 'the virtual servers' : 'the real servers';
+    const lacking = internalTrafficPolicy === undefined ? ofServers : 'all the chains that lead to them';
     return `endpoints: unknown, because the dump does not show ${lacking}`;
   }
   return endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`;

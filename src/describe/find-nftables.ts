@@ -17,7 +17,10 @@ export type NftSubject =
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] };
 
 /** The chain, set or map of a name. */
-export function findNftSubject(name: string, { state, owners }: View): NftSubject | undefined {
+export function findNftSubject(
+  name: string,
+  { state, owners }: Pick<View, 'state' | 'owners'>,
+): NftSubject | undefined {
   const subjects: SharedSubject[] = [];
   for (const table of state.nftables) {
     const chain = table.chains.get(name);

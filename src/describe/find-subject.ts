@@ -148,7 +148,32 @@ interface PlacedChain {
   readonly chain: Chain;
 }
 
-function allChains({ state }: View, name: string): readonly PlacedChain[] {
+/**
+ * What a state holds of that very name, be it a Service port's or not: chains, sets and maps, or the rule of a line of
+ * iptables-save.
+ */
+export function findHeld(text: string, view: Held): readonly SharedSubject[] {
+  const parsed = parseRuleLine(text.trim());
+  if (parsed) {
+    const meaning = ruleMeaning(parsed.rule);
+    return allChains(view, parsed.chain.name).flatMap(({ family, table, chain }) => {
+      const found = chain.rules.find((rule) => ruleMeaning(rule) === meaning);
+      return found ? [describeRule(family, table, chain.name, found)] : [];
+    });
+  }
+  const what = bareName(text.trim());
+  const nft = findNftSubject(what, view);
+  return [
+    ...allChains(view, what).map((placed) => describeChain(placed, view)),
+    ...view.state.sets.filter(({ name }) => name === what).map((set) => describeSet(set, view)),
+    ...(nft?.kind === 'shared' ? nft.subjects : []),
+  ];
+}
+
+/** A state, and whose its items are. */
+type Held = Pick<View, 'state' | 'owners'>;
+
+function allChains({ state }: Held, name: string): readonly PlacedChain[] {
   return families.flatMap((family) =>
     tableNames.flatMap((table) => {
       const chain = state.iptables[family]?.[table]?.get(name);
@@ -166,14 +191,15 @@ function findChain(what: string, view: View): Finding | undefined {
     const to = destinationOf(first.chain);
     return matchLabel(owner, view, { kind: 'chain', chain: what, ...(to === undefined ? {} : { to }) });
   }
-  const subjects = places.map(({ family, table, chain }): SharedSubject => {
-    const items = chain.rules.map((rule) => {
-      const label = view.owners.ofRule(rule);
-      return { text: formatRule(rule), ...(label === undefined ? {} : { owner: label }) };
-    });
-    return { kind: 'chain', name: what, family, table, items };
+  return { kind: 'shared', subjects: places.map((placed) => describeChain(placed, view)) };
+}
+
+function describeChain({ family, table, chain }: PlacedChain, { owners }: Held): SharedSubject {
+  const items = chain.rules.map((rule) => {
+    const label = owners.ofRule(rule);
+    return { text: formatRule(rule), ...(label === undefined ? {} : { owner: label }) };
   });
-  return { kind: 'shared', subjects };
+  return { kind: 'chain', name: chain.name, family, table, items };
 }
 
 function findSet(what: string, view: View): Finding | undefined {
@@ -181,7 +207,7 @@ function findSet(what: string, view: View): Finding | undefined {
   return set && { kind: 'shared', subjects: [describeSet(set, view)] };
 }
 
-function describeSet(set: IpSet, view: View): SharedSubject {
+function describeSet(set: IpSet, view: Held): SharedSubject {
   const items = set.entries.map((entry) => {
     const owner = view.owners.ofEntry(set, entry);
     return { text: formatEntry(entry), ...(owner === undefined ? {} : { owner }) };

@@ -89,7 +89,15 @@ function summarizeSame(diff: SideDiff): string {
   const { extent, gaps } = diff;
   if (extent === 'all') return `No difference.${countComments(diff)}`;
   const missed = describeGaps(gaps.filter(({ matters }) => matters)).join(', ');
-  return `No difference in what could be compared; not compared: ${missed}.${countComments(diff)}`;
+  return `No difference in what could be compared${countCompared(diff)}; not compared: ${missed}.${countComments(diff)}`;
+}
+
+/** What was compared, where that is less than any whole list: then nothing else says how little it was. */
+function countCompared({ compared }: SideDiff): string {
+  if (!compared) return '';
+  const { all, withoutEndpoints: lacking } = compared;
+  const without = lacking === 0 ? '' : lacking === all ? ', without endpoints' : `, ${lacking} without endpoints`;
+  return ` (${count(all, 'Service port')}${without})`;
 }
 
 function kindsOf(ports: readonly ServicePortDiff[]): readonly ChangeKind[] {

@@ -37,6 +37,15 @@ export interface SideDiff {
   /** What was not compared, since one of the sides cannot tell it. */
   readonly gaps: readonly Gap[];
   readonly extent: Extent;
+  /** The Service ports that were read back, where they are all that was compared. */
+  readonly compared: ComparedPorts | undefined;
+}
+
+/** Service ports that both of two sides show. */
+export interface ComparedPorts {
+  readonly all: number;
+  /** Those of them of which a side does not show the endpoints. */
+  readonly withoutEndpoints: number;
 }
 
 /** Chains of a mode that a node has no more. */
@@ -62,8 +71,8 @@ export interface ServicePortDiff {
 /** Why Service ports differ that are read back from the states of two sides. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
-  /** How many Service ports of one side are there on the other. */
-  readonly compared: number;
+  /** The Service ports of one side that are there on the other. */
+  readonly compared: ComparedPorts;
   /** Whether a change in the kernel is nothing but what these reasons come to. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
@@ -108,6 +117,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     read?.follows,
   );
   const extent = extentOf(gaps, own, from, to);
+  const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
     servicePorts,
     base: [...base, ...diffSettings(from, to)],
@@ -117,7 +127,8 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     unaccounted: doubtful.filter((each) => !isExplained(each)).map(({ change }) => change),
     isReadBack: read !== undefined,
     gaps,
-    extent: extent === 'nothing' && (read?.compared ?? 0) > 0 ? 'part' : extent,
+    extent: portsAlone ? 'part' : extent,
+    compared: portsAlone,
   };
 }
 

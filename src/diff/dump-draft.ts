@@ -8,6 +8,7 @@ import { compareVirtualServers } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
@@ -166,14 +167,17 @@ export class DumpDraft {
     };
   }
 
-  /** kube-proxy works in nat and filter: where only one of them is there, with its chains, the other was not printed. */
+  /**
+   * kube-proxy works in nat and filter: where only one of them is there, with its chains or with jumps to them, the other was
+   * not printed.
+   */
   #tablesTold(family: Family): readonly TableName[] {
     if (this.#cutOff.has(family)) return [];
     const known = this.#iptables.get(family);
     const told = this.#toldTables.get(family) ?? new Set();
     const isUnprinted = (name: TableName, other: TableName): boolean => {
       const chains = known?.get(other);
-      return !known?.has(name) && chains !== undefined && hasOwnChains(other, chains);
+      return !known?.has(name) && chains !== undefined && (hasOwnChains(other, chains) || jumpsToOwn(other, chains));
     };
     return tableNames.filter(
       (name) =>
@@ -188,6 +192,18 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain>): boo
   for (const name of chains.keys()) {
     const kind = classifyChain(table, name);
     if (kind === 'service' || kind === 'fixed') return true;
+  }
+  return false;
+}
+
+/** Whether rules lead to kube-proxy's chains, be those there or not. */
+function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
+  for (const { rules } of chains.values()) {
+    for (const rule of rules) {
+      const target = jumpChain(rule);
+      const kind = target === undefined ? undefined : classifyChain(table, target);
+      if (kind === 'service' || kind === 'fixed') return true;
+    }
   }
   return false;
 }

@@ -51,6 +51,8 @@ export type DumpFault =
     }
   /** Rules without a line that says of which table. */
   | { readonly kind: 'no-table'; readonly file: string; readonly line: number; readonly tables: readonly TableName[] }
+  /** Virtual servers that may be all that the node has, or a part that nothing shows to be one. */
+  | { readonly kind: 'taken-whole'; readonly file: string; readonly line: number }
   /** A word of iptables-nft-save of rules that it does not show. */
   | { readonly kind: 'legacy-tables'; readonly file: string }
   /** Lines between the outputs that are of no tool. */
@@ -147,6 +149,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   };
   const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
   const isWhole = !output.isPart;
+  const isNamed = output.command !== undefined || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
   switch (kind) {
     case 'rules':
       readRules(draft, file, output, read);
@@ -164,12 +167,18 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       }
       break;
     }
-    case 'ipvsadm -Sn':
-      draft.addServers(read(parseIpvsadm(text)).virtualServers, isWhole);
+    case 'ipvsadm -Sn': {
+      const { virtualServers } = read(parseIpvsadm(text));
+      draft.addServers(virtualServers, isWhole);
+      if (isWhole && !isNamed && virtualServers.length === 1)
+        draft.fault({ kind: 'taken-whole', file, line: firstLine });
       break;
+    }
     case 'ipvsadm -Ln': {
       const { virtualServers, lacks } = read(parseIpvsadmList(text));
       draft.addServers(virtualServers, isWhole);
+      if (isWhole && !isNamed && !/^(?:IP|Prot) /m.test(text))
+        draft.fault({ kind: 'taken-whole', file, line: firstLine });
       if (lacks.has('forwarding')) draft.doubt({ file, kind: 'no-forwarding' });
       break;
     }

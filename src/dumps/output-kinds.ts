@@ -21,7 +21,8 @@ export type RefusedKind =
   | 'ipset list -o xml'
   | 'ip link'
   | 'ifconfig'
-  | 'conntrack -L';
+  | 'conntrack -L'
+  | 'a part of nft list ruleset';
 
 export type OutputKind = ReadableKind | RefusedKind;
 
@@ -35,6 +36,8 @@ const refusals: { readonly [K in RefusedKind]: string } = {
   'ipset list -o xml': 'is XML, which kpc does not read: print ipset save instead',
   'ip link': 'shows no addresses: print ip addr instead',
   ifconfig: 'leaves out addresses: print ip addr instead',
+  'a part of nft list ruleset':
+    'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
   'conntrack -L': 'lists connections, not rules: print iptables-save or ipvsadm -Sn instead',
 };
 
@@ -88,6 +91,9 @@ const inet = /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/;
 const brief =
   /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+[\da-fA-F.:]+(?:\/\d{1,3}(?=\s|$)|\s+peer\s)|$)/;
 const briefLink = /^\S+\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)\s+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/;
+
+const nftPart =
+  /^(?:(?:chain|set|map) \S+ \{$|type (?:nat|filter|route) hook |(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b)/;
 
 /** The line of titles above a list of ipvsadm, for a list that begins at its first line or at its second. */
 function titlesOf(line: string, next: string): string {
@@ -156,5 +162,7 @@ export const recognisers: readonly Recogniser[] = [
     starts: (line) => /^(?:ipv[46]\s+\d+ )?(?:tcp|udp|icmp|sctp)\s+\d+ \d+ (?:[A-Z_]+ )?src=/.test(line),
     continues: anyLine,
   },
+  // What stands in a table of nft, without it.
+  { kind: 'a part of nft list ruleset', starts: (line) => nftPart.test(line), continues: anyLine },
   { kind: 'sysctl', starts: (line) => /^[a-z]\w*(?:\.[\w/-]+)+ *=/.test(line), continues: comment },
 ];

@@ -77,7 +77,8 @@ export function splitOutputs(text: string): SplitText {
       }
       continue;
     }
-    if (current && isEllipsis(line)) {
+    // Between two places that it found, grep -A writes "--".
+    if (current && (isEllipsis(line) || line === '--')) {
       current.hasEllipsis = true;
       current.lines.push('');
       continue;
@@ -98,16 +99,35 @@ export function splitOutputs(text: string): SplitText {
   }
   if (drafts.length === 0) return none;
   return {
-    outputs: drafts.map(({ kind, firstLine, lines: own, command: above, hasEllipsis }) => ({
-      kind,
-      firstLine,
-      text: `${own.join('\n')}\n`,
-      command: above,
-      isPart: hasEllipsis || above?.isPart === true,
+    outputs: drafts.map((draft) => ({
+      kind: draft.kind,
+      firstLine: draft.firstLine,
+      text: `${draft.lines.join('\n')}\n`,
+      command: draft.command,
+      isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
     })),
     strays,
   };
 }
+
+/**
+ * Whether a list of virtual servers is but a part of one, by what it lacks: one virtual server without the titles that
+ * ipvsadm -Ln prints, or one of ipvsadm -Sn without a real server, where no command above it says that it is all.
+ */
+function lacksLines({ kind, lines, command }: DraftOutput): boolean {
+  if (command !== undefined) return false;
+  switch (kind) {
+    case 'ipvsadm -Ln':
+      return !lines.some((line) => titleOfList.test(line)) && lines.filter((line) => inProtocol.test(line)).length <= 1;
+    case 'ipvsadm -Sn':
+      return lines.every((line) => line === '' || line.startsWith('-A ')) && lines.filter(Boolean).length === 1;
+    default:
+      return false;
+  }
+}
+
+const titleOfList = /^(?:IP Virtual Server version|Prot) /;
+const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
 /** Whether a line can only be of manifests, which may hold rules as a text of their own. */
 function isManifest(line: string): boolean {

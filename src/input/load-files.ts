@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
@@ -51,7 +52,11 @@ export function loadFile(path: string, stdin?: Stdin): TextFile | Diagnostic {
 
 function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Diagnostic {
   try {
-    return decodeFile(path, read(), origin);
+    const file = decodeFile(path, read(), origin);
+    const line = file instanceof TextFile ? findConflict(file.text) : undefined;
+    if (line === undefined) return file;
+    const place: Place = { file: path, locate: () => ({ file: path, line, column: 1 }) };
+    return { severity: 'error', code: 'merge-conflict', text: conflictText, place };
   } catch (error) {
     return fileError(path, describeNoFile(path) ?? describeSystemError(error));
   }

@@ -1,3 +1,4 @@
+import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { describeError } from '../bundle/errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
 import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
@@ -32,6 +33,11 @@ export async function checkBundle(folder: string, fresh: BundleFiles): Promise<C
     strangers = await listStrangers(folder);
   } catch (error) {
     return { kind: 'unreadable', reason: describeError(error) };
+  }
+  for (const [name, text] of present) {
+    const line = findConflict(text);
+    if (line !== undefined)
+      return { kind: 'unreadable', reason: `${name}:${line}: ${conflictText}, or write it again` };
   }
   const names = [...new Set([...fresh.keys(), ...present.keys()])];
   const differing = names.filter((name) => fresh.get(name) !== present.get(name));

@@ -18,6 +18,12 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
       const text = `no line such as *nat names the table of these rules: kpc takes it to be ${fault.tables.join(' and ')}`;
       return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
     }
+    case 'taken-whole': {
+      const text =
+        'taken for all virtual servers of the node; if it is a part of them, put the command that printed it above it, such as ' +
+        '"$ ipvsadm -Sn | grep 10.96.0.1"';
+      return { ...warnOfFile(file, 'taken-whole', text, fault.line), severity: 'note' };
+    }
     case 'legacy-tables': {
       const text = 'iptables-legacy has more rules, which are not here: add what iptables-legacy-save prints';
       return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };

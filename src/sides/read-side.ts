@@ -28,6 +28,7 @@ import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';
 import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
+import { listFolder } from '../input/list-files.ts';
 import type { Stdin } from '../input/load-files.ts';
 import type { SideReading, StoredSide } from './stored-side.ts';
 import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable } from './stored-side.ts';
@@ -53,7 +54,11 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
     const found = readStoredDump([path], context.stdin);
     if (found) return found;
     const node = path === '-' ? undefined : findBundleInside(path);
-    if (node === undefined) return { kind: 'manifests', name: path };
+    if (node === undefined) {
+      const dump = path === '-' ? undefined : findDumpInside(path);
+      if (dump === undefined) return { kind: 'manifests', name: path };
+      return unreadable('dump-folder', `${path} holds dumps of nodes, not one: name one of them, such as ${dump}`);
+    }
     if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
       return await readStoredFolder(join(path, context.node));
     }
@@ -92,6 +97,16 @@ export function readStoredDump(
 /** The first folder inside a folder that holds a bundle. */
 function findBundleInside(path: string): string | undefined {
   return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
+}
+
+/** The first dump in a folder that holds none of its own and no manifests. */
+function findDumpInside(path: string): string | undefined {
+  if (!statSync(path).isDirectory() || listFolder(path, []).files.length > 0) return undefined;
+  return readdirSync(path)
+    .toSorted()
+    .map((name) => join(path, name))
+    .filter((inside) => statSync(inside, { throwIfNoEntry: false })?.isDirectory() === true)
+    .find((inside) => readDumpFiles([inside], undefined) !== undefined);
 }
 
 /** Compiles a side that is manifests. What the flags leave open is taken from the other side, to compare like with like. */
@@ -193,7 +208,7 @@ function readingOf(
 ): SideReading {
   const { node, settings, families } = compiled;
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const mode = `mode ${settings.mode}${isModeNamed ? '' : ', as nothing names one'}`;
+  const mode = `mode ${settings.mode}${isModeNamed ? '' : ' (nothing names a mode)'}`;
   const why = reason === undefined ? '' : ` (${reason})`;
   const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
   return {

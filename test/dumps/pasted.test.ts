@@ -88,9 +88,7 @@ describe('a Service is read from', () => {
     const run = await runKpc(['describe', write(`${rules.split('\n')[0]}\n`)]);
     expect(run.stdout).toMatch(/^shop\/web:http .* \?$/m);
     const one = await runKpc(['describe', 'web', write(`${rules.split('\n')[0]}\n`)]);
-    expect(one.stdout).toContain(
-      'endpoints: unknown, because the dump does not show the chains that choose among them',
-    );
+    expect(one.stdout).toContain('endpoints: unknown, because the dump does not show all the chains that lead to them');
   });
 
   test('rules of kube-proxy before 1.15, which put a colon after a port without a name', async () => {
@@ -157,9 +155,10 @@ ${ipvsServers.replaceAll(/Masq +1 +\d+ +0/g, '1         0           0          0
       '-A -t [fd00:96::7]:80 -s mh -b mh-fallback,mh-port\n-a -t [fd00:96::7]:80 -r [fd00:244::9]:8080 -m -w 1\n';
     const listed =
       'TCP  [fd00:96::7]:80 mh (mh-fallback,mh-port)\n  -> [fd00:244::9]:8080 Masq    1      0          0         \n';
-    const run = await runKpc(['diff', write(saved), write(listed)]);
+    const titled = `$ ipvsadm -Ln\n${listed}`;
+    const run = await runKpc(['diff', write(saved), write(titled)]);
     expect(run.stdout).toMatch(/^No difference in what could be compared/);
-    const other = await runKpc(['diff', write(saved), write(listed.replace(' 1 ', ' 0 '))]);
+    const other = await runKpc(['diff', write(saved), write(titled.replace(' 1 ', ' 0 '))]);
     expect(other.stdout).toContain('real server [fd00:244::9]:8080 -m -w 1 → -m -w 0');
   });
 

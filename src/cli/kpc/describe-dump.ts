@@ -2,6 +2,9 @@ import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
 import { decompile } from '../../describe/decompile.ts';
 import { describeDecompiled, isAbout, resolveName } from '../../describe/decompiled-words.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
+import { describeSharedInWords } from '../../describe/describe-words.ts';
+import type { SharedSubject } from '../../describe/find-subject.ts';
+import { findHeld } from '../../describe/find-subject.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
@@ -51,10 +54,10 @@ export async function describeDump(
   }
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);
-  const decompiled = decompile(dump.state, owners, belongingOf);
+  const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
   for (const note of notesOf(decompiled, side, belongingOf, names))
     await say(terminal, `kpc: note: ${oneLine(note)}\n`);
-  return printDecompiled(decompiled, owners, what && resolveName(what.trim(), owners), options, terminal);
+  return printDecompiled(decompiled, { state: dump.state, owners }, what, options, terminal);
 }
 
 function notesOf(
@@ -105,23 +108,31 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 
 async function printDecompiled(
   decompiled: Decompiled,
-  owners: Owners,
-  what: string | undefined,
+  held: { readonly state: Side['state']; readonly owners: Owners },
+  typed: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { mode, leftovers } = decompiled;
+  const { owners } = held;
+  const what = typed && resolveName(typed.trim(), owners);
   const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] =>
     what === undefined ? ports : ports.filter((port) => isAbout(port, what));
   const ports = choose(decompiled.ports);
   const left = choose(leftovers.ports);
+  if (typed !== undefined && ports.length + left.length === 0) {
+    const subjects = findHeld(typed, held);
+    return subjects.length > 0
+      ? printHeld(subjects, decompiled, options, terminal)
+      : sayNothing(decompiled, typed.trim(), terminal);
+  }
   const leftLines = what === undefined ? describeLeftovers(leftovers, owners) : [];
   if (options.output === 'json') {
-    if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, what, terminal);
+    if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, undefined, terminal);
     await terminal.out(formatJson({ mode, ports, ...(leftLines.length > 0 ? { leftovers: leftLines } : {}) }));
     return exitStatus.ok;
   }
-  if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, what, terminal);
+  if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, undefined, terminal);
   if (what === undefined) {
     if (ports.length > 0) await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
     else await sayNothing(decompiled, what, terminal);
@@ -137,6 +148,40 @@ async function printDecompiled(
   return exitStatus.ok;
 }
 
+/** Prints chains and sets that no Service of the dump has, or that all share. */
+async function printHeld(
+  subjects: readonly SharedSubject[],
+  { mode, leftovers }: Decompiled,
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  if (options.output === 'json') {
+    await terminal.out(formatJson({ mode, ports: [], subjects }));
+    return exitStatus.ok;
+  }
+  const blocks = subjects.map((subject) => [
+    ...describeSharedInWords(subject, options.limit),
+    ...leftovers.chains
+      .filter(({ family, table, chain }) => {
+        return (
+          subject.kind === 'chain' &&
+          subject.family === family &&
+          subject.table === table &&
+          subject.name === chain.name
+        );
+      })
+      .map(({ reachedFrom }) => ({ ...leftLine, text: describeLeftChain(reachedFrom) })),
+  ]);
+  await terminal.out(formatDescription(blocks, terminal.colour.out));
+  return exitStatus.ok;
+}
+
+function describeLeftChain(reachedFrom: readonly string[]): string {
+  return reachedFrom.length === 0
+    ? 'left by iptables mode: nothing jumps to it'
+    : `left by iptables mode: still reached from ${reachedFrom.join(', ')}`;
+}
+
 const leftLine: DescriptionLine = {
   role: 'plain',
   depth: 1,
@@ -148,7 +193,7 @@ async function sayNothing(
   what: string | undefined,
   terminal: Terminal,
 ): Promise<ExitStatus> {
-  const about = what === undefined ? '' : ` that matches ${JSON.stringify(what)}`;
+  const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
   const isForeign = mode === undefined && ports.length === 0 && what === undefined;
   const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
   await terminal.err(`kpc: the dump shows no Service${oneLine(about)}${why}\n`);
