@@ -19,13 +19,22 @@ export function leadsInto(path: string, folder: string): boolean {
 
 /** Whether a file is a link to something outside the repository of the folder that holds it. */
 export function isForeignLink(path: string): boolean {
-  return lstatSync(path).isSymbolicLink() && !leadsInto(path, findRepository(dirname(path)));
+  return isLink(path) && !leadsInto(path, findRepository(dirname(path)));
 }
 
 /** The path without links, of which the last part may be missing yet; undefined where a link leads to nothing. */
 function followLinks(path: string): string | undefined {
   if (existsSync(path)) return realpathSync(path);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
+  if (isLink(path)) return undefined;
   const above = path === dirname(path) ? path : followLinks(dirname(path));
   return above && join(above, basename(path));
+}
+
+/** A path that the system does not take, such as one that is too long, is none: who reads it is told so. */
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
 }
