@@ -14,13 +14,14 @@ RUN npm ci --ignore-scripts
 COPY LICENSE README.md CHANGELOG.md ./
 COPY bin ./bin
 COPY examples ./examples
+COPY schemas ./schemas
 COPY scripts ./scripts
 COPY src ./src
 RUN npm pack && npm install --global --prefix /opt/kpc ./kube-proxy-compiler-*.tgz
 
 FROM node:22-bookworm-slim AS kpc-apply
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends iptables ipset ipvsadm iproute2 kmod \
+  && apt-get install -y --no-install-recommends iptables ipset ipvsadm nftables conntrack iproute2 kmod \
   && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/kpc /opt/kpc
 ENV PATH=/opt/kpc/bin:$PATH

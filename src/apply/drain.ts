@@ -128,7 +128,7 @@ function haveSamePlaces(a: VirtualServer, b: VirtualServer): boolean {
     a.realServers.length === b.realServers.length &&
     a.realServers.every((real, i) => {
       const other = b.realServers[i];
-      return other !== undefined && real.address === other.address && real.port === other.port;
+      return other !== undefined && real.address.text === other.address.text && real.port === other.port;
     })
   );
 }

@@ -46,8 +46,8 @@ function cannotTell({ state, coverage }: Side): (server: VirtualServer) => boole
   if (coverage.sets) return () => false;
   // ip addr show kube-ipvs0 does not tell the addresses of the node, on which node ports are.
   if (state.links.every(({ name }) => name === serviceLink)) return () => true;
-  const ofNode = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address)));
-  return ({ address }) => ofNode.has(address);
+  const ofNode = new Set(state.links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
+  return ({ address }) => ofNode.has(address.text);
 }
 
 /** Whether the sets of a kube-proxy in IPVS mode are there; it makes all of them before any virtual server. */

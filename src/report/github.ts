@@ -1,4 +1,5 @@
 import { printableLines } from '../base/printable.ts';
+import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { CheckReport } from './check-report.ts';
@@ -26,12 +27,13 @@ export function checkToGithub(report: CheckReport | undefined, diagnostics: read
 
 function differenceAnnotations(report: CheckReport): readonly string[] {
   return findFailures(report).map(({ title, lines, place }) =>
-    annotation('error', title, [...lines, advice(report.folder)].join('\n'), place),
+    annotation('error', title, [...lines, advice(report)].join('\n'), place),
   );
 }
 
-function advice(folder: string): string {
-  return `If this is intended, write ${folder} again with kpc compile -o ${folder}`;
+function advice({ folder, files }: CheckReport): string {
+  const flag = files.some((file) => isGoldenFile(file)) ? '--golden' : '-o';
+  return `If this is intended, write ${folder} again with kpc compile ${flag} ${folder}`;
 }
 
 /** One workflow command. */

@@ -51,7 +51,7 @@ function describeBundle(folder: string, names: readonly string[]): string | unde
   if (hasManifest(folder, names)) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
-    return `--check ${folder}: it is not a bundle, because it has no manifest.json, and no golden: name another folder, or write one with -o or --golden`;
+    return `--check ${folder}: it is no bundle (it has no manifest.json) and no golden: name another folder, or write one with -o or --golden`;
   return `--check ${folder}: it holds the bundles of many nodes: use --all-nodes, or name one of them, such as ${join(folder, node)}`;
 }
 
@@ -72,7 +72,7 @@ function describeFleet(folder: string, names: readonly string[]): string | undef
     return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;
-  return `--check ${folder}: it holds no bundle of a node, and no golden: name another folder, or write one with -o or --golden`;
+  return `--check ${folder}: it holds no bundle and no golden of a node: name another folder, or write one with -o or --golden`;
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */

@@ -15,11 +15,11 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
     case 'refused':
       return warnOfFile(file, 'unread-output', `${fault.output} ${fault.reason}`, fault.line);
     case 'no-table': {
-      const text = `no line such as *nat names the table of these rules: taken for those of ${fault.tables.join(' and ')}`;
+      const text = `no line such as *nat names the table of these rules: kpc takes it to be ${fault.tables.join(' and ')}`;
       return { ...warnOfFile(file, 'no-table', text, fault.line), severity: 'note' };
     }
     case 'legacy-tables': {
-      const text = 'iptables-legacy has rules besides, which are not here: add what iptables-legacy-save prints';
+      const text = 'iptables-legacy has more rules, which are not here: add what iptables-legacy-save prints';
       return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };
     }
     case 'strays': {

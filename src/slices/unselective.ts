@@ -80,7 +80,7 @@ function findNear({ metadata, spec }: Service, candidates: readonly Candidate[])
     const score = scoreOf(selector, candidate.labels);
     if (score > bestScore) [best, bestScore] = [candidate, score];
   }
-  if (best && hasLabels(best.labels, selector)) return `${best.name} is to have none`;
+  if (best && hasLabels(best.labels, selector)) return `${best.name} asks for no Pods`;
   if (best) return `${best.name} has ${listDifferent(selector, best.labels)}`;
   const elsewhere = candidates.find((candidate) => hasLabels(candidate.labels, selector));
   return elsewhere && `${elsewhere.name} has all these labels, but it is in namespace ${elsewhere.namespace}`;

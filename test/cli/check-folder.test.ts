@@ -24,7 +24,7 @@ beforeAll(async () => {
 const ofOneNode = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
-  ['other', /it is not a bundle, because it has no manifest\.json/],
+  ['other', /it is no bundle \(it has no manifest\.json\)/],
   ['web', /it is not a bundle, because kpc did not write its manifest\.json/],
   ['file', /it is not a folder/],
   ['fleet', /it holds the bundles of many nodes: use --all-nodes, or name one of them, such as .*fleet\/node-1/],
@@ -33,7 +33,7 @@ const ofOneNode = [
 const ofManyNodes = [
   ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
   ['empty', /the folder is empty: write it first with -o .*empty/],
-  ['other', /it holds no bundle of a node/],
+  ['other', /it holds no bundle and no golden of a node/],
   ['file', /it is not a folder/],
   ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
 ] as const;

@@ -22,7 +22,7 @@ const cases = join(projectFolder, 'test/diff/cases/flip-traffic-policy');
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-workflow-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-test('a pull request that leaves the golden bundle behind: marks, a report, and words', async () => {
+test('a pull request that leaves the golden behind: marks, a report, and words', async () => {
   const repository = await makeRepository('stale');
   writeManifests(repository, 'after');
   await commit(repository, 'after');
@@ -31,16 +31,16 @@ test('a pull request that leaves the golden bundle behind: marks, a report, and 
   expect(runs[0]?.stdout).toBe(
     '::error file=services/store.yaml,line=13,col=7,title=store/shop%3Ahttp changed::' +
       'externalTrafficPolicy Cluster → Local%0A' +
-      'If this is intended, write golden/worker-1 again with kpc compile -o golden/worker-1\n' +
+      'If this is intended, write golden/worker-1 again with kpc compile --golden golden/worker-1\n' +
       '::error title=What belongs to no Service::chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
-      'If this is intended, write golden/worker-1 again with kpc compile -o golden/worker-1\n',
+      'If this is intended, write golden/worker-1 again with kpc compile --golden golden/worker-1\n',
   );
   expect(files.junit).toContain('tests="2" failures="2"');
   expect(files.junit).toContain('<failure message="store/shop:http changed">externalTrafficPolicy Cluster → Local');
   expect(files.summary).toContain('### store/shop:http changed\n\n- externalTrafficPolicy Cluster → Local\n');
 });
 
-test('a pull request with its golden bundle: no mark, and the words all the same', async () => {
+test('a pull request with its golden: no mark, and the words all the same', async () => {
   const repository = await makeRepository('fresh');
   writeManifests(repository, 'after');
   await writeGolden(repository);
@@ -77,7 +77,7 @@ function writeManifests(repository: string, side: string): void {
 }
 
 async function writeGolden(repository: string): Promise<void> {
-  const run = await runStep(`node tools/kpc.cjs compile $INPUT -o "$GOLDEN"`, repository, {});
+  const run = await runStep(`node tools/kpc.cjs compile $INPUT --golden "$GOLDEN"`, repository, {});
   expect(run.status, run.stderr).toBe(0);
 }
 

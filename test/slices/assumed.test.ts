@@ -74,7 +74,7 @@ describe('which Pods are assumed', () => {
   ])('%s with %o has none, which the warning says', async (kind, spec) => {
     const { pods, stderr } = await run(assume, service('web'), workload(kind, 'web', spec));
     expect(pods).toEqual({});
-    expect(stderr).toContain(`${kind} default/web is to have none [selects-nothing]`);
+    expect(stderr).toContain(`${kind} default/web asks for no Pods [selects-nothing]`);
   });
 
   test('a Job that is over has none', async () => {

@@ -13,7 +13,9 @@ export function addConfirmCommand(
 ): void {
   const command = program
     .command('confirm')
-    .description('Keep the changes of an apply with --confirm-timeout; without it they are put back.');
+    .description(
+      'Keep the changes of an apply with --confirm-timeout, which otherwise puts them back when the time is over.',
+    );
   addStateOption(command).action(async (options: NodeOptions) => {
     await confirmApply(openSession(environment, options));
     await environment.terminal.err('confirmed\n');

@@ -43,7 +43,7 @@ export function periodOption(flags: string, description: string, usual: string):
 export function drainOption(): Option {
   return new Option(
     '--drain-timeout <duration>',
-    'how long removed TCP real servers, and all of IPVS when iptables rules replace it, wait for open connections (default: until they end)',
+    'how long removed TCP real servers, and all of IPVS after a change to another mode, wait for open connections (default: until they end)',
   ).argParser(parseDuration);
 }
 

@@ -70,7 +70,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
         .conflicts(['out', 'print', 'check']),
     )
     .addOption(new Option('--print <file>', 'print one file').choices([...printNames.keys()]).conflicts('check'))
-    .option('--check <folder>', 'write nothing; print how the folder differs: exit status 1 if it does')
+    .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
         .choices(outputFormats)

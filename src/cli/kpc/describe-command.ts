@@ -36,6 +36,7 @@ const rowsPerLine = 5;
 export function addDescribeCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('describe')
+    .summary('Show a Service and everything that comes from it, or which Service an address, chain or set belongs to.')
     .description(
       'Show a Service and everything that comes from it: the endpoints that a node uses and why, virtual servers, set ' +
         'entries, chains and rules, DNS names. Without <what>, print a table of all Services. Exit status 1 if nothing ' +
@@ -59,7 +60,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     .addOption(
       new Option(
         '--from-dump <folder>',
-        'describe the Services in a dump of a node, as far as the dump shows them; -f names manifests that name its Services',
+        'describe the Services in a dump of a node, as far as the dump shows them; -f adds manifests that name its Services',
       ).conflicts([...ofManifests.filter((name) => name !== 'file'), 'bundle']),
     )
     .option('--cluster-domain <domain>', "the cluster's domain in DNS", 'cluster.local')

@@ -32,14 +32,15 @@ const moreManifests =
 export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
   const command = program
     .command('diff')
+    .summary('Show what differs between two sides, Service by Service.')
     .description(
       'Show what differs between two sides, Service by Service. Exit status 1 if anything differs, or if a dump has virtual ' +
-        "servers that may or may not be kube-proxy's. What one side does not show is named and not compared, and does " +
-        'not count as a difference; if nothing can be compared, the exit status is 2.\n' +
-        'Each side is a bundle (a folder that kpc compile wrote), a dump of a node (a file or folder with the output of ' +
-        'iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr and sysctl -a, or one that kpc-apply dump ' +
-        'wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to compile manifests, kpc goes by ' +
-        'the bundle or dump on the other side.',
+        "servers that may or may not be kube-proxy's. kpc names what one side does not show, and does not compare it; if " +
+        'nothing can be compared, the exit status is 2.\n' +
+        'Each side is a bundle or a golden (a folder that kpc compile wrote), a dump of a node (a file or folder with the ' +
+        'output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr, sysctl -a or nft list ruleset, or ' +
+        'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to ' +
+        'compile manifests, kpc goes by the bundle or dump on the other side.',
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
@@ -58,12 +59,12 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
   command
     .option(
       '--to-kubernetes-version <version>',
-      'show what an upgrade of Kubernetes changes on a node: the manifests of -f (or of one argument) by the kube-proxy ' +
-        'of --kubernetes-version and by that of this release',
+      'show what an upgrade of Kubernetes changes on a node: compile the manifests of -f (or of one argument) for ' +
+        '--kubernetes-version and for this release, and compare the two',
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
-    .option('--foreign', "compare what is not kube-proxy's too");
+    .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
       const { from, to, options } = chooseSides(first, second, given);

@@ -11,7 +11,7 @@ export function addInputOptions(command: Command): Command {
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
     .option(
       '--exclude <pattern>',
-      'leave out files of folders, by a pattern as in .gitignore (repeat for more)',
+      'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
       append,
     )
     .option('-n, --namespace <name>', 'the namespace of objects that name none (default: default)')
@@ -19,7 +19,7 @@ export function addInputOptions(command: Command): Command {
       '--config <file>',
       "kube-proxy's configuration: a KubeProxyConfiguration, the ConfigMap that holds one, or that of kubeadm, kind or k3s",
     )
-    .option('--kpc-yaml <file>', 'read flags from here; none: from no file (default: the kpc.yaml here or above)')
+    .option('--kpc-yaml <file>', 'the file to read flags from, or none (default: kpc.yaml in this folder or above)')
     .option(
       '--service-cluster-ip-range <cidrs>',
       'choose cluster IPs from here for Services that have none yet (default: from the ServiceCIDR objects)',
@@ -28,7 +28,7 @@ export function addInputOptions(command: Command): Command {
     .option('--load-balancer-ip-range <cidrs>', 'choose addresses from here for load balancers that have none yet')
     .option(
       '--assume-endpoints [cidrs]',
-      "take workloads to have ready Pods, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
+      "assume ready Pods for workloads, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
     )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(

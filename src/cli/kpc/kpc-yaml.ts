@@ -305,5 +305,5 @@ export function takesBoolean(option: Option): boolean {
 
 function expectedOf(option: Option): string {
   if (takesBoolean(option)) return 'write true or false';
-  return takesList(option) ? 'write a text or a list of texts' : 'write one value';
+  return takesList(option) ? 'write one value or a list' : 'write one value';
 }

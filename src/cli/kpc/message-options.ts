@@ -16,7 +16,7 @@ export type FlagPlaces = ReadonlyMap<string, Diagnostic['place']>;
 export function addMessageOptions(command: Command): Command {
   return command
     .option('-q, --quiet', 'print the result and errors only: no warnings, notes or summaries')
-    .option('--strict', 'take warnings for errors');
+    .option('--strict', 'turn warnings into errors');
 }
 
 /** The terminal, or one that leaves out what --quiet does not want to hear. */
