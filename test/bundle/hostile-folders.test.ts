@@ -80,9 +80,7 @@ describe('a link in a folder that --check compares', () => {
       const { status, stdout, stderr } = await compile('--check', folder, '--output', output);
       expect(stdout + stderr).not.toMatch(/root|secret|19000/);
       expect(status).toBe(2);
-      expect(stderr).toMatch(
-        name === 'manifest.json' ? 'it is not a bundle' : `${name}: it is a link to something outside the folder`,
-      );
+      expect(stderr).toContain(`${name}: it is a link to something outside the folder`);
     }
   });
 
