@@ -1,12 +1,14 @@
 import { describeError, hasCode } from './errors.ts';
 import { writeFileSync } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { largestFile, readRegularFile } from '../base/read-file.ts';
+import { largestFile } from '../base/read-file.ts';
 import { encodeChunks } from '../base/chunks.ts';
-import { goldenHead, isGoldenFile } from './golden-names.ts';
+import { goldenHead } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
+import { findStrangers, readOwnFile } from './own-files.ts';
 
 /** Why a folder is left alone. */
 export type FolderProblem =
@@ -81,20 +83,18 @@ export function isRemainOf(name: string, entry: string): boolean {
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** What is in the folder and of no bundle, which replaceFolder does not replace; nothing where there is no folder. */
+/** What is in the folder that kpc did not write, which replaceFolder does not replace; nothing where there is no folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
-  const names = await listFolder(folder);
-  const isGolden = names.includes(goldenHead);
-  return names.filter((name) => !knownNames.has(name) && !(isGolden && isGoldenFile(name))).toSorted();
+  return findStrangers(folder, await listFolder(folder), isBundleFile);
 }
 
-/** Whether the folder holds a golden, not a bundle. */
+/** Whether the folder holds a golden, not a bundle. A node of a fleet may be called golden.json: that is a folder. */
 export async function holdsGolden(folder: string): Promise<boolean> {
-  return (await listFolder(folder)).includes(goldenHead);
+  return (await listFolder(folder)).some((entry) => entry.name === goldenHead && !entry.isDirectory());
 }
 
 async function holdsBundle(folder: string): Promise<boolean> {
-  return (await listFolder(folder)).some(isBundleFile);
+  return (await listFolder(folder)).some((entry) => isBundleFile(entry.name) && !entry.isDirectory());
 }
 
 /** Whether there is something of that name, and no folder. */
@@ -110,7 +110,7 @@ const largestManifest = 64 * 2 ** 20;
 
 /**
  * The files of a bundle's folder as text, or those of a golden; others in it are not read. Throws what reading throws. Where a
- * golden is read as a bundle, its head tells what it is.
+ * golden is read as a bundle, its head tells what it is. Links that lead out of the folder are not followed.
  */
 export async function readFolder(
   folder: string,
@@ -120,14 +120,14 @@ export async function readFolder(
   return new Map(
     names.map((name) => {
       const most = name === 'manifest.json' ? largestManifest : largestFile;
-      return [name, readRegularFile(join(folder, name), most).toString('utf8')];
+      return [name, readOwnFile(folder, name, most).toString('utf8')];
     }),
   );
 }
 
-async function listFolder(folder: string): Promise<readonly string[]> {
+async function listFolder(folder: string): Promise<readonly Dirent[]> {
   try {
-    return await readdir(folder);
+    return await readdir(folder, { withFileTypes: true });
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return [];
     throw error;

@@ -1,13 +1,13 @@
-import { readRegularFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import type { BigIntStats, Dirent } from 'node:fs';
 import { link, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderProblem } from '../bundle/folder.ts';
-import { isBundleFile, isRemainOf, replaceFolder } from '../bundle/folder.ts';
+import { isBundleFile, isRemainOf, listStrangers, replaceFolder } from '../bundle/folder.ts';
 import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
+import { readOwnFile } from '../bundle/own-files.ts';
 
 /** Why a fleet's folder, or one in it, is left alone. */
 export type FleetProblem = FolderProblem | { readonly kind: 'is-a-bundle'; readonly folder: string };
@@ -75,7 +75,7 @@ export class FleetFolder {
       const differing: string[] = [];
       // The manifest comes first, and tells nearly always.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
-        const same = present.has(name) && (await this.#isSame(join(target, name), name, bundle));
+        const same = present.has(name) && (await this.#isSame(target, name, bundle));
         if (!same && differing.push(name) >= limit) break;
       }
       return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
@@ -85,13 +85,14 @@ export class FleetFolder {
     }
   }
 
-  async #isSame(path: string, name: string, bundle: NodeFiles): Promise<boolean> {
+  async #isSame(target: string, name: string, bundle: NodeFiles): Promise<boolean> {
+    const path = join(target, name);
     const text = bundle.files.get(name);
     if (text === undefined) return false;
     const digest = bundle.digests[name as BundleFileName];
     const identity = identify(await stat(path, { bigint: true }));
     if (digest !== undefined && this.#verified.get(identity) === digest) return true;
-    const same = readRegularFile(path).equals(Buffer.from(text));
+    const same = readOwnFile(target, name).equals(Buffer.from(text));
     if (same && digest !== undefined) {
       this.#verified.set(identity, digest);
       if (!this.#paths.has(digest)) this.#paths.set(digest, path);
@@ -154,6 +155,11 @@ export class FleetFolder {
       if (isBundle || (files.includes(goldenHead) && files.every(isGoldenFile))) bundles.push(name);
     }
     return bundles;
+  }
+
+  /** Whether all that a node's folder holds is kpc's. */
+  async isOwn(node: string): Promise<boolean> {
+    return (await listStrangers(join(this.folder, node))).length === 0;
   }
 
   async remove(node: string): Promise<void> {

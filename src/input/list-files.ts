@@ -2,7 +2,8 @@ import ignore from 'ignore';
 import type { Ignore } from 'ignore';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { readRegularFile } from '../base/read-file.ts';
+import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
 
 /** What a folder's files must be called to be read. */
@@ -102,6 +103,8 @@ function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
   const path = join(folder, ignoreFile);
   // A folder of that name holds no patterns.
   if (statSync(path).isDirectory()) return [];
+  if (isForeignLink(path))
+    throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
   return [rule(resolve(folder), readRegularFile(path, largestIgnoreFile).toString('utf8'))];
 }
 

@@ -1,5 +1,4 @@
 import { printableLines } from '../base/printable.ts';
-import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { CheckReport } from './check-report.ts';

@@ -43,5 +43,5 @@ export async function checkBundle(folder: string, fresh: BundleFiles): Promise<C
   const differing = names.filter((name) => fresh.get(name) !== present.get(name));
   if (differing.length + strangers.length === 0) return { kind: 'same' };
   const pairs = differing.map((name) => ({ name, from: present.get(name), to: fresh.get(name) }));
-  return { kind: 'differs', files: [...differing, ...strangers], strangers, pairs };
+  return { kind: 'differs', files: [...new Set([...differing, ...strangers])], strangers, pairs };
 }

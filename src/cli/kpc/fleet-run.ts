@@ -143,7 +143,9 @@ async function findStale(
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
   const names = await folder.list();
-  return names.filter((name) => !known.has(name) && (!shard || isInShard(name, shard)));
+  const gone = names.filter((name) => !known.has(name) && (!shard || isInShard(name, shard)));
+  const own = await Promise.all(gone.map((name) => folder.isOwn(name)));
+  return gone.filter((_, i) => own[i] === true);
 }
 
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {

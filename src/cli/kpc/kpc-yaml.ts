@@ -8,6 +8,7 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/document.ts';
 import { loadFile } from '../../input/load-files.ts';
 import { readDocuments } from '../../input/read-documents.ts';
+import { findRepository, isForeignLink, leadsInto } from '../../input/repository.ts';
 import { TextFile } from '../../input/text-file.ts';
 import { describeValue, quote } from '../../input/wording.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
@@ -32,6 +33,9 @@ const paths: ReadonlySet<string> = new Set([
   'fromDump',
 ]);
 
+/** Those of them whose folders are replaced. */
+const targets: ReadonlySet<string> = new Set(['out', 'golden']);
+
 /** Flags that say which kpc.yaml is meant, or that end the program. */
 const neverHeld: ReadonlySet<string> = new Set(['kpcYaml', 'help']);
 
@@ -53,11 +57,26 @@ export function applyKpcYaml(command: Command, program: Command, named: string |
   if (named === 'none') return undefined;
   const path = named ?? findKpcYaml();
   if (path === undefined) return undefined;
+  // One that is named is what its user wants.
+  if (named === undefined && isForeignLink(path)) return refuseFile(path, describeForeign(path));
   const file = loadFile(path);
-  if (!(file instanceof TextFile)) {
-    return { file: new TextFile(path, ''), diagnostics: [file], used: [], places: new Map() };
-  }
+  if (!(file instanceof TextFile)) return refuseFile(path, file);
   return new Reader(file, command, program).read();
+}
+
+function refuseFile(path: string, diagnostic: Diagnostic): KpcYaml {
+  return { file: new TextFile(path, ''), diagnostics: [diagnostic], used: [], places: new Map() };
+}
+
+/** What is wrong with a link out of the repository: its text would be quoted to those who run kpc there. */
+function describeForeign(path: string): Diagnostic {
+  const text = `a link to something outside the repository: name that file with --kpc-yaml, or leave it out with --kpc-yaml none`;
+  return {
+    severity: 'error',
+    code: 'bad-kpc-yaml',
+    text,
+    place: { file: path, locate: () => ({ file: path, line: 1, column: 1 }) },
+  };
 }
 
 /** Undefined where there is none. What any user may have put there, as in /tmp, is not read. */
@@ -183,6 +202,13 @@ class Reader {
       );
       return;
     }
+    const fault = paths.has(attribute)
+      ? words.flatMap((word) => this.#describeStray(word, attribute) ?? [])[0]
+      : undefined;
+    if (fault !== undefined) {
+      this.#refuse(document, path, `${path.at(-1) ?? ''} ${fault}`);
+      return;
+    }
     try {
       const parsed = this.#parse(option, words);
       if (parsed === undefined) return;
@@ -226,6 +252,23 @@ class Reader {
 
   #locate(path: string): string {
     return path === '-' || isAbsolute(path) ? path : join(dirname(this.#file.name), path);
+  }
+
+  /**
+   * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
+   * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
+   */
+  #describeStray(word: string, attribute: string): string | undefined {
+    if (word.includes('\0')) return 'holds a null byte: no file has one in its name';
+    if (word === '-') return undefined;
+    const path = this.#locate(word);
+    const own = dirname(this.#file.name);
+    if (targets.has(attribute)) {
+      if (leadsInto(path, own)) return undefined;
+      return `leads out of the folder of ${kpcYaml}, and what is there would be replaced: name that folder on the command line`;
+    }
+    if (leadsInto(path, findRepository(own)) || leadsInto(path, '.')) return undefined;
+    return `leads out of the repository of ${kpcYaml}: name that file or folder on the command line`;
   }
 
   #refuse(document: InputDocument, path: readonly string[], text: string, atKey = false): void {
