@@ -7,7 +7,7 @@ import type { Schema } from './schemas/shared.ts';
 import { describeValue, fieldName, findNearest, quote } from './wording.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
-const mostFaults = 500;
+const mostFaults = 220;
 
 /** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
 export class Validator {
