@@ -1,18 +1,24 @@
-/** Characters that a terminal acts on, and those that turn the text after them around. */
-export const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+/**
+ * Characters that a terminal acts on, those that turn the text after them around, and those that are not to be seen: two
+ * texts that look the same would differ, and one could hold a text that only a program reads.
+ */
+export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
+
+/** The start of a command to a CI service: `##[name]` of GitHub and Azure, `##vso[name]` of Azure, `##teamcity[name]`. */
+const commandStart = /##([\w.-]*)\[/g;
 
 /**
  * A text from outside as it may be printed on a line: one column for each character, and none that a terminal would
- * act on, that would turn the text around or end the line, or that would make the line a command to GitHub, which reads
- * what is printed in a workflow: `::name::` at its start, `##[name]` anywhere.
+ * act on, that would turn the text around or end the line, or that would make the line a command to a CI service, which
+ * reads what is printed in a job: `::name::` at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere.
  */
 export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
 }
 
-/** A line that is no command to GitHub. */
+/** A line that is no command to GitHub, Azure or TeamCity. */
 export function disarm(line: string): string {
-  return line.replace(/^(\s*)::/, '$1·:').replaceAll('##[', '##·');
+  return line.replace(/^(\s*)::/, '$1·:').replace(commandStart, '##$1·');
 }
 
 /** As printable, for a text of several lines, which stay lines of their own and keep their tabs. */
@@ -23,12 +29,18 @@ export function printableLines(text: string): string {
     .join('\n');
 }
 
-/** JSON that means the same, with escapes for all that a terminal or GitHub would act on. */
+/** A character as JSON writes it where it must not stand itself: two escapes for one beyond the first 65,536. */
+export function escapeCharacter(character: string): string {
+  return Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
+    .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+    .join('');
+}
+
+/** JSON that means the same, with escapes for all that a terminal or a CI service would act on. */
 export function printableJson(json: string): string {
-  const escape = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return json
-    .replace(unprintable, (found) => (found === '\n' ? found : escape(found)))
-    .replaceAll('##[', `##${escape('[')}`);
+    .replace(unprintable, (found) => (found === '\n' ? found : escapeCharacter(found)))
+    .replace(commandStart, (_, name: string) => `##${name}${escapeCharacter('[')}`);
 }
 
 /** How much of a quoted text is shown. */
@@ -37,9 +49,5 @@ const longestQuote = 160;
 /** A text from outside in quotes, cut where it is long, with escapes for all that printable takes away. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
-  const quoted = JSON.stringify(short).replace(
-    unprintable,
-    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return printable(quoted);
+  return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));
 }

@@ -1,7 +1,7 @@
 import { printable, quotePrintable } from '../base/printable.ts';
 import { portChanges, schedulers } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { isInterfaceName, isLabelValue, isName } from '../cluster/object-names.ts';
+import { isInterfaceName, isInterfacePrefix, isLabelValue, isName } from '../cluster/object-names.ts';
 import type { DetectLocal } from '../cluster/objects.ts';
 import { describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
@@ -80,7 +80,7 @@ function isDetectable(detectLocal: DetectLocal): boolean {
     case 'BridgeInterface':
       return isInterfaceName(detectLocal.bridgeInterface);
     case 'InterfaceNamePrefix':
-      return isInterfaceName(detectLocal.interfaceNamePrefix);
+      return isInterfacePrefix(detectLocal.interfaceNamePrefix);
     default:
       return detectLocal satisfies never;
   }

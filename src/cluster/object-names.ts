@@ -15,7 +15,20 @@ export function isLabelValue(text: string): boolean {
   return labelValue.test(text);
 }
 
-/** Whether the kernel takes the text as the name of a network interface, and a rule file takes it without quotes. */
+/** How many bytes the name of a network interface has at most. */
+const longestInterface = 15;
+
+/** Whether the kernel takes the text as the name of a network interface, and a rule file takes it as that one alone. */
 export function isInterfaceName(text: string): boolean {
-  return /^[^\s/"'\\#\p{Cc}]{1,15}$/u.test(text);
+  return hasInterfaceShape(text, longestInterface);
+}
+
+/** Whether a rule can match interfaces by the text: the wildcard behind it counts as a byte of the name. */
+export function isInterfacePrefix(text: string): boolean {
+  return hasInterfaceShape(text, longestInterface - 1);
+}
+
+/** The kernel counts bytes. To nft a `*` at the end is a wildcard. */
+function hasInterfaceShape(text: string, most: number): boolean {
+  return /^[^\s/"'\\#*\p{Cc}]+$/u.test(text) && new TextEncoder().encode(text).length <= most;
 }

@@ -5,6 +5,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
+import { quote } from './wording.ts';
 
 /** What a folder's files must be called to be read. */
 const manifestName = /\.(?:ya?ml|json)$/;
@@ -37,7 +38,8 @@ export interface FolderListing {
 export function listFolder(folder: string, exclude: readonly string[]): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
-  const excluded = exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude));
+  const excluded =
+    exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude, () => '--exclude'));
   /** `parent` is the chart whose charts/ the folder is in, where it is in one: rendering it renders them, too. */
   const visit = (
     path: string,
@@ -94,8 +96,32 @@ interface Rule {
   readonly patterns: Ignore;
 }
 
-function rule(base: string, patterns: readonly string[] | string): Rule {
+/** How many wildcards one part of a pattern, and how many `**` a whole one, may have: matching takes the power of them. */
+const mostWildcards = 3;
+
+/** How many patterns one list may have: each file is compared with all of them. */
+const mostPatterns = 1000;
+
+/** A list of patterns that would take too long to compare names with. */
+export class BadPattern extends Error {}
+
+function rule(base: string, patterns: readonly string[], place: (index: number) => string): Rule {
+  if (patterns.length > mostPatterns)
+    throw new BadPattern(`${place(mostPatterns)}: more than ${mostPatterns} patterns`);
+  for (const [index, pattern] of patterns.entries()) {
+    if (hasTooManyWildcards(pattern)) {
+      const limit = `more than ${mostWildcards} wildcards (*) between two slashes, or more than ${mostWildcards} times **`;
+      throw new BadPattern(`${place(index)}: the pattern ${quote(pattern)} has ${limit}: write a simpler one`);
+    }
+  }
   return { base, patterns: ignore().add(patterns) };
+}
+
+/** `?` and `[ab]` take one character each, and multiply nothing. */
+function hasTooManyWildcards(pattern: string): boolean {
+  const parts = pattern.split('/');
+  const crossing = parts.filter((part) => part.includes('**')).length;
+  return crossing > mostWildcards || parts.some((part) => (part.match(/\*+/g) ?? []).length > mostWildcards);
 }
 
 function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
@@ -105,7 +131,8 @@ function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
   if (statSync(path).isDirectory()) return [];
   if (isForeignLink(path))
     throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
-  return [rule(resolve(folder), readRegularFile(path, largestIgnoreFile).toString('utf8'))];
+  const lines = readRegularFile(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
+  return [rule(resolve(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
 /** As in git: what a file deeper down says counts before what one further up says. */

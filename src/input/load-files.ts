@@ -6,7 +6,7 @@ import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-fil
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import type { Place } from '../kernel/origin.ts';
-import { ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
+import { BadPattern, ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
 import type { ListedFile } from './list-files.ts';
 import { TextFile } from './text-file.ts';
 import type { FolderOrigin } from './text-file.ts';
@@ -127,6 +127,7 @@ function startOf(file: string): Place {
 
 function describeSystemError(error: unknown): string {
   if (error instanceof UnreadableFile) return error.reason;
+  if (error instanceof BadPattern) return error.message;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ENOENT':

@@ -5,7 +5,7 @@ import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Network } from '../kernel/address.ts';
 import { mostIpvsSeconds } from '../kernel/ipvs.ts';
-import { isInterfaceName, isName } from '../cluster/object-names.ts';
+import { isInterfaceName, isInterfacePrefix, isName } from '../cluster/object-names.ts';
 import { checkStart } from './check-start.ts';
 import { chooseMode } from './choose-mode.ts';
 import { parseDuration } from './durations.ts';
@@ -355,8 +355,10 @@ class SettingsResolver {
     const path = this.#config?.object.detectLocal ? ['detectLocal', field] : ['detectLocalMode'];
     if (name === '') {
       this.#error({ path }, 'bad-detect-local', `detectLocalMode ${mode} needs detectLocal.${field}, or ${flag}`);
-    } else if (!isInterfaceName(name)) {
-      const text = `${quote(name)} is not an interface name: 15 characters at most, without blanks, quotes or slashes`;
+    } else if (field === 'interfaceNamePrefix' ? !isInterfacePrefix(name) : !isInterfaceName(name)) {
+      const [what, most] =
+        field === 'interfaceNamePrefix' ? ['a prefix of interface names', 14] : ['an interface name', 15];
+      const text = `${quote(name)} is not ${what}: ${most} bytes at most, without blanks, quotes, slashes or *; kube-proxy takes it, and its rules fail or match other interfaces`;
       this.#error({ path }, 'bad-detect-local', text);
     }
   }

@@ -7,13 +7,17 @@ import type { RawObjects } from './schemas/all.ts';
 import type { Schema } from './schemas/shared.ts';
 import { describeValue, fieldName, quote } from './wording.ts';
 
+/** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
+const mostFaults = 220;
+
 /** Checks the shape of objects against their schemas, each compiled when the first object of its kind comes. */
 export class Validator {
   readonly #compiled = new Map<keyof RawObjects, ValidateFunction>();
 
   /**
    * The value as its kind's schema has it. Where it is not, there are errors in the report, and the fields that are
-   * wrong are taken out of the value, so that the other checks can go on; undefined where nothing is left.
+   * wrong are taken out of the value, so that the other checks can go on; undefined where nothing is left, or too much is
+   * wrong.
    */
   validate<Kind extends keyof RawObjects>(kind: Kind, value: unknown, report: Report): RawObjects[Kind] | undefined {
     let check = this.#compiled.get(kind);
@@ -23,7 +27,14 @@ export class Validator {
     }
     if (check(value)) return value as RawObjects[Kind];
     const errors = check.errors ?? [];
-    for (const error of errors) reportFault(error, report);
+    // Its next use lets go of them, but that may never come.
+    check.errors = null;
+    for (const error of errors.slice(0, mostFaults)) reportFault(error, report);
+    const next = errors[mostFaults];
+    if (next) {
+      reportFault(next, report);
+      return undefined;
+    }
     return removeFaults(value, errors, report) as RawObjects[Kind] | undefined;
   }
 }

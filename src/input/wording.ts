@@ -1,4 +1,4 @@
-import { unprintable } from '../base/printable.ts';
+import { escapeCharacter, unprintable } from '../base/printable.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 
 /** What a person calls a field: its own name, with the index of a list's item. */
@@ -13,9 +13,7 @@ export function fieldName(path: FieldPath): string {
 /** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
-  return JSON.stringify(short).replace(unprintable, (control) => {
-    return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
+  return JSON.stringify(short).replace(unprintable, escapeCharacter);
 }
 
 /** A value from the input in a few words. */

@@ -21,11 +21,10 @@ export function formatUnifiedDiff(name: string, before: string | undefined, afte
     context: 3,
     headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
   };
-  if (leastEdits(before ?? '', after ?? '') > maxEditLength) return replaceWhole(from, to, before ?? '', after ?? '');
-  const patch = createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, {
-    ...options,
-    maxEditLength,
-  });
+  const patch =
+    leastEdits(before ?? '', after ?? '') > maxEditLength
+      ? undefined
+      : createTwoFilesPatch(from, to, before ?? '', after ?? '', undefined, undefined, { ...options, maxEditLength });
   return printableLines(patch ?? replaceWhole(from, to, before ?? '', after ?? ''));
 }
 

@@ -248,7 +248,10 @@ function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: As
   // What no Service looks for needs no address.
   const index = new PodIndex(all.map(({ pod }) => pod));
   const selecting = findSelecting(services, index).filter(({ label }) => !given.has(label));
-  const selected = new Set(selecting.flatMap(({ pods }) => pods));
+  // Services that select the same by one label share the list.
+  const lists = new Set(selecting.map(({ pods }) => pods));
+  const selected = new Set<Sourced<Pod>>();
+  for (const list of lists) for (const pod of list) selected.add(pod);
   const placed = all.filter(({ pod }) => selected.has(pod));
   const nameOf = ({ pod: { object } }: PlacedPod): string => `${object.metadata.namespace}/${object.metadata.name}`;
   const without = placed.filter(({ pod }) => pod.object.status?.addresses.length === 0);

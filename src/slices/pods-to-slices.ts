@@ -44,6 +44,8 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
   const index = new PodIndex(pods);
   const selecting = findSelecting(services, index);
   const open = selecting.filter(({ label }) => !given.has(label));
+  const tooMany = checkEndpoints(open, services.length + pods.length);
+  if (tooMany) return { ...nothing, diagnostics: [tooMany] };
   const wrongPorts = describeTargetPorts(open);
   if (idle.length === 0 && !pods.some(({ object }) => object.status !== undefined)) {
     return { ...nothing, diagnostics: wrongPorts };
@@ -63,6 +65,20 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
       ...wrongPorts,
     ],
   };
+}
+
+/** How many endpoints may be made of any input, and for each Service and Pod as many more. */
+const freeEndpoints = 300_000;
+const endpointsPerObject = 5;
+
+/** Services that select the same Pods multiply them: says so, before an endpoint is made, where there would be too many. */
+function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic | undefined {
+  const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
+  const limit = freeEndpoints + endpointsPerObject * objects;
+  if (total <= limit) return undefined;
+  const largest = open.reduce((most, each) => (each.pods.length > most.pods.length ? each : most));
+  const text = `the Services of the input select ${total} Pods, one counted once for each Service, and the limit for an input of this size is ${limit}: ${largest.label} alone selects ${largest.pods.length}; select fewer Pods, or give their EndpointSlices`;
+  return { severity: 'error', code: 'too-many', text, place: largest.service.source.place(['spec', 'selector']) };
 }
 
 /** Where endpoints come from is to be seen: no file lists them. */

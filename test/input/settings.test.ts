@@ -160,7 +160,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: "a b" is not an interface name: 15 characters at most, without blanks, quotes or slashes [bad-detect-local]',
+      '4:36 error: "a b" is not a prefix of interface names: 14 bytes at most, without blanks, quotes, slashes or *; kube-proxy takes it, and its rules fail or match other interfaces [bad-detect-local]',
     ],
     ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address [bad-address]'],
     [

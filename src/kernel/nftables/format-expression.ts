@@ -1,6 +1,7 @@
 import { joinHostPort } from '../address.ts';
 import type { Element, ElementValue, Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
+import { isBareInterfaceName } from './interface-names.ts';
 import type { NftRule } from './table.ts';
 
 /** A rule as kube-proxy writes it, on one line. */
@@ -119,9 +120,9 @@ function formatField(field: Field): string {
 function formatRight(left: Selector, right: Right): string {
   switch (right.kind) {
     case 'value':
-      return isMark(left) ? formatMarkValue(right.value) : formatValue(right.value);
+      return isMark(left) ? formatMarkValue(right.value) : formatValueOf(left, right.value);
     case 'any-of':
-      return `{ ${right.values.map(formatValue).join(', ')} }`;
+      return `{ ${right.values.map((value) => formatValueOf(left, value)).join(', ')} }`;
     case 'set':
       return `@${right.set}`;
     default:
@@ -132,6 +133,16 @@ function formatRight(left: Selector, right: Right): string {
 /** Whether the selector is the mark itself, not some bits of it. */
 function isMark([first]: Selector): boolean {
   return first?.kind === 'meta' && first.key === 'mark';
+}
+
+/** The metadata that are names of interfaces. */
+const interfaceKeys = new Set(['iifname', 'oifname', 'iif', 'oif', 'sdifname', 'ibrname', 'obrname']);
+
+/** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
+function formatValueOf([first]: Selector, value: Value): string {
+  const isInterface = first?.kind === 'meta' && interfaceKeys.has(first.key);
+  if (!isInterface || value.kind !== 'word') return formatValue(value);
+  return isBareInterfaceName(value.text) ? value.text : quote(value.text);
 }
 
 function formatMarkValue(value: Value): string {
