@@ -42,7 +42,7 @@ export interface SideDiff {
 }
 
 /** Service ports that both of two sides show. */
-export interface ComparedPorts {
+interface ComparedPorts {
   readonly all: number;
   /** Those of them of which a side does not show the endpoints. */
   readonly withoutEndpoints: number;
