@@ -60,14 +60,14 @@ const noServices: Diagnostic = {
 const servicesForgotten: Diagnostic = {
   severity: 'error',
   code: 'no-services',
-  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules would remove all Services from a node; add the Services (if this is intended, add --allow-empty)',
+  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules would remove all Services from a node; add the Services (kpc compile --allow-empty takes it, if this is intended)',
 };
 
 /** What looks like a misspelled Service would be taken off the node. */
 const servicesMisspelled: Diagnostic = {
   severity: 'error',
   code: 'no-services',
-  text: 'the input holds no Services, only objects whose kind or apiVersion looks misspelled: the compiled rules would remove all Services from a node (if this is intended, add --allow-empty)',
+  text: 'the input holds no Services, only objects whose kind or apiVersion looks misspelled: the compiled rules would remove all Services from a node (kpc compile --allow-empty takes it, if this is intended)',
 };
 
 /** As noServices, but what is missing stands elsewhere. */

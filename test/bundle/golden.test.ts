@@ -155,12 +155,17 @@ describe('a folder', () => {
     expect(readTree(folder)).toEqual(before);
   });
 
-  test('with a bundle becomes a golden', async () => {
+  test('with a bundle is left alone', async () => {
     const folder = freshPath();
     const file = write(service('web', '10.96.0.10'));
     await compile(file, '-o', folder);
-    expect(await compile(file, '--golden', folder)).toMatchObject({ status: 0 });
-    expect(await compile(file, '--check', folder)).toMatchObject({ status: 0, stdout: '' });
+    const before = readTree(folder);
+    const run = await compile(file, '--golden', folder);
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('is a bundle, for a node: write it with -o'),
+    });
+    expect(readTree(folder)).toEqual(before);
   });
 
   test('with text files and no golden is left alone', async () => {

@@ -1,0 +1,290 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+let cwd = '';
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'kpc-silent-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(cwd, name, '..'), { recursive: true });
+    writeFileSync(join(cwd, name), text);
+  }
+}
+
+const service = (port: string, name = 'web', more = ''): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { clusterIP: 10.96.0.10, ${more}ports: [{ ${port} }] }\n---\n`;
+const slice = (port: string, name = 'web', namespace = 'default'): string =>
+  `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: ${name}-1, namespace: ${namespace}, labels: { kubernetes.io/service-name: ${name} } }\naddressType: IPv4\nports: [{ ${port} }]\nendpoints: [{ addresses: [10.244.0.1] }]\n---\n`;
+const container = 'containers: [{ name: c, image: c, ports: [{ name: http, containerPort: 8080 }] }]';
+
+const compile = (...more: string[]) =>
+  runKpc(['compile', '-f', 'in.yaml', '--proxy-mode', 'ipvs', '--print', 'ipvsadm', ...more], { cwd });
+
+describe('a target port that no container has', () => {
+  const selecting = (targetPort: string, protocol = 'TCP'): string =>
+    service(`port: 80, targetPort: ${targetPort}, protocol: ${protocol}`, 'web', 'selector: { app: web }, ');
+  const deployment = `apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { selector: { matchLabels: { app: web } }, template: { metadata: { labels: { app: web } }, spec: { ${container} } } }\n`;
+  const pod = (status: string): string =>
+    `apiVersion: v1\nkind: Pod\nmetadata: { name: web, labels: { app: web } }\nspec: { nodeName: w1, ${container} }\n${status}`;
+
+  test.each([
+    ['of a Deployment', deployment, ['--assume-endpoints=10.244.0.0/16']],
+    ['of a Pod', pod('status: { podIP: 10.244.0.3, phase: Running }\n'), []],
+    ['of the manifest of a Pod', pod(''), []],
+  ])('%s', async (_, workload, flags) => {
+    write({ 'in.yaml': selecting('htpp') + workload });
+    const run = await compile(...flags);
+    expect(run.stderr).toContain(
+      'in.yaml:4:88: warning: no container of the Pods that default/web selects has a TCP port',
+    );
+    expect(run.stderr).toContain(
+      'named htpp, so that this port has no endpoints: did you mean http? [unknown-target-port]',
+    );
+    expect(await compile(...flags, '--strict')).toMatchObject({ status: 2 });
+    write({ 'in.yaml': selecting('http') + workload });
+    expect((await compile(...flags)).stderr).not.toContain('unknown-target-port');
+  });
+
+  test('a port of another protocol has the name', async () => {
+    write({ 'in.yaml': selecting('http', 'UDP') + deployment });
+    const run = await compile('--assume-endpoints=10.244.0.0/16');
+    expect(run.stderr).toContain(
+      'has a UDP port named http, so that this port has no endpoints: the port of that name is TCP',
+    );
+  });
+});
+
+describe('slices that miss their Service', () => {
+  test.each([
+    ['name: http, port: 80', 'port: 8080', 'write name: http at the port that has no name'],
+    ['port: 80', 'name: http, port: 8080', 'leave out the name http'],
+    ['name: http, port: 80', 'name: htpp, port: 8080', 'did you mean http instead of htpp?'],
+    ['name: dns, port: 53, protocol: UDP', 'name: dns, port: 53', 'the port of that name is TCP'],
+  ])('Service port { %s }, slice port { %s }', async (port, its, advice) => {
+    write({ 'in.yaml': service(port) + slice(its) });
+    const { status, stderr } = await compile();
+    expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining(advice) });
+    expect(stderr).toContain('in.yaml:10:9: warning: no EndpointSlice or Endpoints of default/web has a ');
+  });
+
+  test('a slice without endpoints misses none', async () => {
+    write({
+      'in.yaml': service('name: http, port: 80') + slice('port: 8080').replace(/endpoints: .*/, 'endpoints: []'),
+    });
+    expect((await compile()).stderr).not.toContain('unknown-slice-port');
+  });
+
+  test('the port of another slice of the Service counts', async () => {
+    const other = slice('name: http, port: 8080').replace('name: web-1', 'name: web-2');
+    write({ 'in.yaml': service('name: http, port: 80') + slice('port: 8080') + other });
+    expect((await compile()).stderr).not.toContain('unknown-slice-port');
+  });
+
+  const endpoints = (name: string): string =>
+    `apiVersion: v1\nkind: Endpoints\nmetadata: { name: ${name} }\nsubsets: [{ addresses: [{ ip: 10.1.1.1 }], ports: [{ port: 80 }] }]\n`;
+
+  test.each([
+    ['a slice of wbe', service('port: 80') + slice('port: 80', 'wbe'), 'default/wbe', 'did you mean web?'],
+    [
+      'Endpoints of database',
+      service('port: 80', 'db') + endpoints('database'),
+      'default/database',
+      'did you mean db?',
+    ],
+    [
+      'a slice in another namespace',
+      service('port: 80') + slice('port: 80', 'web', 'shop'),
+      'shop/web',
+      'the Service web without endpoints is in namespace default',
+    ],
+  ])('%s', async (_, text, name, advice) => {
+    write({ 'in.yaml': text });
+    const { stderr } = await compile();
+    expect(stderr).toContain(` of ${name}, but the input holds no Service of that name: ${advice} [no-such-service]`);
+  });
+
+  test('slices of many other Services make one note', async () => {
+    const others = ['alpha', 'beta', 'gamma', 'delta'].map((name) => slice('port: 80', name)).join('');
+    const headless = service('port: 80', 'headless').replace('10.96.0.10', 'None') + slice('port: 80', 'headless');
+    write({ 'in.yaml': service('port: 80') + slice('port: 80') + headless + others });
+    const { status, stderr } = await compile('--strict');
+    expect(status).toBe(0);
+    expect(stderr.match(/no-such-service/g)).toHaveLength(1);
+    expect(stderr).toContain('note: the input holds EndpointSlices or Endpoints of 4 Services, but not these Services');
+  });
+});
+
+describe('kinds', () => {
+  const of = (apiVersion: string, kind: string): string =>
+    `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: web }\n`;
+
+  test.each([
+    ['v1', 'Servcie', 'Service (v1)'],
+    ['v1', 'service', 'Service (v1)'],
+    ['apps/v1', 'Service', 'Service (v1)'],
+    ['v2', 'Service', 'Service (v1)'],
+    ['discovery.k8s.io/v1', 'EndpointSlices', 'EndpointSlice (discovery.k8s.io/v1)'],
+    ['discovery.k8s.io/v2', 'EndpointSlice', 'EndpointSlice (discovery.k8s.io/v1)'],
+    ['discovery.k8.io/v1', 'EndpointSlice', 'EndpointSlice (discovery.k8s.io/v1)'],
+    ['v1', 'Lists', 'List (v1)'],
+  ])('%s %s', async (apiVersion, kind, meant) => {
+    write({ 'in.yaml': of(apiVersion, kind) });
+    const run = await compile();
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(`and kpc ignores this object: did you mean ${meant}? [unknown-kind]`);
+    expect(run.stderr).toContain('error: the input holds no Services, only objects whose kind or apiVersion looks');
+    expect(await compile('--allow-empty')).toMatchObject({ status: 0 });
+    // Beside a Service it is a warning alone.
+    write({ 'in.yaml': `${service('port: 80', 'other')}${of(apiVersion, kind)}` });
+    expect(await compile()).toMatchObject({ status: 0, stderr: expect.stringContaining(`did you mean ${meant}?`) });
+  });
+
+  test.each([
+    ['serving.knative.dev/v1', 'Service'],
+    ['apiregistration.k8s.io/v1', 'APIService'],
+    ['v1', 'ServiceAccount'],
+    ['v1', 'Secret'],
+    ['batch/v1', 'Job'],
+    ['kubelet.config.k8s.io/v1beta1', 'KubeletConfiguration'],
+    ['rbac.authorization.k8s.io/v1', 'Role'],
+    ['storage.k8s.io/v1', 'CSINode'],
+  ])('%s %s is a kind of its own', async (apiVersion, kind) => {
+    write({ 'in.yaml': of(apiVersion, kind) });
+    const run = await compile();
+    expect(run.status).toBe(0);
+    expect(run.stderr).not.toContain('unknown-kind');
+  });
+
+  test('slices alone are an error', async () => {
+    write({ 'in.yaml': slice('port: 80') });
+    const run = await compile();
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('Endpoints, but no Services') });
+    expect(await compile('--allow-empty')).toMatchObject({ status: 0 });
+  });
+});
+
+describe('folders', () => {
+  const into = (...more: string[]) => runKpc(['compile', '-f', 'in.yaml', '--proxy-mode', 'ipvs', ...more], { cwd });
+
+  test('--golden does not replace a bundle', async () => {
+    write({ 'in.yaml': service('port: 80') });
+    expect(await into('-o', 'g')).toMatchObject({ status: 0 });
+    const run = await into('--golden', 'g');
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('g is a bundle, for a node: write it with'),
+    });
+    expect(existsSync(join(cwd, 'g', 'manifest.json'))).toBe(true);
+    expect(await into('--golden', 'g2')).toMatchObject({ status: 0 });
+    expect(await into('--golden', 'g2')).toMatchObject({ status: 0 });
+  });
+
+  test.each([
+    ['one node', [], 'g'],
+    ['all nodes', ['--all-nodes'], 'g'],
+  ])('annotations name the flag that wrote the folder, for %s', async (_, flags, folder) => {
+    const node = 'apiVersion: v1\nkind: Node\nmetadata: { name: w1 }\n';
+    const check = async () => (await into(...flags, '--check', folder, '--output', 'github')).stdout;
+    for (const flag of ['--golden', '-o']) {
+      write({ 'in.yaml': service('port: 80') + node });
+      expect(await into(...flags, flag, folder)).toMatchObject({ status: 0 });
+      write({ 'in.yaml': service('port: 81') + node });
+      expect(await check()).toContain(`write ${folder} again with kpc compile ${flag} ${folder}`);
+      rmSync(join(cwd, folder), { recursive: true });
+    }
+  });
+
+  test.each([[['-o']], [['--golden']], [['--all-nodes', '-o']]])('%s with a file', async (flags) => {
+    write({
+      'in.yaml': `${service('port: 80')}apiVersion: v1\nkind: Node\nmetadata: { name: w1 }\n`,
+      'svc2.yaml': 'x',
+    });
+    const run = await into(...flags, 'svc2.yaml');
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('svc2.yaml is a file: name a folder') });
+  });
+
+  test('a subchart is a part of its chart', async () => {
+    const chart = { 'Chart.yaml': 'name: shop\n', 'templates/a.yaml': 'a: {{ .Values.a }}\n' };
+    for (const below of ['shop', 'shop/charts/redis', 'shop/charts/redis/charts/common']) {
+      write(Object.fromEntries(Object.entries(chart).map(([name, text]) => [`${below}/${name}`, text])));
+    }
+    cpSync(join(cwd, 'shop'), join(cwd, 'other'), { recursive: true });
+    const run = await runKpc(['compile', '-f', '.'], { cwd });
+    expect(run.stderr.match(/\[helm-template\]/g)).toHaveLength(2);
+    expect(run.stderr).toContain('the first of 3 Helm templates in the chart shop:');
+    expect(run.stderr).toContain('the first of 3 Helm templates in the chart other:');
+  });
+
+  test.each([
+    ['LF', '\n'],
+    ['CRLF', '\r\n'],
+  ])('a merge conflict, %s', async (_, end) => {
+    const lines = ['spec:', '<<<<<<< HEAD', '  clusterIP: 10.0.0.1', '=======', '  clusterIP: 10.0.0.2', '>>>>>>> b'];
+    write({ 'in.yaml': ['apiVersion: v1', 'kind: Service', 'metadata: { name: web }', ...lines, ''].join(end) });
+    const run = await compile();
+    expect(run).toMatchObject({ status: 2 });
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+    expect(run.stderr).toContain('in.yaml:5:1: error: a merge conflict of git begins here: resolve it first');
+  });
+});
+
+describe('flags', () => {
+  beforeEach(() => write({ 'in.yaml': service('port: 80') }));
+
+  const names = [
+    ['mode', 'proxy-mode'],
+    ['service-cidr', 'service-cluster-ip-range'],
+    ['node-port-range', 'service-node-port-range'],
+  ] as const;
+
+  test.each(names)('--%s', async (name, meant) => {
+    for (const words of [[`--${name}`, 'x'], [`--${name}=x`]]) {
+      const run = await compile(...words);
+      expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining(`(Did you mean --${meant}?)`) });
+      expect(run.stderr.match(/Did you mean/g)).toHaveLength(1);
+    }
+    write({ 'kpc.yaml': `${name}: x\n` });
+    expect((await compile()).stderr).toContain(
+      `kpc.yaml:1:1: error: kpc has no flag --${name}: did you mean ${meant}?`,
+    );
+  });
+
+  test.each(['--masquerade-all', '--ipvs-strict-arp'])('%s does not take a file for its value', async (flag) => {
+    const words = ['compile', '--proxy-mode', 'ipvs', '--print', 'ipvsadm', flag];
+    expect(await runKpc([...words, 'in.yaml'], { cwd })).toMatchObject({ status: 0 });
+    expect(await runKpc([...words, 'false', 'in.yaml'], { cwd })).toMatchObject({ status: 0 });
+    expect(await runKpc([...words, 'maybe', '-f', 'in.yaml'], { cwd })).toMatchObject({ status: 2 });
+  });
+
+  test.each(['1.30', '[1.30]'])('a version that YAML takes for a number: %s', async (version) => {
+    write({ 'kpc.yaml': `node: w1\nkubernetes-version: ${version}\n` });
+    const run = await compile();
+    if (version === '1.30') expect(run).toMatchObject({ status: 0 });
+    else expect(run.stderr).toContain('kubernetes-version is a list: write one value');
+    write({ 'kpc.yaml': 'kubernetes-version: 1.90\n' });
+    expect((await compile()).stderr).toContain('--kubernetes-version "1.90"');
+  });
+
+  test('kpc diff of two releases takes the manifests of kpc.yaml', async () => {
+    write({ 'kpc.yaml': 'file: in.yaml\nkubernetes-version: 1.36\nproxy-mode: ipvs\n' });
+    const diff = (...words: string[]) => runKpc(['diff', ...words, '--to-kubernetes-version', '1.33'], { cwd });
+    expect(await diff()).toMatchObject({ stderr: expect.stringContaining('from kpc.yaml: --file,') });
+    // What is named takes its place.
+    write({ 'b.yaml': service('port: 81') });
+    expect((await diff('b.yaml')).stderr).not.toContain('--file');
+    expect((await diff('-f', 'b.yaml')).stderr).not.toContain('--file');
+  });
+
+  test('kpc.yml is not read, and kpc says so', async () => {
+    write({ 'kpc.yml': 'node: w1\n' });
+    expect((await compile()).stderr).toContain('kpc: warning: kpc.yml is not read: kpc reads flags from a file called');
+    write({ 'kpc.yaml': 'node: w1\n' });
+    expect((await compile()).stderr).not.toContain('kpc.yml');
+  });
+});
