@@ -56,11 +56,11 @@ const noServices: Diagnostic = {
   text: 'the input holds no Services: the compiled rules remove all Services from a node',
 };
 
-/** Endpoints are given for Services: where there are none, these were forgotten, or are misspelled. */
+/** Endpoints are given for Services: where there are none, these may have been forgotten. A cluster can hold such slices, too. */
 const servicesForgotten: Diagnostic = {
-  severity: 'error',
+  severity: 'warning',
   code: 'no-services',
-  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules would remove all Services from a node; add the Services (kpc compile --allow-empty takes it, if this is intended)',
+  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules remove all Services from a node; add the Services',
 };
 
 /** What looks like a misspelled Service would be taken off the node. */
