@@ -41,7 +41,7 @@ export function takeDocuments(
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
     broken++;
     if (broken === 1 && conflict !== undefined) {
-      const text = 'a merge conflict of git begins here: resolve it first';
+      const text = 'Git left a merge conflict here: resolve it';
       diagnostics.push({ severity: 'error', code: 'merge-conflict', text, place: placeAt(file, conflict) });
     }
     if (conflict !== undefined || broken > mostBroken + 1) return;

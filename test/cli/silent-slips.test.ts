@@ -230,7 +230,7 @@ describe('folders', () => {
     const run = await compile();
     expect(run).toMatchObject({ status: 2 });
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
-    expect(run.stderr).toContain('in.yaml:5:1: error: a merge conflict of git begins here: resolve it first');
+    expect(run.stderr).toContain('in.yaml:5:1: error: Git left a merge conflict here: resolve it');
   });
 });
 
