@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
-import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import type { Place } from '../kernel/origin.ts';
 import { BadPattern, ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
 import type { ListedFile } from './list-files.ts';
+import { describeConflict } from './merge-conflict.ts';
 import { TextFile } from './text-file.ts';
 import type { FolderOrigin } from './text-file.ts';
 import { quote } from './wording.ts';
@@ -53,10 +53,7 @@ export function loadFile(path: string, stdin?: Stdin): TextFile | Diagnostic {
 function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Diagnostic {
   try {
     const file = decodeFile(path, read(), origin);
-    const line = file instanceof TextFile ? findConflict(file.text) : undefined;
-    if (line === undefined) return file;
-    const place: Place = { file: path, locate: () => ({ file: path, line, column: 1 }) };
-    return { severity: 'error', code: 'merge-conflict', text: conflictText, place };
+    return (file instanceof TextFile ? describeConflict(path, file.text) : undefined) ?? file;
   } catch (error) {
     return fileError(path, describeNoFile(path) ?? describeSystemError(error));
   }

@@ -2,6 +2,7 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { createJsonSource, createYamlSource, placeAt } from './document.ts';
 import type { InputDocument } from './document.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
+import { describeConflict } from './merge-conflict.ts';
 import { splitDocuments } from './split-documents.ts';
 import type { Span } from './split-documents.ts';
 import { fullParsers } from './parsers.ts';
@@ -37,14 +38,14 @@ export function takeDocuments(
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   let broken = 0;
-  const conflict = findConflict(file.text);
+  let conflict: Diagnostic | undefined;
   const report = (start: number, faults: readonly SyntaxFault[]): void => {
     broken++;
-    if (broken === 1 && conflict !== undefined) {
-      const text = 'Git left a merge conflict here: resolve it';
-      diagnostics.push({ severity: 'error', code: 'merge-conflict', text, place: placeAt(file, conflict) });
+    if (broken === 1) {
+      conflict = describeConflict(file.name, file.text);
+      if (conflict) diagnostics.push(conflict);
     }
-    if (conflict !== undefined || broken > mostBroken + 1) return;
+    if (conflict || broken > mostBroken + 1) return;
     for (const { offset, code, text } of faults) {
       const place = placeAt(file, start + offset);
       const last = broken > mostBroken;
@@ -75,15 +76,6 @@ export function takeDocuments(
     }
   }
   return diagnostics;
-}
-
-/** Where a merge conflict begins that git left in a text; the lines of one stand at the margin, and in this order. */
-function findConflict(text: string): number | undefined {
-  const start = text.search(/^<{7}(?: |\r?$)/m);
-  if (start < 0) return undefined;
-  const behind = text.slice(start);
-  const middle = behind.search(/^={7}\r?$/m);
-  return middle > 0 && /^>{7}(?: |\r?$)/m.test(behind.slice(middle)) ? start : undefined;
 }
 
 /** What is wrong with a document: in terms of JSON, where it is meant as that. */
