@@ -39,11 +39,12 @@ export async function replaceFolder(
   try {
     const target = await followLink(resolve(folder));
     if (await isFile(target)) return { kind: 'is-a-file', folder };
-    const strangers = await listStrangers(target);
+    const present = await listFolder(target);
+    const strangers = findStrangers(target, present, isBundleFile);
     if (strangers.length > 0) return { kind: 'not-a-bundle', folder, strangers };
     // What is kept in git must not turn into another form because of one wrong flag.
-    if (!files.has(goldenHead) && (await holdsGolden(target))) return { kind: 'is-a-golden', folder };
-    if (files.has(goldenHead) && (await holdsBundle(target))) return { kind: 'is-no-golden', folder };
+    if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden', folder };
+    if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden', folder };
     await mkdir(dirname(target), { recursive: true });
     const work = await mkdtemp(join(dirname(target), temporaryPrefix(basename(target))));
     try {
@@ -90,11 +91,13 @@ export async function listStrangers(folder: string): Promise<readonly string[]> 
 
 /** Whether the folder holds a golden, not a bundle. A node of a fleet may be called golden.json: that is a folder. */
 export async function holdsGolden(folder: string): Promise<boolean> {
-  return (await listFolder(folder)).some((entry) => entry.name === goldenHead && !entry.isDirectory());
+  return hasFile(await listFolder(folder), isGoldenHead);
 }
 
-async function holdsBundle(folder: string): Promise<boolean> {
-  return (await listFolder(folder)).some((entry) => isBundleFile(entry.name) && !entry.isDirectory());
+const isGoldenHead = (name: string): boolean => name === goldenHead;
+
+function hasFile(entries: readonly Dirent[], isMeant: (name: string) => boolean): boolean {
+  return entries.some((entry) => isMeant(entry.name) && !entry.isDirectory());
 }
 
 /** Whether there is something of that name, and no folder. */
@@ -114,7 +117,7 @@ const largestManifest = 64 * 2 ** 20;
  */
 export async function readFolder(
   folder: string,
-  isOwn: (name: string) => boolean = (name) => isBundleFile(name) || name === goldenHead,
+  isOwn: (name: string) => boolean = (name) => isBundleFile(name) || isGoldenHead(name),
 ): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder)).filter(isOwn).toSorted();
   return new Map(

@@ -34,21 +34,17 @@ function describeFolder(folder: string, expected: Expected): string | undefined 
   }
 }
 
-/** A node may be called manifest.json too: its folder is none. */
-function hasManifest(folder: string, names: readonly string[]): boolean {
-  return names.includes('manifest.json') && !statSync(join(folder, 'manifest.json')).isDirectory();
-}
-
-/** A node may be called golden.json, too. */
-function isGoldenOfOne(folder: string, names: readonly string[]): boolean {
-  return names.includes(goldenHead) && !statSync(join(folder, goldenHead)).isDirectory();
+/** Whether a folder holds a file of that name. A node of a fleet may be called manifest.json or golden.json: that is a folder. */
+export function holdsFile(folder: string, name: string): boolean {
+  const path = join(folder, name);
+  return existsSync(path) && !statSync(path).isDirectory();
 }
 
 function describeBundle(folder: string, names: readonly string[]): string | undefined {
   if (names.length === 0)
     return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
-  if (isGoldenOfOne(folder, names)) return undefined;
-  if (hasManifest(folder, names)) return describeManifest(folder, names);
+  if (holdsFile(folder, goldenHead)) return undefined;
+  if (holdsFile(folder, 'manifest.json')) return describeManifest(folder, names);
   const node = findNode(folder, names);
   if (node === undefined)
     return `--check ${folder}: it is no bundle (it has no manifest.json) and no golden: name another folder, or write one with -o or --golden`;
@@ -68,7 +64,7 @@ function describeManifest(folder: string, names: readonly string[]): string | un
 function describeFleet(folder: string, names: readonly string[]): string | undefined {
   if (names.length === 0)
     return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
-  if (hasManifest(folder, names) || isGoldenOfOne(folder, names)) {
+  if (holdsFile(folder, 'manifest.json') || holdsFile(folder, goldenHead)) {
     return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
   }
   if (findNode(folder, names) !== undefined) return undefined;

@@ -21,7 +21,7 @@ import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
-import { findNode } from './check-folder.ts';
+import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
@@ -77,12 +77,6 @@ function holdsStored(path: string): boolean {
 async function readStoredFolder(path: string): Promise<StoredSide> {
   if (holdsFile(path, 'manifest.json')) return sideOfBundle(path, await readFolder(path));
   return sideOfGolden(path, await readFolder(path, isGoldenFile));
-}
-
-/** Not so where it is a folder: a node of a fleet may be called manifest.json. */
-function holdsFile(path: string, name: string): boolean {
-  const file = join(path, name);
-  return existsSync(file) && !statSync(file).isDirectory();
 }
 
 /** Reads what was taken from one node, be it in several files; undefined where no tool's output is in them. */
