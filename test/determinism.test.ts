@@ -1,12 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { KubernetesObject } from './support/make-cluster.ts';
 import { makeCluster } from './support/make-cluster.ts';
 import { makeRandom, shuffle } from './support/random.ts';
 import { runKpc } from './support/run-kpc.ts';
+import { writeFolder } from './support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-determinism-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -59,10 +60,7 @@ describe.each(['ipvs', 'iptables', 'nftables'])('the same bytes in %s mode', (mo
 /** The whole bundle as one text. */
 async function compile(name: string, mode: string, files: Readonly<Record<string, string>>): Promise<string> {
   const folder = join(scratch, mode, name);
-  for (const [file, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, file)), { recursive: true });
-    writeFileSync(join(folder, file), text);
-  }
+  writeFolder(folder, files);
   const args = ['compile', '-f', folder, '--node', 'node-1', '--proxy-mode', mode, '--cluster-cidr', '10.244.0.0/16'];
   const assign = [
     '--service-cluster-ip-range',

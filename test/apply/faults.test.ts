@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, Host } from '../../src/apply/host.ts';
+import { failOnce, restoreFaults } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
@@ -40,30 +41,14 @@ function isChange({ tool, args }: Command): boolean {
     : args[0] === '-R' || args[0] === '-batch' || args[0] === 'restore';
 }
 
-type Disturbance = (command: Command, host: Host) => Promise<CommandResult>;
-const disturbances: Readonly<Record<string, Disturbance>> = {
-  'is missing': async () => ({ kind: 'missing' }),
-  'ends with status 1': async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'no reason given' }),
-  'ends with status 0 and does nothing': async () => ({ kind: 'ended', status: 0, stdout: '', stderr: '' }),
-  'is killed halfway': async (command, host) => {
-    const lines = (command.stdin ?? '').split('\n');
-    await host.run({ ...command, stdin: `${lines.slice(0, Math.ceil(lines.length / 2)).join('\n')}\n` });
-    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
-  },
-};
-
 describe('a tool goes wrong', async () => {
   const steps = await countChanges();
-  for (const [how, disturb] of Object.entries(disturbances)) {
+  for (const [how, fault] of Object.entries(restoreFaults)) {
     for (let at = 0; at < steps; at++) {
       test(`the node is as before where change ${at + 1} of ${steps} ${how}`, async () => {
         const node = await startNode();
         const there = node.dump();
-        let seen = 0;
-        const host: Host = {
-          ...node.host,
-          run: (command) => (isChange(command) && seen++ === at ? disturb(command, node.host) : node.host.run(command)),
-        };
+        const host = failOnce(node.host, isChange, fault, at + 1);
         const { status, err } = await callApply(host, 'apply', after);
         expect(err).toMatch(/what to do: .+\nThe node is as it was before\.\n$/s);
         expect(status).toBe(3);

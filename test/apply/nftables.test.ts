@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import { ended, failOnce, idleFaults, killed } from '../support/tool-faults.ts';
+import type { Fault } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
@@ -171,18 +173,15 @@ describe('whose a table is', () => {
   });
 });
 
-type Disturbance = (command: Command, host: Host) => Promise<CommandResult>;
-const disturbances: Readonly<Record<string, Disturbance>> = {
-  'is missing': async () => ({ kind: 'missing' }),
-  'ends with status 1': async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'no reason given' }),
-  'ends with status 0 and does nothing': async () => ({ kind: 'ended', status: 0, stdout: '', stderr: '' }),
+const disturbances: Readonly<Record<string, Fault>> = {
+  ...idleFaults,
   'changes the node and is killed': async (command, host) => {
     await host.run(command);
-    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
+    return killed;
   },
   'changes something else, and says nothing': async (command, host) => {
     await host.run({ ...command, stdin: `add chain ${table} stray\n` });
-    return { kind: 'ended', status: 0, stdout: '', stderr: '' };
+    return ended(0);
   },
 };
 
@@ -199,11 +198,7 @@ describe('nft goes wrong', async () => {
       test(`the node is as before where transaction ${at + 1} of ${steps} ${how}`, async () => {
         const node = await startNode();
         const there = node.dump();
-        let seen = 0;
-        const host: Host = {
-          ...node.host,
-          run: (command) => (isChange(command) && seen++ === at ? disturb(command, node.host) : node.host.run(command)),
-        };
+        const host = failOnce(node.host, isChange, disturb, at + 1);
         const { status, err } = await callApply(host, 'apply', after);
         expect(err).toContain('what to do: ');
         expect(status).toBe(3);

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-hostile-yaml-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -17,11 +18,7 @@ let count = 0;
 function write(files: Readonly<Record<string, string>>, isGit = true): string {
   const repository = join(scratch, String(++count), 'repository');
   if (isGit) mkdirSync(join(repository, '.git'), { recursive: true });
-  for (const [name, text] of Object.entries({ 'svc.yaml': svc, '../shadow': secret, ...files })) {
-    mkdirSync(dirname(join(repository, name)), { recursive: true });
-    writeFileSync(join(repository, name), text);
-  }
-  return repository;
+  return writeFolder(repository, { 'svc.yaml': svc, '../shadow': secret, ...files });
 }
 
 test('a kpc.yaml that is a link out of the repository is refused', async () => {

@@ -1,23 +1,19 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc, runKpcApply } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+import type { Files } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-yaml-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-type Files = Readonly<Record<string, string>>;
 
 let count = 0;
 
 function write(files: Files): string {
   const folder = join(scratch, String(++count));
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
+  return writeFolder(folder, files);
 }
 
 const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';

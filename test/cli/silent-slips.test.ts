@@ -1,8 +1,9 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
 
 let cwd = '';
 beforeEach(() => {
@@ -11,10 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 function write(files: Readonly<Record<string, string>>): void {
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(join(cwd, name, '..'), { recursive: true });
-    writeFileSync(join(cwd, name), text);
-  }
+  writeFolder(cwd, files);
 }
 
 const service = (port: string, name = 'web', more = ''): string =>

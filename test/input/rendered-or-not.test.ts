@@ -1,25 +1,21 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
 import type { Run } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+import type { Files } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rendered-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-type Files = Readonly<Record<string, string>>;
 
 let count = 0;
 
 /** A folder with these files. */
 function write(files: Files): string {
   const folder = join(scratch, String(++count));
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
+  return writeFolder(folder, files);
 }
 
 const compile = (cwd: string, ...args: readonly string[]): Promise<Run> =>

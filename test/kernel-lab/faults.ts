@@ -3,8 +3,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
+import { ended, failOnce, restoreFaults } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
 import type { Run } from './harness.ts';
 import { run } from './network.ts';
@@ -69,29 +70,6 @@ async function expectFault(
   });
 }
 
-type Fault = (command: Command) => Promise<CommandResult>;
-const ended = (status: number, stderr = ''): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });
-
-const toolFaults: Readonly<Record<string, Fault>> = {
-  'is missing': async () => ({ kind: 'missing' }),
-  'ends with status 1': async () => ended(1, 'no reason given'),
-  'ends with status 0 and does nothing': async () => ended(0),
-  'is killed halfway': async (command) => {
-    const lines = (command.stdin ?? '').split('\n');
-    await realHost.run({ ...command, stdin: `${lines.slice(0, Math.ceil(lines.length / 2)).join('\n')}\n` });
-    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
-  },
-};
-
-/** A node on which the nth command of this kind goes wrong, and no other. */
-function failOnce(matches: (command: Command) => boolean, fault: Fault, nth = 1): Host {
-  let seen = 0;
-  return {
-    ...realHost,
-    run: (command) => (matches(command) && ++seen === nth ? fault(command) : realHost.run(command)),
-  };
-}
-
 // The steps of this change, in their order: each tool where it adds, and where it takes away.
 const steps: readonly (readonly [name: string, tool: string, nth: number])[] = [
   ['ipset restore (adding)', 'ipset', 1],
@@ -104,10 +82,10 @@ const steps: readonly (readonly [name: string, tool: string, nth: number])[] = [
   ['ipset restore (taking away)', 'ipset', 2],
 ];
 for (const [name, tool, nth] of steps) {
-  for (const [how, fault] of Object.entries(toolFaults)) {
+  for (const [how, fault] of Object.entries(restoreFaults)) {
     await expectFault(
       `${name} ${how}`,
-      failOnce((command) => command.tool === tool && isRestore(command), fault, nth),
+      failOnce(realHost, (command) => command.tool === tool && isRestore(command), fault, nth),
     );
   }
 }
@@ -117,11 +95,11 @@ for (const tool of ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip']
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
   await expectFault(
     `${tool} cannot read the node`,
-    failOnce(reads, async () => ended(1, 'no reason given')),
+    failOnce(realHost, reads, async () => ended(1, 'no reason given')),
   );
   await expectFault(
     `${tool} cannot read the node back`,
-    failOnce(reads, async () => ended(1, 'no reason given'), 2),
+    failOnce(realHost, reads, async () => ended(1, 'no reason given'), 2),
   );
 }
 for (const [tool, says] of [
@@ -132,7 +110,7 @@ for (const [tool, says] of [
   const versions = (command: Command) => command.tool === tool && command.args[0] === '--version';
   await expectFault(
     `${tool} is of an old version`,
-    failOnce(versions, async () => ({ kind: 'ended', status: 0, stdout: says, stderr: '' })),
+    failOnce(realHost, versions, async () => ({ kind: 'ended', status: 0, stdout: says, stderr: '' })),
   );
 }
 

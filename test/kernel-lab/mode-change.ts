@@ -3,6 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
+import { applyUnderFire, openAll, probeOf, routesOfAllKinds } from './long-connections.ts';
+import type { Route } from './long-connections.ts';
 import { buildNetwork, run } from './network.ts';
 import { normalizeTables } from './saved-state.ts';
 import { startServers } from './servers.ts';
@@ -15,40 +17,11 @@ buildNetwork();
 const traffic = await startServers();
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** What a client connects to, from where ("-" is the node), and over what. */
-type Route = readonly [from: string, address: string, port: number, protocol: 'tcp' | 'udp'];
-
-/** Twenty: pods and the node to cluster IPs, outside clients to node ports, external IPs and load balancers. */
-const routes: readonly Route[] = [
-  ['pod-b', '10.96.0.10', 80, 'tcp'],
-  ['pod-b', '10.96.0.18', 80, 'tcp'],
-  ['pod-b', 'fd00:96::10', 80, 'tcp'],
-  ['pod-a', '10.96.0.21', 80, 'tcp'],
-  ['client', '10.96.0.23', 80, 'tcp'],
-  ['client', '192.168.0.1', 30080, 'tcp'],
-  ['client', '192.168.0.1', 30081, 'tcp'],
-  ['client', 'fd00:192::1', 30080, 'tcp'],
-  ['client', '203.0.113.10', 80, 'tcp'],
-  ['client', '203.0.113.20', 80, 'tcp'],
-  ['client', '203.0.113.21', 80, 'tcp'],
-  ['client', '203.0.113.22', 80, 'tcp'],
-  ['-', '10.96.0.10', 80, 'tcp'],
-  ['-', '10.96.0.13', 80, 'tcp'],
-  ['-', 'fd00:96::10', 80, 'tcp'],
-  ['-', '192.168.0.1', 30080, 'tcp'],
-  ['client', '10.96.0.11', 53, 'udp'],
-  ['pod-b', '10.96.0.11', 53, 'udp'],
-  ['client', '192.168.0.1', 30053, 'udp'],
-  ['-', '10.96.0.11', 53, 'udp'],
-];
+/** Twenty, two of which are the node's own. */
+const routes: readonly Route[] = [...routesOfAllKinds, ['-', '10.96.0.13', 80, 'tcp'], ['-', '10.96.0.11', 53, 'udp']];
 
 /** One of each way in, for those who come meanwhile. */
-const newcomers: readonly Probe[] = [0, 1, 2, 5, 8, 10, 12, 14, 15].flatMap((i) => {
-  const [from, address, port, protocol] = routes[i] ?? [];
-  return from === undefined || address === undefined || port === undefined || protocol === undefined
-    ? []
-    : [{ from, protocol, address, port }];
-});
+const newcomers: readonly Probe[] = routes.filter((_, i) => [0, 1, 2, 5, 8, 10, 12, 13, 14].includes(i)).map(probeOf);
 
 /** A program on the node that listens on all addresses, to which those of Services are closed. */
 const daemonPort = 9999;
@@ -73,17 +46,6 @@ async function assertClosed(): Promise<void> {
   assert(answered.length === 0, `a program on the node answers: ${answered.join('; ')}`);
 }
 
-async function open(prefix: string, some: readonly Route[]): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for (const [i, [from, address, port, protocol]] of some.entries()) {
-    const id = `${prefix}${i}`;
-    const answer = await traffic.transfer(id, from, address, port, protocol);
-    assert(answer.startsWith('pod-'), `${from} to ${address}:${port} over ${protocol}: ${answer}`);
-    ids.push(id);
-  }
-  return ids;
-}
-
 /** Throws where any of them has broken or stands still, and says which. */
 async function assertMoving(ids: readonly string[], some: readonly Route[]): Promise<void> {
   const before = await Promise.all(ids.map((id) => traffic.status(id)));
@@ -95,27 +57,6 @@ async function assertMoving(ids: readonly string[], some: readonly Route[]): Pro
     return moves ? [] : [`${id} (${some[i]?.join(' ')}): ${now}`];
   });
   assert(wrong.length === 0, `${ids.length - wrong.length} of ${ids.length} go on; not ${wrong.join('; ')}`);
-}
-
-/** Applies a bundle while newcomers keep coming, none of whom may be turned away. */
-async function applyUnderFire(bundle: string): Promise<void> {
-  const asked = { stop: false };
-  const failed = new Set<string>();
-  let attempts = 0;
-  const fire = (async () => {
-    while (!asked.stop) {
-      await assertClosed();
-      const answers = await traffic.probe(newcomers);
-      attempts += answers.length;
-      answers.forEach((answer, i) => {
-        if (!answer.startsWith('pod-')) failed.add(`${newcomers[i]?.from} to ${newcomers[i]?.address}: ${answer}`);
-      });
-    }
-  })();
-  await expectApply(['apply', bundle], 0);
-  asked.stop = true;
-  await fire;
-  assert(attempts > 0 && failed.size === 0, `of ${attempts} new connections failed: ${[...failed].join('; ')}`);
 }
 
 const stopAll = async (ids: readonly string[]): Promise<void> => {
@@ -130,7 +71,7 @@ await suite.check("the program answers at the node's own address", async () => {
 
 await suite.check('IPVS goes when its connections have ended', async () => {
   await expectApply(['apply', ipvs], 0);
-  const ids = await open('ending-', routes.slice(0, 5));
+  const ids = await openAll(traffic, 'ending-', routes.slice(0, 5));
   const { err } = await expectApply(['apply', iptables], 0);
   assert(/; 5 real servers wait for 5 connections to end$/m.test(err), err);
   const listed = run('ipvsadm', ['-Sn']);
@@ -145,7 +86,7 @@ await suite.check('IPVS goes when its connections have ended', async () => {
     ['-', '10.96.0.10', 80, 'tcp'],
     ['-', 'fd00:96::10', 80, 'tcp'],
   ];
-  const ownIds = await open('own-', own);
+  const ownIds = await openAll(traffic, 'own-', own);
   await stopAll(ids);
   for (let i = 0; i < 20 && run('ipvsadm', ['-Sn']) !== ''; i++) {
     await sleep(3000);
@@ -178,14 +119,14 @@ await suite.check(
     await expectApply(['apply', ipvs], 0);
     // Long enough for a busy machine: a flow of UDP that pauses for longer is a new one.
     run('ipvsadm', ['--set', '900', '2', '20']);
-    opened.push(...(await open('first-', routes)));
+    opened.push(...(await openAll(traffic, 'first-', routes)));
     openedRoutes.push(...routes);
     for (const [i, bundle] of [iptables, ipvs, iptables, ipvs].entries()) {
-      await applyUnderFire(bundle);
+      await applyUnderFire(traffic, bundle, newcomers, assertClosed);
       await assertMoving(opened, openedRoutes);
       await expectApply(['verify', bundle], 0);
       const some = routes.filter((_, at) => at % 4 === i);
-      opened.push(...(await open(`later-${i}-`, some)));
+      opened.push(...(await openAll(traffic, `later-${i}-`, some)));
       openedRoutes.push(...some);
     }
   },
@@ -201,7 +142,7 @@ await suite.check('plan counts the connections that wait, and those that would b
 
 await suite.check('--drain-timeout 0 cuts at once, and says how many', async () => {
   await expectApply(['apply', ipvs], 0);
-  const ids = await open('cut-', routes.slice(0, 5));
+  const ids = await openAll(traffic, 'cut-', routes.slice(0, 5));
   const { err } = await expectApply(['apply', iptables, '--drain-timeout', '0'], 0);
   assert(/; \d+ connections were cut$/m.test(err), err);
   assert(!hasIpvs(), 'IPVS is still there');
@@ -210,7 +151,7 @@ await suite.check('--drain-timeout 0 cuts at once, and says how many', async () 
 
 await suite.check('--drain-timeout ends the waiting at a later apply', async () => {
   await expectApply(['apply', ipvs], 0);
-  const ids = await open('late-', routes.slice(0, 5));
+  const ids = await openAll(traffic, 'late-', routes.slice(0, 5));
   await expectApply(['apply', iptables, '--drain-timeout', '1h'], 0);
   await assertMoving(ids, routes);
   const { err } = await expectApply(['apply', iptables, '--drain-timeout', '100ms'], 0);
@@ -244,7 +185,7 @@ for (const [change, next] of [
     async () => {
       await expectApply(['apply', ipvs], 0);
       const whole = run('ipvsadm', ['-Sn']);
-      const ids = await open(`kill-${change}-${next}-`, routes.slice(0, 3));
+      const ids = await openAll(traffic, `kill-${change}-${next}-`, routes.slice(0, 3));
       applyAndKill(iptables, change);
       await assertMoving(ids, routes);
       await assertClosed();
@@ -268,7 +209,7 @@ for (const [change, next] of [
 await suite.check('a roll back out of IPVS lets its connections end, too', async () => {
   await expectApply(['apply', ipvs], 0);
   const rules = normalizeTables(run('iptables-save', []));
-  const ids = await open('back-', routes.slice(0, 5));
+  const ids = await openAll(traffic, 'back-', routes.slice(0, 5));
   await expectApply(['rollback'], 0);
   await assertMoving(ids, routes);
   await expectApply(['verify', iptables], 0);

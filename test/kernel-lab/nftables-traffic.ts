@@ -1,6 +1,7 @@
 // Connections under nftables mode: what does not concern them leaves them alone, and a change of mode between iptables and
 // nftables, in both directions, cuts none and turns no new one away. IPVS is left to test/apply/nftables.test.ts: few kernels have both.
 import { assert, assertSame, expectApply, startSuite } from './harness.ts';
+import { applyUnderFire, openAll, probeOf, routesOfAllKinds } from './long-connections.ts';
 import { buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
@@ -93,74 +94,20 @@ await suite.check('a client keeps its endpoint while other Services are put righ
   assert(first.startsWith('pod-') && seen.size === 1, [...seen].join(', '));
 });
 
-type Route = readonly [from: string, address: string, port: number, protocol: 'tcp' | 'udp'];
-const routes: readonly Route[] = [
-  ['pod-b', '10.96.0.10', 80, 'tcp'],
-  ['pod-b', '10.96.0.18', 80, 'tcp'],
-  ['pod-b', 'fd00:96::10', 80, 'tcp'],
-  ['pod-a', '10.96.0.21', 80, 'tcp'],
-  ['client', '10.96.0.23', 80, 'tcp'],
-  ['client', '192.168.0.1', 30080, 'tcp'],
-  ['client', '192.168.0.1', 30081, 'tcp'],
-  ['client', 'fd00:192::1', 30080, 'tcp'],
-  ['client', '203.0.113.10', 80, 'tcp'],
-  ['client', '203.0.113.20', 80, 'tcp'],
-  ['client', '203.0.113.21', 80, 'tcp'],
-  ['client', '203.0.113.22', 80, 'tcp'],
-  ['-', '10.96.0.10', 80, 'tcp'],
-  ['-', 'fd00:96::10', 80, 'tcp'],
-  ['-', '192.168.0.1', 30080, 'tcp'],
-  ['client', '10.96.0.11', 53, 'udp'],
-  ['pod-b', '10.96.0.11', 53, 'udp'],
-  ['client', '192.168.0.1', 30053, 'udp'],
-];
-const newcomers: readonly Probe[] = routes.map(([from, address, port, protocol]) => ({
-  from,
-  address,
-  port,
-  protocol,
-}));
-
-/** Applies a bundle while newcomers keep coming, none of whom may be turned away. */
-async function applyUnderFire(bundle: string): Promise<void> {
-  const asked = { stop: false };
-  const failed = new Set<string>();
-  let attempts = 0;
-  const fire = (async () => {
-    while (!asked.stop) {
-      const answers = await traffic.probe(newcomers);
-      attempts += answers.length;
-      answers.forEach((answer, i) => {
-        if (!answer.startsWith('pod-')) failed.add(`${newcomers[i]?.from} to ${newcomers[i]?.address}: ${answer}`);
-      });
-    }
-  })();
-  await expectApply(['apply', bundle], 0);
-  asked.stop = true;
-  await fire;
-  assert(attempts > 0 && failed.size === 0, `of ${attempts} new connections failed: ${[...failed].join('; ')}`);
-}
+const newcomers: readonly Probe[] = routesOfAllKinds.map(probeOf);
 
 await suite.check(
   '18 connections of all kinds go on over four changes of mode, and no new one is turned away',
   async () => {
     await expectApply(['apply', iptables], 0);
     const ids: string[] = [];
-    const open = async (prefix: string) => {
-      for (const [i, [from, address, port, protocol]] of routes.entries()) {
-        const id = `${prefix}${i}`;
-        const answer = await traffic.transfer(id, from, address, port, protocol);
-        assert(answer.startsWith('pod-'), `${from} to ${address}:${port} over ${protocol}: ${answer}`);
-        ids.push(id);
-      }
-    };
-    await open('first-');
+    ids.push(...(await openAll(traffic, 'first-', routesOfAllKinds)));
     for (const [i, bundle] of [before, iptables, before, iptables].entries()) {
-      await applyUnderFire(bundle);
+      await applyUnderFire(traffic, bundle, newcomers);
       await assertMoving(ids);
       await expectApply(['verify', bundle], 0);
       assertNothingLeft(bundle === iptables ? 'nftables' : 'iptables');
-      if (i === 0) await open('second-');
+      if (i === 0) ids.push(...(await openAll(traffic, 'second-', routesOfAllKinds)));
     }
     for (const id of ids) await traffic.stop(id);
   },

@@ -4,8 +4,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
+import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.ts';
+import type { Fault } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
 import { run } from './network.ts';
 
@@ -135,30 +137,13 @@ await suite.check('the clients that affinity has learned stay', async () => {
   run('nft', ['delete', 'element', 'ip', 'kube-proxy', set, '{ 100.64.1.1 }']);
 });
 
-type Fault = (command: Command) => Promise<CommandResult>;
-const ended = (status: number, stderr = ''): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });
 const faults: Readonly<Record<string, Fault>> = {
-  'is missing': async () => ({ kind: 'missing' }),
-  'ends with status 1': async () => ended(1, 'no reason given'),
-  'ends with status 0 and does nothing': async () => ended(0),
-  'is killed halfway': async (command) => {
-    const lines = (command.stdin ?? '').split('\n');
-    await realHost.run({ ...command, stdin: `${lines.slice(0, Math.ceil(lines.length / 2)).join('\n')}\n` });
-    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
-  },
-  'is killed when it has done its work': async (command) => {
-    await realHost.run(command);
-    return { kind: 'ended', status: undefined, signal: 'SIGKILL', stdout: '', stderr: '' };
+  ...restoreFaults,
+  'is killed when it has done its work': async (command, host) => {
+    await host.run(command);
+    return killed;
   },
 };
-
-function failOnce(matches: (command: Command) => boolean, fault: Fault, nth: number): Host {
-  let seen = 0;
-  return {
-    ...realHost,
-    run: (command) => (matches(command) && ++seen === nth ? fault(command) : realHost.run(command)),
-  };
-}
 
 async function expectFault(name: string, host: Host): Promise<void> {
   await suite.check(name, async () => {
@@ -173,14 +158,14 @@ const transactions = (await expectApply(['apply', after], 0)).commands.filter(is
 await expectApply(['rollback'], 0);
 for (let nth = 1; nth <= transactions; nth++) {
   for (const [how, fault] of Object.entries(faults)) {
-    await expectFault(`transaction ${nth} of ${transactions}: nft ${how}`, failOnce(isRestore, fault, nth));
+    await expectFault(`transaction ${nth} of ${transactions}: nft ${how}`, failOnce(realHost, isRestore, fault, nth));
   }
 }
 for (const nth of [1, 2, 3, 4]) {
   const reads = ({ tool, args }: Command) => tool === 'nft' && args.includes('list');
   await expectFault(
     `nft cannot read the node, time ${nth}`,
-    failOnce(reads, async () => ended(1, 'no reason given'), nth),
+    failOnce(realHost, reads, async () => ended(1, 'no reason given'), nth),
   );
 }
 await expectFault('another program changes the table meanwhile', {
