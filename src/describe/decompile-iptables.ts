@@ -1,25 +1,15 @@
 import { labelInComment } from '../changes/owners.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledEndpoint, DecompiledPort, TrafficPolicy } from './decompile.ts';
+import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
+import { finishDraft, startDraft } from './port-draft.ts';
+import type { PortDraft } from './port-draft.ts';
 
 /** A Service port while its rules are read. */
-interface Draft {
-  readonly name: string;
-  readonly family: Family;
-  protocol: Protocol;
-  port: number | undefined;
-  readonly addresses: Map<string, DecompiledAddress>;
-  nodePort: number | undefined;
-  internalTrafficPolicy: TrafficPolicy | undefined;
-  externalTrafficPolicy: TrafficPolicy | undefined;
-  affinitySeconds: number | undefined;
-  readonly sourceRanges: string[];
-  healthCheckNodePort: number | undefined;
-  readonly endpoints: Map<string, Set<TrafficPolicy>>;
+interface Draft extends PortDraft {
   /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
   hasEndpointsTold: boolean;
   /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
@@ -54,16 +44,9 @@ export function decompileIptables(state: KernelState): readonly DecompiledPort[]
 
 const noChains: Chains = new Map();
 
-function finish({ addresses, endpoints, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
-  return {
-    ...draft,
-    addresses: [...addresses.values()],
-    scheduler: undefined,
-    endpoints:
-      hasEndpointsTold && !lacksChains
-        ? [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] }))
-        : undefined,
-  };
+function finish({ hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
+  const finished = finishDraft(draft);
+  return hasEndpointsTold && !lacksChains ? finished : { ...finished, endpoints: undefined };
 }
 
 function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft | undefined {
@@ -71,22 +54,7 @@ function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft 
   if (name === undefined) return undefined;
   const known = drafts.get(name);
   if (known) return known;
-  const draft: Draft = {
-    name,
-    family,
-    protocol: 'TCP',
-    port: undefined,
-    addresses: new Map(),
-    nodePort: undefined,
-    internalTrafficPolicy: undefined,
-    externalTrafficPolicy: undefined,
-    affinitySeconds: undefined,
-    sourceRanges: [],
-    healthCheckNodePort: undefined,
-    endpoints: new Map(),
-    hasEndpointsTold: false,
-    lacksChains: false,
-  };
+  const draft: Draft = { ...startDraft(name, family, 'TCP'), hasEndpointsTold: false, lacksChains: false };
   drafts.set(name, draft);
   return draft;
 }

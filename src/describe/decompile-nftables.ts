@@ -4,27 +4,14 @@ import type { NftName } from '../kube-proxy/nftables-names.ts';
 import { targetsOf } from '../changes/nft-owners.ts';
 import type { NftOwners } from '../changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledEndpoint, DecompiledPort, TrafficPolicy } from './decompile.ts';
-
-/** A Service port while its table is read. */
-interface Draft {
-  readonly name: string;
-  readonly family: Family;
-  readonly protocol: Protocol;
-  port: number | undefined;
-  readonly addresses: Map<string, DecompiledAddress>;
-  nodePort: number | undefined;
-  internalTrafficPolicy: TrafficPolicy | undefined;
-  externalTrafficPolicy: TrafficPolicy | undefined;
-  affinitySeconds: number | undefined;
-  readonly sourceRanges: string[];
-  readonly endpoints: Map<string, Set<TrafficPolicy>>;
-}
+import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
+import { finishDraft, startDraft } from './port-draft.ts';
+import type { PortDraft } from './port-draft.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
 export function decompileNftables(state: KernelState, owners: NftOwners): readonly DecompiledPort[] {
@@ -37,7 +24,7 @@ export function decompileNftables(state: KernelState, owners: NftOwners): readon
 class TableReader {
   readonly #table: NftTable;
   readonly #owners: NftOwners;
-  readonly #drafts = new Map<string, Draft>();
+  readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
 
   constructor(table: NftTable, owners: NftOwners) {
@@ -57,30 +44,18 @@ class TableReader {
       for (const element of this.#elements(name)) this.#readNodePort(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
-    return [...this.#drafts.values()].map(finish);
+    return [...this.#drafts.values()].map(finishDraft);
   }
 
   #elements(set: string): readonly Element[] {
     return this.#table.sets.get(set)?.elements ?? [];
   }
 
-  #draftOf(label: string | undefined, protocol: string | undefined): Draft | undefined {
+  #draftOf(label: string | undefined, protocol: string | undefined): PortDraft | undefined {
     if (label === undefined) return undefined;
     const known = this.#drafts.get(label);
     if (known) return known;
-    const draft: Draft = {
-      name: label,
-      family: this.#table.family,
-      protocol: protocolOf(protocol),
-      port: undefined,
-      addresses: new Map(),
-      nodePort: undefined,
-      internalTrafficPolicy: undefined,
-      externalTrafficPolicy: undefined,
-      affinitySeconds: undefined,
-      sourceRanges: [],
-      endpoints: new Map(),
-    };
+    const draft = startDraft(label, this.#table.family, protocolOf(protocol));
     this.#drafts.set(label, draft);
     return draft;
   }
@@ -153,7 +128,7 @@ class TableReader {
       .filter((range) => !guarded.has(range));
   }
 
-  #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: Draft): void {
+  #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: PortDraft): void {
     for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)]) {
       const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
       takes.add(policy);
@@ -162,7 +137,7 @@ class TableReader {
   }
 
   /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
-  #stickyEndpoints(chain: NftChain, draft: Draft): readonly string[] {
+  #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly string[] {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
         if (expression.kind === 'match' && expression.right.kind === 'set') {
@@ -179,17 +154,6 @@ class TableReader {
   }
 }
 
-function finish({ addresses, endpoints, ...draft }: Draft): DecompiledPort {
-  return {
-    ...draft,
-    addresses: [...addresses.values()],
-    // Nothing in nftables tells it.
-    healthCheckNodePort: undefined,
-    scheduler: undefined,
-    endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
-  };
-}
-
 function protocolOf(text = ''): Protocol {
   const name = text.toUpperCase();
   return name === 'UDP' || name === 'SCTP' ? name : 'TCP';
@@ -201,7 +165,11 @@ function chainOf({ value }: Element): NftName | undefined {
 }
 
 /** Packets are dropped where the policy is Local and another node may have endpoints. */
-function noteRefusal(draft: Draft, policy: 'internalTrafficPolicy' | 'externalTrafficPolicy', element: Element): void {
+function noteRefusal(
+  draft: PortDraft,
+  policy: 'internalTrafficPolicy' | 'externalTrafficPolicy',
+  element: Element,
+): void {
   if (element.value?.kind === 'drop') draft[policy] = 'Local';
 }
 
