@@ -1,11 +1,8 @@
+import { formatCount } from '../base/format-count.ts';
+
 /** "1 rule", "2,300 rules". */
 export function count(number: number, one: string, more = `${one}s`): string {
-  return `${groupDigits(number)} ${number === 1 ? one : more}`;
-}
-
-/** Small numbers have nothing to group, and the data of languages, which take long to load, are not needed for them. */
-function groupDigits(number: number): string {
-  return number < 1000 ? `${number}` : number.toLocaleString('en');
+  return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 
 /** "+ 2 rules"; nothing where there are none. */

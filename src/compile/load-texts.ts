@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { isName } from '../cluster/object-names.ts';
 import { quote } from '../input/wording.ts';
@@ -180,7 +181,7 @@ function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly
   const comeAndGo = assumes && skipped.has('CronJob') ? '; the Pods of CronJobs come and go, and none is assumed' : '';
   const kinds = [...skipped]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([kind, count]) => `${count.toLocaleString('en')} ${count === 1 ? kind : pluralOf(kind)}`);
+    .map(([kind, count]) => `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`);
   return [
     {
       severity: 'note',

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { Owners } from '../changes/owners.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
@@ -75,5 +76,5 @@ function headEndpoints({ endpoints, internalTrafficPolicy, scheduler }: Decompil
     const lacking = internalTrafficPolicy === undefined ? ofServers : 'all the chains that lead to them';
     return `endpoints: unknown, because the dump does not show ${lacking}`;
   }
-  return endpoints.length === 0 ? 'no endpoints' : `endpoints (${endpoints.length.toLocaleString('en')})`;
+  return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
 }

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../changes/counts.ts';
@@ -111,7 +112,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
     line(
       'plain',
       1,
-      `${count(port.endpoints.length, dual ? `${port.family === 'ipv4' ? 'IPv4' : 'IPv6'} endpoint` : 'endpoint')}, ${used.toLocaleString('en')} used on ${words.node}`,
+      `${count(port.endpoints.length, dual ? `${port.family === 'ipv4' ? 'IPv4' : 'IPv6'} endpoint` : 'endpoint')}, ${formatCount(used)} used on ${words.node}`,
     ),
     ...cutLines(alignEndpoints(port.endpoints), words.limit, 2),
   ];
@@ -279,7 +280,7 @@ function section<T>(
 export function cutLines(lines: readonly DescriptionLine[], limit: number, depth: number): readonly DescriptionLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.length - limit;
-  return [...lines.slice(0, limit), line('dim', depth, `… and ${hidden.toLocaleString('en')} more`)];
+  return [...lines.slice(0, limit), line('dim', depth, `… and ${formatCount(hidden)} more`)];
 }
 
 function tableWords(family: string, table: string): string {

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
@@ -167,6 +168,6 @@ export function formatRows(rows: readonly ServiceRow[], limit: number): string {
       .trimEnd(),
   );
   const hidden = rows.length - shown.length;
-  if (hidden > 0) lines.push(`… and ${hidden.toLocaleString('en')} more (--limit 0 shows all)`);
+  if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
   return lines.map((text) => `${oneLine(text)}\n`).join('');
 }

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import { isSame } from './diff-sides.ts';
 import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
@@ -29,7 +30,7 @@ export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Repor
     ...shown.map((port) => reportServicePort(port, diff, limits.lines)),
     ...(hidden.length === 0
       ? []
-      : [[line('more', `and ${hidden.length.toLocaleString('en')} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
+      : [[line('more', `and ${formatCount(hidden.length)} more: ${summarizeKinds(kindsOf(hidden))}`)]]),
     ...reportRest('What belongs to no Service', diff.base, limits.lines),
     ...reportRest("What is not kube-proxy's", diff.foreign, limits.lines),
     ...reportRest('Left by iptables mode, nothing jumps to them', diff.leftovers.dead, limits.lines),
@@ -112,5 +113,5 @@ function line(role: ReportLine['role'], text: string): ReportLine {
 function cut(lines: readonly ReportLine[], limit: number): readonly ReportLine[] {
   if (lines.length <= limit + 1) return lines;
   const hidden = lines.slice(limit);
-  return [...lines.slice(0, limit), line('more', `and ${hidden.length.toLocaleString('en')} more`)];
+  return [...lines.slice(0, limit), line('more', `and ${formatCount(hidden.length)} more`)];
 }

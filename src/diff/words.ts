@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
 import { count } from '../changes/counts.ts';
@@ -96,7 +97,7 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
   return (['changed', 'added', 'removed'] as const)
     .map((kind) => [kind, kinds.filter((each) => each === kind).length] as const)
     .filter(([, number]) => number > 0)
-    .map(([kind, number]) => `${number.toLocaleString('en')} ${kind}`)
+    .map(([kind, number]) => `${formatCount(number)} ${kind}`)
     .join(', ');
 }
 

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import type {
@@ -131,7 +132,7 @@ function collectFile(
 /** Files of folders that belong to something else. */
 function describeForeign(names: readonly string[]): readonly Diagnostic[] {
   if (names.length === 0) return [];
-  const what = names.length === 1 ? '1 file' : `${names.length.toLocaleString('en')} files`;
+  const what = names.length === 1 ? '1 file' : `${formatCount(names.length)} files`;
   const text = `skipped ${what} without any Kubernetes object: ${nameSome(names)}`;
   return [{ severity: 'note', code: 'skipped-files', text }];
 }

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { diffSides } from '../diff/diff-sides.ts';
@@ -88,5 +89,5 @@ function failureOf({ label, change, reasons, kernel, place }: ServicePortDiff): 
 function limit(lines: readonly string[]): readonly string[] {
   const most = 20;
   if (lines.length <= most + 1) return lines;
-  return [...lines.slice(0, most), `and ${(lines.length - most).toLocaleString('en')} more`];
+  return [...lines.slice(0, most), `and ${formatCount(lines.length - most)} more`];
 }

@@ -1,3 +1,4 @@
+import { formatCount } from '../base/format-count.ts';
 import { printableLines } from '../base/printable.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -20,7 +21,7 @@ export function checkToGithub(report: CheckReport | undefined, diagnostics: read
   const differences = report ? differenceAnnotations(report) : [];
   const shown = differences.length <= mostAnnotations ? differences : differences.slice(0, mostAnnotations - 1);
   const hidden = differences.length - shown.length;
-  const more = hidden > 0 ? [annotation('error', 'kpc', `and ${hidden.toLocaleString('en')} more`, undefined)] : [];
+  const more = hidden > 0 ? [annotation('error', 'kpc', `and ${formatCount(hidden)} more`, undefined)] : [];
   return [...faults, ...shown, ...more].map((line) => `${line}\n`).join('');
 }
 
@@ -63,7 +64,7 @@ export function fleetToGithub(report: FleetReport): string {
   const all = [...report.changed, ...report.stale];
   if (all.length === 0) return '';
   const lines = all.slice(0, mostNodes).map(({ node, what }) => `${node}: ${what}`);
-  if (all.length > mostNodes) lines.push(`and ${(all.length - mostNodes).toLocaleString('en')} more`);
+  if (all.length > mostNodes) lines.push(`and ${formatCount(all.length - mostNodes)} more`);
   const services = report.example ? checkToGithub({ ...report.example, folder: report.folder }, []) : '';
   return `${services}${annotation('error', summarizeFleet(report), lines.join('\n'), undefined)}\n`;
 }

@@ -1,3 +1,4 @@
+import { count } from '../changes/counts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { DumpFault } from '../diff/read-dump.ts';
 
@@ -5,7 +6,7 @@ import type { DumpFault } from '../diff/read-dump.ts';
 export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
   switch (fault.kind) {
     case 'unread-line': {
-      const more = fault.more === 0 ? '' : ` (and ${countLines(fault.more, 'more line')})`;
+      const more = fault.more === 0 ? '' : ` (and ${count(fault.more, 'more line')})`;
       return warnOfFile(file, 'unread-line', `left out: ${fault.line.reason}${more}`, fault.line.line);
     }
     case 'no-output':
@@ -29,7 +30,7 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
       return { ...warnOfFile(file, 'legacy-tables', text), severity: 'note' };
     }
     case 'strays': {
-      const text = `${countLines(fault.count, 'line')} that no tool printed: left out`;
+      const text = `${count(fault.count, 'line')} that no tool printed: left out`;
       return { ...warnOfFile(file, 'stray-lines', text, fault.line), severity: 'note' };
     }
   }
@@ -44,10 +45,6 @@ const cutOffSigns: readonly (readonly [RegExp, string])[] = [
 function describeCutOff(expected: string): string {
   const what = cutOffSigns.find(([kind]) => kind.test(expected))?.[1] ?? 'fewer members than the header of a set says';
   return `${what}: what ${expected} printed was cut off, and is not compared; print it again`;
-}
-
-function countLines(count: number, one: string): string {
-  return `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
 }
 
 /** A warning that is about a file of a dump. */

@@ -31,11 +31,11 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
-  changes: { folders: ['kernel', 'kube-proxy'], ...pure },
+  changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'changes', 'dumps'], packages: [], node: [] },
-  describe: { folders: ['kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
+  describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
   apply: {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'changes'],
     packages: [],
