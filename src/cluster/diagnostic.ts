@@ -14,3 +14,13 @@ export interface Diagnostic {
   /** Undefined for what concerns no field: a missing --node, say. */
   readonly place?: Place | undefined;
 }
+
+/** Whether nothing may be written because of it. */
+export function isError({ severity }: Diagnostic): boolean {
+  return severity === 'error';
+}
+
+/** The beginning of a line of a file, which counts from 1. */
+export function placeAtLine(file: string, line = 1): Place {
+  return { file, locate: () => ({ file, line, column: 1 }) };
+}

@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
@@ -100,9 +101,7 @@ export function prepare(
       ...findConflicts(cluster),
       ...describeSlicePorts(services, givenSlices),
       // A Service that is wrong is not there.
-      ...(inputs.diagnostics.some(({ severity }) => severity === 'error')
-        ? []
-        : describeStrays(services, inputs.slices, inputs.endpoints, served)),
+      ...(inputs.diagnostics.some(isError) ? [] : describeStrays(services, inputs.slices, inputs.endpoints, served)),
       ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
       ...checkRanges({ settings, cluster }),

@@ -1,5 +1,6 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
+import { isError } from '../cluster/diagnostic.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { checkNodes } from './check-node.ts';
@@ -66,5 +67,5 @@ export function checkNodesAndResult(
 }
 
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(({ severity }) => severity === 'error');
+  return diagnostics.some(isError);
 }

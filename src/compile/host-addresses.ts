@@ -1,3 +1,4 @@
+import { placeAtLine } from '../cluster/diagnostic.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
@@ -42,6 +43,6 @@ export function badHostAddresses(file: string, reason: string): Diagnostic {
     severity: 'error',
     code: 'bad-host-addresses',
     text: `${reason}; write what \`ip -j addr\` prints on the node to a file`,
-    place: { file, locate: () => ({ file, line: 1, column: 1 }) },
+    place: placeAtLine(file),
   };
 }

@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import { formatCount } from '../base/format-count.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { isName } from '../cluster/object-names.ts';
@@ -84,7 +85,7 @@ function describeEmptiness(
 ): readonly Diagnostic[] {
   if (allowEmpty) return [];
   // What could not be read may have been a Service.
-  if (services.length > 0 || diagnostics.some(({ severity }) => severity === 'error')) return [];
+  if (services.length > 0 || diagnostics.some(isError)) return [];
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,

@@ -4,7 +4,7 @@ import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
-import type { Place } from '../kernel/origin.ts';
+import { placeAtLine } from '../cluster/diagnostic.ts';
 import { BadPattern, ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
 import type { ListedFile } from './list-files.ts';
 import { describeConflict } from './merge-conflict.ts';
@@ -81,7 +81,7 @@ function listFiles(source: string, exclude: readonly string[], diagnostics: Diag
     if (files.length === 0) {
       const others = exclude.length > 0 || ignored.length > 0 ? ' that are not left out' : '';
       const text = `the folder holds no files named *.yaml, *.yml or *.json${others}`;
-      diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: startOf(source) });
+      diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: placeAtLine(source) });
     }
     if (ignored.length > 0) {
       const text = `left out by ${ignoreFile}: ${nameSome(ignored)}`;
@@ -115,11 +115,7 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
 }
 
 function fileError(name: string, text: string): Diagnostic {
-  return { severity: 'error', code: 'unreadable-file', text, place: startOf(name) };
-}
-
-function startOf(file: string): Place {
-  return { file, locate: () => ({ file, line: 1, column: 1 }) };
+  return { severity: 'error', code: 'unreadable-file', text, place: placeAtLine(name) };
 }
 
 function describeSystemError(error: unknown): string {

@@ -1,3 +1,4 @@
+import { placeAtLine } from '../cluster/diagnostic.ts';
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 
@@ -5,6 +6,5 @@ import type { Diagnostic } from '../cluster/diagnostic.ts';
 export function describeConflict(file: string, text: string): Diagnostic | undefined {
   const line = findConflict(text);
   if (line === undefined) return undefined;
-  const place = { file, locate: () => ({ file, line, column: 1 }) };
-  return { severity: 'error', code: 'merge-conflict', text: conflictText, place };
+  return { severity: 'error', code: 'merge-conflict', text: conflictText, place: placeAtLine(file, line) };
 }

@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { InputSource } from './document.ts';
@@ -14,7 +15,7 @@ export class Report {
   }
 
   get hasErrors(): boolean {
-    return this.diagnostics.some(({ severity }) => severity === 'error');
+    return this.diagnostics.some(isError);
   }
 
   /** Says that enough was said about a field and all below it: no more errors or warnings are taken about them. */

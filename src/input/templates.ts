@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import { pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
@@ -25,7 +26,7 @@ export function findChartTemplate(file: TextFile): Template | undefined {
  * braces. Else its braces are a matter of what it configures.
  */
 export function findTemplate(file: TextFile, faults: readonly Diagnostic[]): Template | undefined {
-  const errors = faults.filter(({ severity }) => severity === 'error');
+  const errors = faults.filter(isError);
   if (errors.length === 0) return undefined;
   const match = action.exec(file.text);
   if (!match) return undefined;

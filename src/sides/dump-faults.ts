@@ -1,3 +1,4 @@
+import { placeAtLine } from '../cluster/diagnostic.ts';
 import { count } from '../changes/counts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { DumpFault } from '../diff/read-dump.ts';
@@ -49,5 +50,5 @@ function describeCutOff(expected: string): string {
 
 /** A warning that is about a file of a dump. */
 export function warnOfFile(file: string, code: string, text: string, line = 1): Diagnostic {
-  return { severity: 'warning', code, text, place: { file, locate: () => ({ file, line, column: 1 }) } };
+  return { severity: 'warning', code, text, place: placeAtLine(file, line) };
 }

@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import type { Cluster } from '../cluster/model.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
@@ -18,7 +19,7 @@ export interface NamesReading {
 /** Reads the Services of manifests for their names. */
 export async function readNames(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<NamesReading> {
   const { diagnostics, files, prepared } = await loadInputs(options, readStdin);
-  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  const errors = diagnostics.filter(isError);
   return { cluster: errors.length > 0 ? undefined : prepared.cluster, diagnostics: errors, files };
 }
 

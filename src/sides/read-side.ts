@@ -1,3 +1,4 @@
+import { isError } from '../cluster/diagnostic.ts';
 import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -5,7 +6,6 @@ import { readFolder } from '../bundle/folder.ts';
 import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import type { ProxyFlags } from '../input/proxy-flags.ts';
@@ -160,10 +160,6 @@ export async function compileSide(
 function inMode(settings: ProxySettings, mode: ProxyMode, { nodeportAddresses }: SideOptions): ProxySettings {
   if (nodeportAddresses !== undefined) return { ...settings, mode };
   return { ...settings, mode, nodePortAddresses: modeFacts[mode].defaultNodePortAddresses };
-}
-
-function isError({ severity }: Diagnostic): boolean {
-  return severity === 'error';
 }
 
 /** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */

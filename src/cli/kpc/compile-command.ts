@@ -1,3 +1,4 @@
+import { isError } from '../../cluster/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
@@ -107,7 +108,7 @@ async function describeMistakenInput(
   { file = [] }: CompileOptions,
   terminal: Terminal,
 ): Promise<Diagnostic | undefined> {
-  const hasErrors = diagnostics.some(({ severity }) => severity === 'error');
+  const hasErrors = diagnostics.some(isError);
   if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
   const { describeNoManifests } = await import('../../sides/recognise-input.ts');
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;

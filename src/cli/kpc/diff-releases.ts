@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import { isError } from '../../cluster/diagnostic.ts';
 import { checkNodes } from '../../compile/check-node.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
@@ -53,10 +53,6 @@ export async function runReleaseDiff(
   const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
   for (const note of compared.notes) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
-}
-
-function isError({ severity }: Diagnostic): boolean {
-  return severity === 'error';
 }
 
 /** Why an argument cannot be compiled for two releases. */

@@ -1,3 +1,4 @@
+import { placeAtLine } from '../../cluster/diagnostic.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -75,7 +76,7 @@ function describeForeign(path: string): Diagnostic {
     severity: 'error',
     code: 'bad-kpc-yaml',
     text,
-    place: { file: path, locate: () => ({ file: path, line: 1, column: 1 }) },
+    place: placeAtLine(path),
   };
 }
 

@@ -1,3 +1,4 @@
+import { isError } from '../../cluster/diagnostic.ts';
 import type { Diagnostic } from '../../cluster/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
@@ -14,7 +15,7 @@ export async function reportDiagnostics(
   files: Inputs['files'],
   terminal: Terminal,
 ): Promise<void> {
-  const wanted = terminal.quiet ? diagnostics.filter(({ severity }) => severity === 'error') : diagnostics;
+  const wanted = terminal.quiet ? diagnostics.filter(isError) : diagnostics;
   if (wanted.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   const folded = foldDiagnostics(wanted);
@@ -28,7 +29,6 @@ function chooseShown(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] 
   if (diagnostics.length <= maxPerFile) return diagnostics;
   const perFile = new Map<string, number>();
   const shown = new Set<Diagnostic>();
-  const isError = ({ severity }: Diagnostic): boolean => severity === 'error';
   for (const diagnostic of [...diagnostics.filter(isError), ...diagnostics.filter((each) => !isError(each))]) {
     const file = diagnostic.place?.file ?? '';
     const count = perFile.get(file) ?? 0;
