@@ -12,7 +12,7 @@ import { focusOn } from './focus.ts';
 import type { Focus } from './focus.ts';
 import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
-import { parseReading, readNode } from './node-reading.ts';
+import { neededParts, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading, ReadingPart } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -103,6 +103,7 @@ export async function look(
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
     hasIpvs: listing && listing.ipvs !== undefined,
+    needed: neededParts(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,

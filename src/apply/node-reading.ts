@@ -12,6 +12,8 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isKubeProxyTable, nftTableName } from '../kube-proxy/nftables.ts';
+import type { Belongings } from './belongings.ts';
+import { isOfFamily } from './belongings.ts';
 import { Failure } from './failure.ts';
 import { formatCommand } from './host.ts';
 import type { Command, CommandResult, Host } from './host.ts';
@@ -34,7 +36,9 @@ export interface NodeReading {
 
 /** What to read. */
 export interface ReadingScope {
-  /** Families that must be readable; of the others, what cannot be read is taken to be empty. */
+  /** What must be readable. Of the rest, what no tool is there for is taken to be empty: see neededParts. */
+  readonly needed: ReadonlySet<ReadingPart>;
+  /** Families whose tools may not fail, where they are there at all. */
   readonly families: readonly Family[];
   /** Whether nftables must be readable; else, what cannot be read is taken to be empty. */
   readonly nftables: boolean;
@@ -44,10 +48,31 @@ export interface ReadingScope {
   readonly settings: readonly string[];
   /** Whether IPVS is in the kernel, where that is known already. */
   readonly hasIpvs?: boolean | undefined;
+  /** Told of each tool that has left out its part. */
+  readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
 /** What one tool tells of a node. */
 export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+
+/**
+ * What a node must tell, of iptables, ipset and ipvsadm: that of which something is wanted, or recorded as made. A node
+ * has the tools of the modes that it is for, whatever modules its kernel has: other programs bring tools of their own.
+ */
+export function neededParts(
+  { iptables, sets, virtualServers }: Pick<KernelState, 'iptables' | 'sets' | 'virtualServers'>,
+  owned: Belongings,
+): ReadonlySet<ReadingPart> {
+  const needed = new Set<ReadingPart>();
+  for (const family of families) {
+    const isWanted = Object.values(iptables[family] ?? {}).some((table) => table.size > 0);
+    const isMade = [...owned.chains, ...owned.jumps].some((key) => isOfFamily(key, family));
+    if (isWanted || isMade) needed.add(family);
+  }
+  if (sets.length > 0 || owned.sets.length > 0) needed.add('ipset');
+  if (virtualServers.length > 0 || owned.virtualServers.length > 0) needed.add('ipvsadm');
+  return needed;
+}
 
 /** A reading to go by for all but the parts that may have changed since. */
 export interface EarlierReading {
@@ -68,6 +93,7 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   const part = (name: ReadingPart, known: (reading: NodeReading) => string, read: () => Promise<string>) =>
     earlier && !earlier.changed.has(name) ? known(earlier.reading) : read();
   const tool = (name: string, ...args: readonly string[]) => readTool(host, { tool: name, args });
+  const optional = (name: ReadingPart, command: Command) => readPart(host, name, command, scope);
   const nft = (family: Family) =>
     part(
       `nft ${family}`,
@@ -78,29 +104,30 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     part(
       'ipv4',
       (reading) => reading.iptables.ipv4,
-      () => readTables(host, 'ipv4', scope),
+      () => optional('ipv4', { tool: saveTools.ipv4, args: [] }),
     ),
     part(
       'ipv6',
       (reading) => reading.iptables.ipv6,
-      () => readTables(host, 'ipv6', scope),
+      () => optional('ipv6', { tool: saveTools.ipv6, args: [] }),
     ),
     nft('ipv4'),
     nft('ipv6'),
     part(
       'ipset',
       (reading) => reading.ipset,
-      async () => (hasSets ? tool('ipset', 'save') : ''),
+      async () => (hasSets ? optional('ipset', { tool: 'ipset', args: ['save'] }) : ''),
     ),
     part(
       'ipvsadm',
       (reading) => reading.ipvsadm,
-      async () => (hasIpvs ? tool('ipvsadm', '-Sn') : ''),
+      async () => (hasIpvs ? optional('ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }) : ''),
     ),
     part(
       'ipvs timeouts',
       (reading) => reading.ipvsTimeouts,
-      async () => (hasIpvs && scope.timeouts ? tool('ipvsadm', '-L', '--timeout') : ''),
+      async () =>
+        hasIpvs && scope.timeouts ? optional('ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }) : '',
     ),
     part(
       'addresses',
@@ -122,12 +149,16 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
 
 const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
-async function readTables(host: Host, family: Family, scope: ReadingScope): Promise<string> {
+async function readPart(host: Host, part: ReadingPart, command: Command, scope: ReadingScope): Promise<string> {
+  const { needed, onLeftOut } = scope;
+  const result = await host.run(command);
   try {
-    return await readTool(host, { tool: saveTools[family], args: [] });
+    return outputOf(command, result);
   } catch (error) {
-    if (error instanceof Failure && !scope.families.includes(family)) return '';
-    throw error;
+    const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
+    if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
+    onLeftOut?.(error, command.tool);
+    return '';
   }
 }
 
@@ -145,8 +176,13 @@ async function readNftTable(host: Host, family: Family, scope: ReadingScope): Pr
   const command: Command = { tool: 'nft', args: ['-s', 'list', 'table', nftFamily[family], nftTableName] };
   const result = await host.run(command);
   if (result.kind === 'ended' && result.status !== 0 && noSuchTable.test(result.stderr)) return '';
-  if (!scope.nftables && (result.kind === 'missing' || result.status !== 0)) return '';
-  return outputOf(command, result);
+  try {
+    return outputOf(command, result);
+  } catch (error) {
+    if (!(error instanceof Failure) || scope.nftables) throw error;
+    scope.onLeftOut?.(error, command.tool);
+    return '';
+  }
 }
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
