@@ -137,7 +137,7 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ kind, name }): Conflict => ({ kind, name, adoptable: true }));
+  const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 

@@ -267,8 +267,15 @@ function parseNftTable(
   if (earlier?.reading.nftables[family] === text) {
     return earlier.state.nftables.filter((table) => table.family === family);
   }
+  return parseNodeTables(text);
+}
+
+/** kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. */
+export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
-  return unread.length === 0 ? tables : tables.map((table) => ({ ...table, hasStrangeParts: true }));
+  if (unread.length === 0) return tables;
+  const heads = [...new Set(unread.map((line) => line.text.trim().replace(/ *\{.*$/, '')))];
+  return tables.map((table) => ({ ...table, strange: { heads, text } }));
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */
