@@ -36,11 +36,19 @@ const suites = {
   nftables: ['nftables.ts'],
   'nftables-packets': ['packets.ts', 'nftables'],
   'nftables-traffic': ['nftables-traffic.ts'],
+  'nftables-others': ['nftables-others.ts'],
   'wide-host': ['wide-host.ts'],
 };
 
 /** Suites for this machine's own kernel. */
-const inOwnKernel = new Set(['nft', 'neighbours-nft', 'nftables', 'nftables-packets', 'nftables-traffic']);
+const inOwnKernel = new Set([
+  'nft',
+  'neighbours-nft',
+  'nftables',
+  'nftables-packets',
+  'nftables-traffic',
+  'nftables-others',
+]);
 
 /** Suites for a kernel that has IPVS and nftables. */
 const inQemu = new Set(['mode-change-qemu']);
