@@ -51,6 +51,13 @@ export const kinds = {
 
 export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
 
+/** A value for each kind. */
+export function mapKinds<Values extends { readonly [K in ObjectKind]: unknown }>(
+  make: <K extends ObjectKind>(kind: K) => Values[K],
+): Values {
+  return Object.fromEntries(objectKinds.map((kind) => [kind, make(kind)])) as Values;
+}
+
 /** A kind whose delta is a list of changes. */
 function listKind<State, Change>(
   diff: (from: State, to: State) => readonly Change[],
