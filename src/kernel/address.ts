@@ -106,6 +106,11 @@ export function parseNetwork(text: string): Network | undefined {
   const length = text.slice(slash + 1);
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
+  const plain = readIpv4(address);
+  // As it is written mostly: states have networks by the hundred thousand.
+  if (plain !== undefined && prefixLength <= 32 && maskNumber(plain, prefixLength) === plain) {
+    return networkOf({ family: 'ipv4', text: address, number: plain }, prefixLength);
+  }
   const number = readSloppyIpv4(address);
   if (number !== undefined) {
     return prefixLength <= 32 ? networkOf(ipv4Address(maskNumber(number, prefixLength)), prefixLength) : undefined;
@@ -114,6 +119,11 @@ export function parseNetwork(text: string): Network | undefined {
   if (!groups || prefixLength > 128) return undefined;
   const first = addressOf(maskGroups(groups, prefixLength));
   return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
+}
+
+/** The network of one address alone. */
+export function hostNetwork(address: Address): Network {
+  return networkOf(address, address.family === 'ipv4' ? 32 : 128);
 }
 
 function networkOf(first: Address, prefixLength: number): Network {
@@ -176,6 +186,18 @@ export function compareAddresses(a: Address, b: Address): number {
   }
   return 0;
 }
+
+/** The address by which a host speaks to itself. */
+export const loopbackAddresses: { readonly [F in Family]: Address } = {
+  ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
+  ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
+};
+
+/** All such addresses. */
+export const loopbackNetworks: { readonly [F in Family]: Network } = {
+  ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', number: 0x7f000000 }, 8),
+  ipv6: hostNetwork(loopbackAddresses.ipv6),
+};
 
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {
