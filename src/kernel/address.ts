@@ -155,7 +155,9 @@ export function parseNetwork(text: string): Network | undefined {
   const plain = readIpv4(address);
   // As it is written mostly: states have networks by the hundred thousand.
   if (plain !== undefined && prefixLength <= 32 && maskNumber(plain, prefixLength) === plain) {
-    return networkOf({ family: 'ipv4', text: address, number: plain }, prefixLength);
+    const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
+    const first = { family: 'ipv4', text: address, number: plain } as const;
+    return isCanonical ? { family: 'ipv4', text, address: first, prefixLength } : networkOf(first, prefixLength);
   }
   const number = readSloppyIpv4(address);
   if (number !== undefined) {
