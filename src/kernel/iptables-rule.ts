@@ -84,10 +84,14 @@ function readAddresses(kind: 'source' | 'destination', text: string, negated: bo
   return range && withNegation({ kind, range }, negated);
 }
 
-/** To iptables, an IPv4-mapped address is one of IPv6, as which kube-proxy never writes it. */
 function readRange(text: string): AddressRange | undefined {
   const range = parseAddressRange(text);
-  return range?.family === 'ipv4' && text.includes(':') ? undefined : range;
+  return range && isMapped(range, text) ? undefined : range;
+}
+
+/** To iptables, an IPv4-mapped address is one of IPv6, and could not be written as the IPv4 address that it is here. */
+function isMapped({ family }: AddressRange, text: string): boolean {
+  return family === 'ipv4' && !/^\d+\./.test(text);
 }
 
 function readPorts(kind: 'source-port' | 'destination-port', text: string, negated: boolean): RuleArg | undefined {
@@ -366,9 +370,9 @@ function parseTarget(words: readonly string[], from: number, end: number): Targe
 /** A range of addresses or ports, of which the kernel chooses one, is kept as words. */
 function parseDnat(text: string): Target | undefined {
   const socket = parseSocketAddress(text);
-  if (socket) return { kind: 'dnat', ...socket };
-  const address = parseAddress(text);
-  return address && { kind: 'dnat', address, port: undefined };
+  const address = socket?.address ?? parseAddress(text);
+  if (!address || isMapped(address, text)) return undefined;
+  return { kind: 'dnat', address, port: socket?.port };
 }
 
 function parseMarkTarget(option: string, text: string): Target | undefined {
