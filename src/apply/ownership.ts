@@ -113,14 +113,14 @@ const shareKinds: { readonly [K in ObjectKind]: (division: Division) => KindShar
   modules: () => ({ names: {} }),
 };
 
-const readingOrder = Object.keys(shareKinds) as readonly ObjectKind[];
+const sharingOrder = Object.keys(shareKinds) as readonly ObjectKind[];
 
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
 export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
   const rules = shareRules(present.iptables, wanted.iptables, claims);
   const links = shareLinks(present.links, wanted.links, claims);
   const division = { present, wanted, claims, rules, links };
-  const shares = readingOrder.map((kind) => shareKinds[kind](division));
+  const shares = sharingOrder.map((kind) => shareKinds[kind](division));
   const collect = (which: keyof NamedShare): Belongings => {
     const lists = shares.flatMap(({ names }) =>
       Object.entries(names).map(([list, share]) => [list, share[which]] as const),
