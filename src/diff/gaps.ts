@@ -78,7 +78,11 @@ const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
     links.some(({ addresses }) => addresses.some((address) => address.family === family)),
   ),
   sysctls: {
-    ...gapsOfSettings('sysctls', () => true),
+    ...gapsOfSettings(
+      'sysctls',
+      () => true,
+      ({ untoldSysctls }) => !untoldSysctls,
+    ),
     isWhole: (gaps) => hasGap(gaps, 'sysctls'),
   },
   // A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only.
@@ -145,10 +149,11 @@ function gapsOfAll(kind: 'sets' | 'virtualServers' | 'links', holds: KindGaps['h
 function gapsOfSettings(
   kind: 'sysctls' | 'ipvsTimeouts' | 'modules',
   matter: (compared: Compared) => boolean,
+  isWhole: (compared: Compared) => boolean = () => true,
 ): KindGaps {
   return {
     find: (compared) => {
-      const isTold = tell(compared, (coverage) => coverage[kind]) && !(kind === 'sysctls' && compared.untoldSysctls);
+      const isTold = tell(compared, (coverage) => coverage[kind]) && isWhole(compared);
       if (isTold || !compared.isAsked(kind)) return [];
       return [{ part: kind, family: undefined, matters: matter(compared), held: false }];
     },
