@@ -213,7 +213,7 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 }
 
 /** What an earlier reading was parsed to: of parts that read the same, the same values, which compare at no cost. */
-export interface ParsedReading {
+interface ParsedReading {
   readonly reading: NodeReading;
   readonly state: KernelState;
 }
