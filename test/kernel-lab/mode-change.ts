@@ -241,7 +241,7 @@ await suite.check(
     await expectApply(['cleanup'], 0);
     assertSameNode(saveNode(), untouched);
     await expectApply(['apply', ipvs], 0);
-    // The flows of UDP that were, which nobody ends.
+    // The flows of UDP from before: these have no end.
     run('conntrack', ['-F']);
     const said = new Set<string>();
     for (const bundle of changes) {

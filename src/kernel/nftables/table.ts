@@ -25,7 +25,7 @@ export interface NftTable {
 }
 
 /** Parts of a table that are known by their text alone. */
-export interface StrangeParts {
+interface StrangeParts {
   /** The line that each begins with: "counter hits", "flags dormant". */
   readonly heads: readonly string[];
   /** All of the table as nft lists it, which makes it anew as it was. */
