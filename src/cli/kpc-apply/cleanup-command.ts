@@ -60,9 +60,11 @@ function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
   ].join('');
 }
 
-/** "chain KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
+/** "ipv4 nat KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
 function listFirst(leftovers: Plan['share']['leftovers']): string {
-  const shown = leftovers.slice(0, 3).map(describeConflict);
+  const shown = leftovers
+    .slice(0, 3)
+    .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
   if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
   return shown.join(', ');
 }
