@@ -23,12 +23,12 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   // IPVS mode writes some of iptables mode's rules, too.
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
+    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster'],
     packages: ['ajv', 'ignore', 'jsonc-parser'],
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster'],
+    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'cluster'],
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
@@ -38,7 +38,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'changes', 'dumps'], packages: [], node: [] },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
   apply: {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'changes'],
+    folders: ['base', 'kernel', 'kube-proxy', 'settings', 'bundle', 'changes'],
     packages: [],
     node: ['child_process', 'fs/promises', 'http', 'os', 'path', 'timers/promises'],
   },
@@ -47,6 +47,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'base',
       'kernel',
       'kube-proxy',
+      'settings',
       'cluster',
       'slices',
       'ipvs',
@@ -61,7 +62,19 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['fs', 'path'],
   },
   sides: {
-    folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'input', 'bundle', 'changes', 'diff', 'apply', 'compile'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'settings',
+      'cluster',
+      'input',
+      'bundle',
+      'changes',
+      'diff',
+      'apply',
+      'compile',
+    ],
     packages: [],
     node: ['fs', 'path'],
   },
@@ -83,7 +96,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: [],
   },
   library: {
-    folders: ['kernel', 'cluster', 'input', 'bundle', 'diff', 'compile', 'sides', 'report'],
+    folders: ['kernel', 'settings', 'cluster', 'input', 'bundle', 'diff', 'compile', 'sides', 'report'],
     ...pure,
   },
   'index.ts': { folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'changes', 'diff', 'library', 'report'], ...pure },
@@ -96,6 +109,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     folders: [
       'base',
       'kube-proxy',
+      'settings',
       'cluster',
       'input',
       'bundle',
