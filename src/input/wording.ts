@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 
 export { quote };

@@ -1,5 +1,5 @@
 import { duration, flag, text, texts } from '../base/json-schema.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { listOf, text as storedText, textThat } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';

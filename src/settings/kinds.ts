@@ -1,5 +1,5 @@
 import { integer } from '../base/json-schema.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { amount, boolean, wholeNumber } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import type { Network } from '../kernel/address.ts';

@@ -2,7 +2,7 @@ import { findNearest } from '../base/find-nearest.ts';
 import { text } from '../base/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { listOf, objectOf, text as storedText, variantOf } from '../base/shape.ts';
 import type { Shaped } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';

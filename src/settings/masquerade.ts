@@ -1,5 +1,5 @@
 import { anyInteger, flag, integer } from '../base/json-schema.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { boolean, wholeNumber } from '../base/shape.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { ModeFacts } from '../kube-proxy/modes.ts';

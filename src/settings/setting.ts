@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import type { Shape } from '../base/shape.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
