@@ -2,7 +2,14 @@
 // a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Command } from 'commander';
+import { Command, Option } from 'commander';
+import type * as NodeDecisions from '../../src/apply/node-decisions.ts';
+import type * as ManifestShape from '../../src/bundle/manifest-shape.ts';
+import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
+import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
+import type * as AlignSides from '../../src/diff/align-sides.ts';
+import type * as Library from '../../src/library/compile.ts';
+import type * as Values from '../../src/settings/values.ts';
 import { complaintsOf, copySources, showFiles, sourcesFolder } from '../support/changed-sources.ts';
 import type { Edit } from '../support/changed-sources.ts';
 
@@ -58,6 +65,27 @@ const ofNode: readonly Edit[] = [
   ],
 ];
 
+const ofNoKind: readonly Edit[] = [
+  [
+    'src/settings/node-ports.ts',
+    'export const localhostNodePorts',
+    `const interfacesFlag = listFlag('--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on');
+const interfacesField = field('nodePortInterfaces', texts);
+
+export const nodePortInterfaces = setting({
+  flags: [interfacesFlag],
+  fields: [interfacesField],
+  defaultIn: (): readonly string[] => [],
+  read: (source) => givenList(source, interfacesFlag, interfacesField)?.value,
+  stored: listOf(text),
+});
+
+export const localhostNodePorts`,
+  ],
+  ['src/settings/table.ts', 'import { localhostNodePorts,', 'import { nodePortInterfaces, localhostNodePorts,'],
+  ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
+];
+
 /** Compiles with the copy alone where the types of both settings follow from their rows. */
 const typeCheck = `
 import type { Manifest } from './bundle/manifest.ts';
@@ -76,7 +104,7 @@ export const wrongField: KubeProxyConfig = { iptables: { neverMasquerade: 'yes' 
 export const wrongFlag: Partial<CompileOptions> = { conntrackTcpTimeoutFin: 30 };
 `;
 
-beforeAll(() => copySources(folder, [...ofRules, ...ofNode], { 'src/type-check.ts': typeCheck }));
+beforeAll(() => copySources(folder, [...ofRules, ...ofNode, ...ofNoKind], { 'src/type-check.ts': typeCheck }));
 
 /** A module of the copy. */
 function load<T>(file: string): Promise<T> {
@@ -86,6 +114,7 @@ function load<T>(file: string): Promise<T> {
 test.each([
   ['that shapes rules', ofRules],
   ['that kpc-apply goes by', ofNode],
+  ['of a kind of its own', ofNoKind],
 ])('a setting %s touches few files outside src/settings', (what, edits) => {
   const files = [...new Set(edits.map(([file]) => file))].toSorted();
   showFiles(`a setting ${what}`, files);
@@ -114,7 +143,7 @@ endpoints: [{ addresses: [10.244.0.5] }]
 
 /** What the copy compiles of a Service, with these fields of the configuration and these flags. */
 async function compile(config: string, flags: object = {}) {
-  const { compile: compileTexts } = await load<typeof import('../../src/library/compile.ts')>('library/compile.ts');
+  const { compile: compileTexts } = await load<typeof Library>('library/compile.ts');
   return compileTexts({
     manifests: [{ name: 'web.yaml', text: service }],
     config: { name: 'config.yaml', text: head + config },
@@ -125,13 +154,20 @@ async function compile(config: string, flags: object = {}) {
 
 describe('what follows from the rows', () => {
   test('help, and with it kpc.yaml and the pages, has the flags', async () => {
-    const { addInputOptions } =
-      await load<typeof import('../../src/cli/kpc/input-options.ts')>('cli/kpc/input-options.ts');
-    const { Command: Parser } = await import('commander');
-    const command: Command = addInputOptions(new Parser());
+    const { addInputOptions } = await load<typeof InputOptions>('cli/kpc/input-options.ts');
+    const command = addInputOptions(new Command());
     const flags = new Map(command.options.map(({ flags: usage, description }) => [usage, description]));
     expect(flags.get('--iptables-never-masquerade [bool]')).toBe('masquerade nothing to cluster IPs');
     expect(flags.get('--conntrack-tcp-timeout-fin <duration>')).toBe('timeout of TCP connections after FIN');
+  });
+
+  test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
+    const { takesList } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml.ts');
+    expect(takesList(new Option('--nodeport-interfaces <names>', 'the interfaces'))).toBe(true);
+    const field = await compile('nodePortInterfaces: [eth0, eth1]\n');
+    expect(field.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth0', 'eth1'] });
+    const flag = await compile('nodePortInterfaces: [eth0]\n', { nodeportInterfaces: 'eth2,eth3' });
+    expect(flag.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth2', 'eth3'] });
   });
 
   test('the configuration has the fields, and a flag wins', async () => {
@@ -172,9 +208,8 @@ describe('what follows from the rows', () => {
   });
 
   test('a manifest must have it, and of a right value', async () => {
-    const { manifestShape } =
-      await load<typeof import('../../src/bundle/manifest-shape.ts')>('bundle/manifest-shape.ts');
-    const { findWrongSettings } = await load<typeof import('../../src/settings/values.ts')>('settings/values.ts');
+    const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest-shape.ts');
+    const { findWrongSettings } = await load<typeof Values>('settings/values.ts');
     const { bundle } = await compile('');
     if (!bundle) throw new Error('nothing was compiled');
     const { settings } = bundle.manifest;
@@ -186,10 +221,10 @@ describe('what follows from the rows', () => {
   });
 
   test('a dump asks for nothing, and a comparison and kpc-apply go by it', async () => {
-    const { dumpedSettings } = await load<typeof import('../../src/settings/values.ts')>('settings/values.ts');
+    const { dumpedSettings } = await load<typeof Values>('settings/values.ts');
     expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
-    const { nodeSettings } = await load<typeof import('../../src/diff/align-sides.ts')>('diff/align-sides.ts');
-    const { decideOnNode } = await load<typeof import('../../src/apply/node-decisions.ts')>('apply/node-decisions.ts');
+    const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
+    const { decideOnNode } = await load<typeof NodeDecisions>('apply/node-decisions.ts');
     const { bundle } = await compile('conntrack: { tcpFinTimeout: 30s }\n');
     if (!bundle) throw new Error('nothing was compiled');
     const settings = { ...bundle.manifest.settings, release: '1.36' as const };
