@@ -13,6 +13,9 @@ const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: 
   .filter((path) => readFileSync(join(import.meta.dirname, path), 'utf8').includes('support/rounds.ts'));
 
 const shared = {
+  // A process runs one test file after the other and keeps the modules: none of them has a state, so that no file can tell.
+  isolate: false,
+  setupFiles: 'test/support/signal-listeners.ts',
   testTimeout: 300_000,
   hookTimeout: 300_000,
   // Concurrent tests may run the built program, a process each.
@@ -21,6 +24,8 @@ const shared = {
 
 export default defineConfig({
   test: {
+    // Vitest itself would leave a core to its main process, which has next to nothing to do.
+    maxWorkers: availableParallelism(),
     projects: [
       { test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: [slowTests] } },
       {
