@@ -94,6 +94,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
       { name: 'ip -batch (taking away)', tool: 'ip', nth: 2 },
       { name: 'ipvsadm -R (taking away)', tool: 'ipvsadm', nth: 2 },
       { name: 'ipset restore (taking away)', tool: 'ipset', nth: 2 },
+      { name: 'ipvsadm -R (taking away what has no connections)', tool: 'ipvsadm', nth: 3 },
     ],
     isAtomic: false,
     readers: ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip'],

@@ -76,17 +76,14 @@ async function expectFault(
 
 await suite.check('every step of the change has its faults', async () => {
   const { commands } = await expectApply(['apply', after], 0);
-  assertSame(
-    'the steps',
-    commands
-      .filter(isRestore)
-      .map(({ tool }) => tool)
-      .join('\n'),
-    mode.steps.map(({ tool }) => tool).join('\n'),
-  );
-  assertAfter();
-  await expectApply(['rollback'], 0);
+  try {
+    assertAfter();
+  } finally {
+    await expectApply(['rollback'], 0);
+  }
   assertAsBefore();
+  const listTools = (steps: readonly { readonly tool: string }[]) => steps.map(({ tool }) => tool).join(', ');
+  assertSame('the steps', listTools(commands.filter(isRestore)), listTools(mode.steps));
 });
 
 const faults: Readonly<Record<string, Fault>> = {
@@ -149,6 +146,10 @@ await suite.check('the state folder is read-only', () => {
   run('mount', ['-o', 'remount,ro', '/run/read-only']);
 });
 await expectFault('the state folder cannot be written', realHost, 3, ['apply', after, '--state-dir', '/run/read-only']);
+await suite.check('the error says that it is read-only', () => {
+  const { says = '' } = rows.at(-1) ?? {};
+  assert(/EROFS: read-only file system.*make the folder writable/.test(says), says);
+});
 
 if (existsSync(`${after}/sysctl.conf`)) {
   await expectFault('a sysctl cannot be written', {
