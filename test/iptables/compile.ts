@@ -151,6 +151,10 @@ const hashedName = /\b(KUBE-(?:SVC|SVL|EXT|FW|SEP))-[A-Z2-7]{16}\b/g;
 function readableName(state: KernelState, family: Family, name: string): string {
   const prefix = name.slice(0, name.lastIndexOf('-'));
   const args = state.iptables[family]?.nat?.get(name)?.rules.flatMap((rule) => rule.args) ?? [];
-  const endpoints = args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.to] : []));
+  const endpoints = args.flatMap((arg) =>
+    arg.kind === 'jump' && arg.target.kind === 'dnat'
+      ? [joinHostPort(arg.target.address.text, arg.target.port ?? 0)]
+      : [],
+  );
   return prefix === 'KUBE-SEP' ? `${prefix}(${endpoints.join()})` : prefix;
 }
