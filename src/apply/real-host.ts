@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import {
   access,
   constants,
@@ -229,18 +230,32 @@ function startApart({ tool, args }: Command): Promise<void> {
 }
 
 async function readFileIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing((async () => readRegularFile(path).toString('utf8'))());
+  try {
+    return readText(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The kernel's own files are short, many, and safe to open: Node reads those in one go. */
+function readText(path: string): string {
+  return /^\/(?:proc|sys)\//.test(path) ? readFileSync(path, 'utf8') : readRegularFile(path).toString('utf8');
 }
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    // ESRCH: a process whose /proc files were being read has ended.
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  // ESRCH: a process whose /proc files were being read has ended.
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
