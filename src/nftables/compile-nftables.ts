@@ -6,7 +6,7 @@ import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
 import type { Network } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { compareElements } from '../kernel/nftables/compare-elements.ts';
+import { compareElements, sortElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -102,7 +102,7 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
     }
   }
   // Sorting keeps the order of those with the same key.
-  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(elements.sort(compareElements))]));
+  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
 }
 
 /** Elements of one key stand together, those of one Service port too. */

@@ -2,6 +2,37 @@ import { compareAddresses } from '../address.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
+/** The elements by their keys, as compareElements orders them; those of one key in the order in which they came. */
+export function sortElements(elements: readonly Element[]): Element[] {
+  const sorted = sortByFirst(elements) ?? [...elements];
+  // Where it is sorted but for a few, this takes little more than to look at each.
+  return sorted.sort(compareElements);
+}
+
+/** How many numbers of 32 bits can be packed into a double with their position. */
+const mostPacked = 2 ** 21;
+
+/**
+ * Sorted by the number that their keys begin with, an IPv4 address mostly; undefined where one begins with anything else.
+ * Sorting numbers takes a tenth of the time of comparing keys.
+ */
+function sortByFirst(elements: readonly Element[]): Element[] | undefined {
+  if (elements.length > mostPacked) return undefined;
+  const packed = new Float64Array(elements.length);
+  for (const [i, { key }] of elements.entries()) {
+    const first = firstNumber(key);
+    if (first === undefined) return undefined;
+    packed[i] = first * mostPacked + i;
+  }
+  return Array.from(packed.sort(), (number) => elements[number % mostPacked] as Element);
+}
+
+/** A number of 32 bits; undefined where the key begins with none. */
+function firstNumber([first]: ElementKey): number | undefined {
+  if (first?.kind === 'address') return first.address.family === 'ipv4' ? first.address.number : undefined;
+  return first?.kind === 'number' && first.value < 2 ** 32 ? first.value : undefined;
+}
+
 /** Orders the elements of a set by their keys: addresses and ports as numbers, names as text. */
 export function compareElements(a: Element, b: Element): number {
   return compareKeys(a.key, b.key);
@@ -18,6 +49,7 @@ function compareKeys(a: ElementKey, b: ElementKey): number {
 }
 
 function compareValues(a: Value, b: Value): number {
+  if (a === b) return 0;
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
   return compareText(textOf(a), textOf(b));
