@@ -7,6 +7,7 @@ import type { Network } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { compareElements, sortElements } from '../kernel/nftables/compare-elements.ts';
+import type { SortedElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -106,10 +107,11 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
 }
 
 /** Elements of one key stand together, those of one Service port too. */
-function settleClaims(sorted: readonly Element[]): readonly Element[] {
+function settleClaims({ elements, areDistinct }: SortedElements): readonly Element[] {
+  if (areDistinct) return elements;
   const settled: Element[] = [];
   let holder: Element | undefined;
-  for (const element of sorted) {
+  for (const element of elements) {
     if (!holder || compareElements(holder, element) !== 0) settled.push(element);
     else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
     else continue;

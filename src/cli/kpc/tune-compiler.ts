@@ -9,5 +9,5 @@ import { setFlagsFromString } from 'node:v8';
 export function tuneForShortRun(): void {
   if (!process.versions.v8.startsWith('11.3.')) return;
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=200');
-  setFlagsFromString('--interrupt-budget=400000');
+  setFlagsFromString('--interrupt-budget=1000000');
 }
