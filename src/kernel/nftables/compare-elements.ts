@@ -32,10 +32,11 @@ const mostPacked = 2 ** 21;
  */
 function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies: boolean } | undefined {
   if (elements.length > mostPacked) return undefined;
+  const kind = elements[0]?.key[0]?.kind;
   const packed = new Float64Array(elements.length);
   for (const [i, { key }] of elements.entries()) {
     const first = firstNumber(key);
-    if (first === undefined) return undefined;
+    if (first === undefined || key[0]?.kind !== kind) return undefined;
     packed[i] = first * mostPacked + i;
   }
   let last = -1;
