@@ -114,7 +114,6 @@ function endpointOrder({ endpoints }: EndpointSlice, behaviours: Behaviours): re
 function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint[] {
   // Where two are equal, the order in which they came decides: sort keeps it.
   found.sort(compareEndpoints);
-  if (areDistinct(found)) return found;
   const sorted: SlicedEndpoint[] = [];
   let last: SlicedEndpoint | undefined;
   for (const endpoint of found) {
@@ -123,16 +122,6 @@ function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint
     else if (!endpoint.terminating) sorted[sorted.length - 1] = endpoint;
   }
   return sorted;
-}
-
-/** Whether no two of a sorted list have one address and port. */
-function areDistinct(sorted: readonly SlicedEndpoint[]): boolean {
-  let last: SlicedEndpoint | undefined;
-  for (const endpoint of sorted) {
-    if (last && compareEndpoints(last, endpoint) === 0) return false;
-    last = endpoint;
-  }
-  return true;
 }
 
 /**
