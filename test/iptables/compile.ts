@@ -1,4 +1,5 @@
 import { newestRelease } from '../../src/kube-proxy/releases.ts';
+import { defaultSettings } from '../../src/settings/values.ts';
 import type { Cluster, Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
 import { servicePortLabel } from '../../src/cluster/model.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
@@ -33,26 +34,9 @@ export const worker: NodeContext = {
 
 /** kube-proxy's defaults, with a cluster CIDR to tell pods by. */
 export const defaults: ProxySettings = {
+  ...defaultSettings('iptables'),
   release: newestRelease,
-  mode: 'iptables',
-  hostnameOverride: '',
-  bindAddress: '',
   clusterCIDRs: ['10.244.0.0/16'],
-  detectLocal: { mode: 'ClusterCIDR' },
-  nodePortAddresses: [],
-  masqueradeAll: false,
-  masqueradeBit: 14,
-  localhostNodePorts: true,
-  ipvs: { scheduler: '', strictARP: false, excludeCIDRs: [], tcpTimeout: 0, tcpFinTimeout: 0, udpTimeout: 0 },
-  conntrack: {
-    maxPerCore: 32768,
-    min: 131072,
-    tcpEstablishedTimeout: 86400,
-    tcpCloseWaitTimeout: 3600,
-    tcpBeLiberal: false,
-    udpTimeout: 0,
-    udpStreamTimeout: 0,
-  },
 };
 
 /** A ready endpoint on worker-1, at port 8080. */
