@@ -259,7 +259,7 @@ function isMissing(error: unknown): boolean {
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   const temporary = `${path}.new`;
   const file = await open(temporary, 'w', 0o600);
   try {
@@ -270,6 +270,16 @@ async function replaceFile(path: string, text: string): Promise<void> {
   }
   await rename(temporary, path);
   await syncFolder(dirname(path));
+}
+
+/** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    await mkdir(path, { mode: 0o700 });
+  }
 }
 
 async function syncFolder(path: string): Promise<void> {
