@@ -45,7 +45,7 @@ test('chains of Service ports that have not changed are set aside, and rules of 
   expect(look(`${others.join('\n')}\n-A ${aside} -j ACCEPT`)).toBe(`${others.join('\n')}\n`);
 });
 
-test.each([
+test.each<readonly [string, string]>([
   ['a name that goes on', `-A ${aside}-OLD -j ACCEPT\n`],
   ['a shorter name', '-A KUBE-SEP-BBBB -j ACCEPT\n'],
   ['a rule that leads there', `-A FORWARD -j ${aside} \n`],
