@@ -5,7 +5,7 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
-import { quote } from './wording.ts';
+import { quote } from '../base/wording.ts';
 
 /** What is wrong with a field of a configuration: kube-proxy does not start with it. */
 export interface StartFault {

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputSource } from './document.ts';
 import type { ProxyFlags } from './proxy-flags.ts';
 import type { RangeFlags } from './assignment-ranges.ts';

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 
 /** "namespace/name: text" or "namespace/name:port: text". */

@@ -1,5 +1,5 @@
 import { findNearest } from '../base/find-nearest.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { schedulers } from '../cluster/ipvs-annotations.ts';
 import type { DetectLocal, FieldPath, ProxySettings, Sourced } from '../cluster/objects.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
@@ -17,7 +17,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { readFlag, splitList } from './proxy-flags.ts';
 import type { ProxyFlags } from './proxy-flags.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { quote } from './wording.ts';
+import { quote } from '../base/wording.ts';
 
 /** Settings with what is wrong with the values they came from; not to be used when there is an error. */
 export interface ResolvedSettings {

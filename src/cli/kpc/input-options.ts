@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
-import { releaseRange } from '../../compile/kubernetes-version.ts';
-import { proxyModeNames } from '../../input/choose-mode.ts';
-import { newestRelease } from '../../kube-proxy/releases.ts';
+import { proxyModeNames } from '../../kube-proxy/modes.ts';
+import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
 export function addInputOptions(command: Command): Command {

@@ -1,3 +1,5 @@
+import type { ShapeCode } from '../../diagnostics/fields.ts';
+
 /**
  * A JSON schema, with two annotations of kpc's own that the messages come from: `code` is the diagnostic's code, and
  * `expected` says what would be right.
@@ -10,7 +12,7 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
-  readonly code?: string;
+  readonly code?: ShapeCode;
   readonly expected?: string;
 }
 
@@ -36,12 +38,12 @@ export const textMap: Schema = {
   expected: 'a mapping of strings',
 };
 
-export function integer(minimum: number, maximum: number, expected: string, code = 'bad-number'): Schema {
+export function integer(minimum: number, maximum: number, expected: string, code: ShapeCode = 'bad-number'): Schema {
   return { type: ['integer', 'null'], minimum, maximum, code, expected };
 }
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
-export function word(words: readonly string[], code: string): Schema {
+export function word(words: readonly string[], code: ShapeCode): Schema {
   return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words) };
 }
 

@@ -1,8 +1,7 @@
-import { escapeCharacter, unprintable } from '../base/printable.ts';
-import type { FieldPath } from '../cluster/objects.ts';
+import { escapeCharacter, unprintable } from './printable.ts';
 
 /** What a person calls a field: its own name, with the index of a list's item. */
-export function fieldName(path: FieldPath): string {
+export function fieldName(path: readonly (string | number)[]): string {
   const last = path.at(-1);
   if (last === undefined) return 'the document';
   if (typeof last === 'string') return last;
@@ -16,10 +15,7 @@ export function quote(text: string): string {
   return JSON.stringify(short).replace(unprintable, escapeCharacter);
 }
 
-/** A value from the input in a few words. */
-export function describeValue(value: unknown): string {
-  if (value === null) return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  return typeof value === 'string' ? quote(value) : String(value);
+/** As quote, without the quotes. */
+export function escapeText(text: string): string {
+  return quote(text).slice(1, -1);
 }
