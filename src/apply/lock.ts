@@ -1,6 +1,6 @@
 import { UnreadableFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
-import { amount, objectOf, optional, text } from '../bundle/shape.ts';
+import { amount, objectOf, optional, readShape, text } from '../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
@@ -107,8 +107,8 @@ const claimShape = objectOf<Claim>({ ...processFields, command: text, since: opt
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    const value: unknown = JSON.parse((await host.readFile(path)) ?? '');
-    return claimShape(value, '') === undefined ? (value as Claim) : undefined;
+    const reading = readShape(claimShape, JSON.parse((await host.readFile(path)) ?? ''));
+    return 'value' in reading ? reading.value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof UnreadableFile) return undefined;
     throw error;

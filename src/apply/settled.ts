@@ -1,5 +1,5 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { listOf, objectOf, text } from '../bundle/shape.ts';
+import { listOf, objectOf, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson } from './record.ts';

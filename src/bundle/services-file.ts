@@ -1,3 +1,4 @@
+import { readShape } from '../base/shape.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { servicePortLabel } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -104,9 +105,9 @@ export interface EndpointRecord {
   readonly port: number;
   readonly node?: string | undefined;
   readonly zone?: string | undefined;
-  readonly ready?: false | undefined;
-  readonly serving?: false | undefined;
-  readonly terminating?: true | undefined;
+  readonly ready?: boolean | undefined;
+  readonly serving?: boolean | undefined;
+  readonly terminating?: boolean | undefined;
   readonly zoneHints?: readonly string[] | undefined;
   readonly nodeHints?: readonly string[] | undefined;
   readonly assumed?: true | undefined;
@@ -183,13 +184,13 @@ export function readServices(content: string): StoredServices | string {
   } catch {
     return 'it is not JSON';
   }
-  const wrong = servicesShape(value, '');
-  if (wrong !== undefined) return wrong;
-  const file = value as ServicesFile;
+  const reading = readShape(servicesShape, value);
+  if ('wrong' in reading) return reading.wrong;
+  const { services, servicePorts, healthChecks } = reading.value;
   return {
-    services: file.services,
-    servicePorts: file.servicePorts.map(readServicePort).sort(compareServicePorts),
-    healthChecks: file.healthChecks,
+    services,
+    servicePorts: servicePorts.map(readServicePort).sort(compareServicePorts),
+    healthChecks,
   };
 }
 

@@ -1,7 +1,7 @@
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';
 

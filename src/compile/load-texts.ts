@@ -1,6 +1,6 @@
 import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
@@ -8,7 +8,7 @@ import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { collectInputs } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
-import type { ProxyFlags } from '../input/proxy-flags.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';

@@ -31,6 +31,11 @@ export function diagnose<Code extends DiagnosticCode>(
   return { severity: weight, code, text: words(details), arguments: details, place } as Diagnostic;
 }
 
+/** What is wrong, where its place is told by something else. */
+export function faultOf<Code extends DiagnosticCode>(code: Code, details: ArgumentsOf<Code>): Fault {
+  return { code, arguments: details } as Fault;
+}
+
 /** The diagnostic of a fault that is found, once it is known where. */
 export function diagnoseFault({ code, arguments: details }: Fault, place?: Place): Diagnostic {
   return diagnose<DiagnosticCode>(code, details, place);

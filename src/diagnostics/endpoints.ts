@@ -1,6 +1,6 @@
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import type { DiagnosticTable } from './table.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
@@ -13,7 +13,7 @@ type ZoneProblem =
   | { readonly of: 'endpoint'; readonly field: string; readonly value: string };
 
 /** An object that names a Service. */
-export interface StrayObject {
+interface StrayObject {
   readonly kind: 'EndpointSlice' | 'Endpoints';
   /** "namespace/name" of the Service. */
   readonly service: string;

@@ -1,4 +1,4 @@
-import { quote } from '../base/wording.ts';
+import { quote } from '../base/quote.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
@@ -114,11 +114,11 @@ type FeatureGateProblem =
       /** Set where that is not the release that the input was read for. */
       readonly asRelease?: Release | undefined;
     })
-  | { readonly problem: 'no-gate'; readonly value: string };
+  | { readonly problem: 'no-gate'; readonly flag: string; readonly value: string };
 
 function describeGate(details: FeatureGateProblem): string {
   if (details.problem === 'no-gate') {
-    return `--feature-gates ${quote(details.value)}: write the name of a gate, = and true or false`;
+    return `${details.flag} ${quote(details.value)}: write the name of a gate, = and true or false`;
   }
   const { asRelease } = details;
   return `${asRelease === undefined ? '' : `Kubernetes ${asRelease}: `}${describeGateProblem(details)}`;
@@ -159,7 +159,7 @@ function describeDetectLocal(details: DetectLocalProblem): string {
     case 'unknown':
       return `${details.name} is ${quote(details.value)}: write ${details.hint}`;
     case 'missing':
-      return `detectLocalMode ${details.mode} needs detectLocal.${details.field}, or ${details.flag}`;
+      return `detectLocalMode ${details.mode} needs ${details.field}, or ${details.flag}`;
     case 'interface-name':
     case 'interface-prefix': {
       const what =
@@ -190,13 +190,13 @@ const bitHint = 'the bit of the packet mark is a number from 0 to 31';
 
 type MasqueradeBitProblem =
   | ShapeProblem
-  | { readonly problem: 'flag'; readonly value: string }
+  | { readonly problem: 'flag'; readonly flag: string; readonly value: string }
   | ({ readonly problem: 'field'; readonly value: number } & OfOneMode);
 
 function describeMasqueradeBit(details: MasqueradeBitProblem): string {
   switch (details.problem) {
     case 'flag':
-      return `--iptables-masquerade-bit ${quote(details.value)}: ${bitHint}`;
+      return `${details.flag} ${quote(details.value)}: ${bitHint}`;
     case 'field':
       return `masqueradeBit ${details.value}: ${bitHint}${endByMode(details)}`;
     default:

@@ -1,9 +1,9 @@
-import { isLabelValue, isName } from '../cluster/object-names.ts';
-import type { NameRule } from '../cluster/object-names.ts';
+import { isLabelValue, isName } from '../base/object-names.ts';
+import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
-import { fieldName } from '../base/wording.ts';
+import { fieldName } from '../base/field-name.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputSource } from './document.ts';
-import type { ProxyFlags } from './proxy-flags.ts';
+import { flagKey } from '../settings/flag.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import type { RangeFlags } from './assignment-ranges.ts';
 
 /** What another program's configuration says of a cluster, in terms of flags. */
@@ -87,10 +88,7 @@ function isK3s(value: Mapping): boolean {
 function readK3s(value: Mapping, place: Diagnostic['place']): ClusterFacts {
   const apiServer = argumentsOf(value['kube-apiserver-arg']);
   const proxy = argumentsOf(value['kube-proxy-arg']);
-  const flags = [...proxy].map(([name, text]) => [
-    name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
-    text,
-  ]);
+  const flags = [...proxy].map(([name, text]) => [flagKey(name), text] as const);
   return {
     ranges: {
       serviceClusterIpRange: listOf(value['service-cidr']) ?? '10.43.0.0/16',

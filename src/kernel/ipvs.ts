@@ -49,6 +49,9 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
+/** The schedulers of the Linux kernel: kube-proxy takes each that the node's kernel has. */
+export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
+
 /** The longest timeout that ipvsadm takes: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;
 
