@@ -12,26 +12,34 @@ import { sideDiagnostics } from './sides.ts';
 import { syntaxDiagnostics } from './syntax.ts';
 import type { Severity } from './table.ts';
 
-/** The diagnostics of each domain. No code is in two of them. */
-export const diagnosticTables = [
-  syntaxDiagnostics,
-  fileDiagnostics,
-  fieldDiagnostics,
-  objectDiagnostics,
-  serviceDiagnostics,
-  assignmentDiagnostics,
-  endpointDiagnostics,
-  nodeDiagnostics,
-  settingDiagnostics,
-  resultDiagnostics,
-  sideDiagnostics,
-  commandLineDiagnostics,
-] as const;
+/** All of them in one. No code is in two domains. */
+type Entries = typeof assignmentDiagnostics &
+  typeof commandLineDiagnostics &
+  typeof endpointDiagnostics &
+  typeof fieldDiagnostics &
+  typeof fileDiagnostics &
+  typeof nodeDiagnostics &
+  typeof objectDiagnostics &
+  typeof resultDiagnostics &
+  typeof serviceDiagnostics &
+  typeof settingDiagnostics &
+  typeof sideDiagnostics &
+  typeof syntaxDiagnostics;
 
-type Union<Table> = Table extends unknown ? (table: Table) => void : never;
-
-/** All of them in one. */
-type Entries = Union<(typeof diagnosticTables)[number]> extends (table: infer Table) => void ? Table : never;
+const entries: Entries = {
+  ...assignmentDiagnostics,
+  ...commandLineDiagnostics,
+  ...endpointDiagnostics,
+  ...fieldDiagnostics,
+  ...fileDiagnostics,
+  ...nodeDiagnostics,
+  ...objectDiagnostics,
+  ...resultDiagnostics,
+  ...serviceDiagnostics,
+  ...settingDiagnostics,
+  ...sideDiagnostics,
+  ...syntaxDiagnostics,
+};
 
 /** What a diagnostic is of: stable, and documented in docs/diagnostics.md. */
 export type DiagnosticCode = keyof Entries;
@@ -47,8 +55,6 @@ export interface CodeEntry<Code extends DiagnosticCode> {
   readonly meaning: string;
   readonly words: (details: ArgumentsOf<Code>) => string;
 }
-
-const entries = Object.assign({}, ...diagnosticTables) as Entries;
 
 /** What is known of a code. */
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {
