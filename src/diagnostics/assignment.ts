@@ -55,7 +55,10 @@ function describeNodePort(details: NodePortLack): string {
 /** What a cluster would give a Service, and the input does not say. */
 export const assignmentDiagnostics = {
   'no-cluster-ip': {
-    severity: ({ problem }: ClusterIpLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: ClusterIpLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    },
     meaning: 'a Service has no cluster IP, and there is none to give it',
     words: (details: ClusterIpLack) => `${details.service}: ${describeClusterIp(details)}`,
   },
@@ -72,7 +75,10 @@ export const assignmentDiagnostics = {
       `${service}: no address of ${ranges.join(', ')} is free for this Service`,
   },
   'no-node-port': {
-    severity: ({ problem }: NodePortLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: NodePortLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    },
     meaning: 'a Service has no node port, and there is none to give it',
     words: (details: NodePortLack) => `${details.service}: ${describeNodePort(details)}`,
   },

@@ -10,7 +10,7 @@ import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
 import { sideDiagnostics } from './sides.ts';
 import { syntaxDiagnostics } from './syntax.ts';
-import type { Severity } from './table.ts';
+import type { Severity, Weighing } from './table.ts';
 
 /** All of them in one. No code is in two domains. */
 type Entries = typeof assignmentDiagnostics &
@@ -51,7 +51,7 @@ export type ArgumentsOf<Code extends DiagnosticCode> = {
 
 /** What the table says of a code. */
 export interface CodeEntry<Code extends DiagnosticCode> {
-  readonly severity: Severity | ((details: ArgumentsOf<Code>) => Severity);
+  readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
   readonly meaning: string;
   readonly words: (details: ArgumentsOf<Code>) => string;
 }

@@ -95,7 +95,10 @@ export const commandLineDiagnostics = {
     words: ({ flag, value }: RangeFlag) => `${flag} is ${quote(value)}: ${rangeHints[flag]}`,
   },
   'not-shown': {
-    severity: ({ severity }: NotShown) => severity,
+    severity: {
+      among: ['error', 'warning', 'note'],
+      weigh: ({ severity }: NotShown) => severity,
+    },
     meaning: 'there are more messages than are printed',
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
   },

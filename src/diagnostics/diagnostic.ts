@@ -27,7 +27,7 @@ export function diagnose<Code extends DiagnosticCode>(
   place?: Place,
 ): Diagnostic {
   const { severity, words } = entryOf(code);
-  const weight = typeof severity === 'function' ? severity(details) : severity;
+  const weight = typeof severity === 'string' ? severity : severity.weigh(details);
   return { severity: weight, code, text: words(details), arguments: details, place } as Diagnostic;
 }
 

@@ -270,7 +270,10 @@ export const endpointDiagnostics = {
     }) => `${field}[${index}] ${quote(value)}: not a valid ${field === 'forZones' ? 'zone' : 'node'} name`,
   },
   'bad-zone': {
-    severity: ({ of }: ZoneProblem) => (of === 'Node' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ of }: ZoneProblem) => (of === 'Node' ? 'error' : 'warning'),
+    },
     meaning: 'a zone is not one that Kubernetes takes',
     words: (details: ZoneProblem) =>
       details.of === 'Node'
@@ -300,12 +303,18 @@ export const endpointDiagnostics = {
     words: describeNoEndpoints,
   },
   'no-pod-address': {
-    severity: ({ problem }: PodAddressProblem) => (problem === 'range-is-full' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: PodAddressProblem) => (problem === 'range-is-full' ? 'error' : 'warning'),
+    },
     meaning: 'there is no address for an assumed Pod',
     words: describePodAddress,
   },
   'no-such-service': {
-    severity: ({ problem }: NoSuchService) => (problem === 'several' ? 'note' : 'warning'),
+    severity: {
+      among: ['warning', 'note'],
+      weigh: ({ problem }: NoSuchService) => (problem === 'several' ? 'note' : 'warning'),
+    },
     meaning: 'EndpointSlices or Endpoints are of a Service that the input does not hold',
     words: describeNoSuchService,
   },
@@ -328,7 +337,10 @@ export const endpointDiagnostics = {
         : `kube-proxy skips this EndpointSlice: no Service can have the name ${quote(service)}`,
   },
   'too-many': {
-    severity: ({ of }: TooMany) => (of === 'workloads' || of === 'selected-pods' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ of }: TooMany) => (of === 'workloads' || of === 'selected-pods' ? 'error' : 'warning'),
+    },
     meaning: 'there are more endpoints, ports or Pods than the API server or kpc takes',
     words: describeTooMany,
   },

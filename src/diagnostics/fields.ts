@@ -225,7 +225,10 @@ export const fieldDiagnostics = {
   },
   'bad-address-type': wordEntry('addressType of an EndpointSlice'),
   'bad-cidr': {
-    severity: weighCidr,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighCidr,
+    },
     meaning: 'a text is not a network, or not one that can stand there',
     words: describeCidr,
   },

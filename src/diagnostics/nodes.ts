@@ -213,7 +213,10 @@ export const nodeDiagnostics = {
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`,
   },
   'no-node': {
-    severity: ({ problem }: NoNode) => (problem === 'compiled-for-any' ? 'note' : 'error'),
+    severity: {
+      among: ['error', 'note'],
+      weigh: ({ problem }: NoNode) => (problem === 'compiled-for-any' ? 'note' : 'error'),
+    },
     meaning: 'no node is named, and the input holds none or several',
     words: describeNoNode,
   },
@@ -228,17 +231,26 @@ export const nodeDiagnostics = {
     words: describeUnreachable,
   },
   'no-pod-cidr': {
-    severity: ({ problem }: NoPodCidr) => (problem === 'assumed-pods-of-family' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: NoPodCidr) => (problem === 'assumed-pods-of-family' ? 'warning' : 'error'),
+    },
     meaning: "the networks of a node's Pods are not known, and they are needed",
     words: describeNoPodCidr,
   },
   'unknown-node': {
-    severity: ({ what }: UnknownNode) => (what === 'flag' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ what }: UnknownNode) => (what === 'flag' ? 'error' : 'warning'),
+    },
     meaning: 'a node is named that the input does not hold',
     words: describeUnknownNode,
   },
   'wrong-family': {
-    severity: ({ of }: WrongFamily) => (of === 'pod-cidrs' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ of }: WrongFamily) => (of === 'pod-cidrs' ? 'error' : 'warning'),
+    },
     meaning: "the networks of the Pods are of another family than the node's address",
     words: describeWrongFamily,
   },

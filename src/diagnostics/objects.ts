@@ -137,7 +137,10 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
 /** What is wrong with objects as a whole, with their names, and what is no object. */
 export const objectDiagnostics = {
   'bad-name': {
-    severity: ({ problem }: NameProblem) => (problem === 'host-name' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: NameProblem) => (problem === 'host-name' ? 'warning' : 'error'),
+    },
     meaning: 'a name is not one that Kubernetes takes',
     words: describeName,
   },

@@ -83,12 +83,18 @@ export const resultDiagnostics = {
     words: describeNoInput,
   },
   'no-services': {
-    severity: ({ instead }: NoServices) => (instead === 'misspelled-kinds' ? 'error' : 'warning'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ instead }: NoServices) => (instead === 'misspelled-kinds' ? 'error' : 'warning'),
+    },
     meaning: 'the input holds no Services, and the result removes all Services from a node',
     words: describeNoServices,
   },
   'nothing-programmed': {
-    severity: weighEmptyResult,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighEmptyResult,
+    },
     meaning: 'kube-proxy programs nothing for any of the Services, and the result removes all from a node',
     words: describeEmptyResult,
   },

@@ -154,7 +154,10 @@ export const serviceDiagnostics = {
     words: describeClusterIp,
   },
   'bad-ip-family': {
-    severity: ({ problem }: FamilyProblem) => (problem === 'single-stack' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: FamilyProblem) => (problem === 'single-stack' ? 'warning' : 'error'),
+    },
     meaning: 'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
     words: describeFamily,
   },
@@ -165,7 +168,10 @@ export const serviceDiagnostics = {
       `trafficDistribution is ${quote(value)}, which Kubernetes v1.36 does not know: write ${hint}`,
   },
   'duplicate-port': {
-    severity: ({ problem }: DuplicatePort) => (problem === 'slice-port' ? 'warning' : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: DuplicatePort) => (problem === 'slice-port' ? 'warning' : 'error'),
+    },
     meaning: 'two ports of one object have the same name or number',
     words: describeDuplicatePort,
   },

@@ -263,7 +263,10 @@ export const settingDiagnostics = {
     words: describeDetectLocal,
   },
   'bad-duration': {
-    severity: (details: DurationProblem) => (details.problem === 'no-duration' ? 'error' : weighByMode(details)),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: (details: DurationProblem) => (details.problem === 'no-duration' ? 'error' : weighByMode(details)),
+    },
     meaning: 'a text is not a duration, or not one that can be set',
     words: describeDuration,
   },
@@ -288,7 +291,10 @@ export const settingDiagnostics = {
     words: (details: LoggingProblem) => `kube-proxy does not start: ${describeLogging(details)}`,
   },
   'bad-masquerade-bit': {
-    severity: (details: MasqueradeBitProblem) => (details.problem === 'field' ? weighByMode(details) : 'error'),
+    severity: {
+      among: ['error', 'warning'],
+      weigh: (details: MasqueradeBitProblem) => (details.problem === 'field' ? weighByMode(details) : 'error'),
+    },
     meaning: 'the bit of the packet mark is not a number from 0 to 31',
     words: describeMasqueradeBit,
   },
@@ -304,7 +310,10 @@ export const settingDiagnostics = {
     words: describeMode,
   },
   'bad-scheduler': {
-    severity: weighByMode,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighByMode,
+    },
     meaning: 'IPVS has no scheduler of that name',
     words: (details: Setting & OfOneMode & { readonly known: readonly string[] }) =>
       `${details.name} is ${quote(details.value)}: write one of ${details.known.join(', ')}${endByMode(details)}`,

@@ -176,7 +176,10 @@ export const sideDiagnostics = {
     }) => `left out: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
   },
   'unread-output': {
-    severity: weighUnreadOutput,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighUnreadOutput,
+    },
     meaning: 'a tool printed its output in a form that lacks what is needed',
     words: ({ output, reason }: UnreadOutput) => `${output} ${reason}`,
   },

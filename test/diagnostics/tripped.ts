@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
+import type { Files } from '../support/write-folder.ts';
 import { inputs } from './inputs.ts';
 import type { Input } from './inputs.ts';
 
@@ -40,11 +41,16 @@ export async function toldByInputs(): Promise<ReadonlyMap<string, Told>> {
 
 /** What kpc says of an input. */
 export async function runInput({ words = [], files }: Input): Promise<string> {
-  const cwd = mkdtempSync(join(tmpdir(), 'kpc-diagnostics-'));
+  return (await inFolder(files, (cwd) => runKpc(words, { cwd }))).stderr;
+}
+
+/** What comes of a folder with these files. */
+export async function inFolder<Result>(files: Files, run: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-diagnostics-'));
   try {
-    return (await runKpc(words, { cwd: writeFolder(cwd, files) })).stderr;
+    return await run(writeFolder(folder, files));
   } finally {
-    rmSync(cwd, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
