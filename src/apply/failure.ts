@@ -9,7 +9,7 @@ export const failureMeanings = {
   conflict: 'what is to be added exists already, and kpc-apply did not make it',
   'internal-error': 'kpc-apply has a bug',
   interrupted: 'a signal stopped kpc-apply before it was done',
-  'not-confirmed': 'nobody confirmed the apply in time, and it was rolled back',
+  'not-confirmed': 'the apply was not confirmed in time, and is rolled back',
   'not-ready': 'the node lacks what the bundle needs, or another program works on it',
   'nothing-to-confirm': 'no apply waits for a confirmation',
   'nothing-to-roll-back': 'there is no state to go back to',
