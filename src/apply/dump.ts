@@ -1,6 +1,6 @@
 import { newestRelease } from '../kube-proxy/releases.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import { parseAddress } from '../kernel/address.ts';
+import { loopbackAddresses } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
@@ -100,8 +100,5 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses)
     .map(({ address }) => address);
-  const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
-  const { ipv4, ipv6 } = loopback;
-  if (!ipv4 || !ipv6) throw new Error('no loopback addresses');
-  return { name, zone: '', podCIDRs: [], nodeIPs: { ipv4, ipv6 }, hostAddresses };
+  return { name, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses };
 }

@@ -39,9 +39,16 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   const own = `${claim.pid}-${claim.started}`;
   const laid: string[] = [];
   try {
-    for (const claims of [await lockFolder(host), `${folder}/lock`]) {
+    const places = [
+      { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
+      {
+        claims: `${folder}/lock`,
+        remedy: 'free some space and make the folder writable, or choose another with --state-dir',
+      },
+    ];
+    for (const { claims, remedy } of places) {
       laid.push(`${claims}/${own}`);
-      await layClaim(host, claims, own, claim);
+      await layClaim(host, claims, own, claim, remedy);
       await assertAlone(host, claims, own);
     }
     return await work();
@@ -51,25 +58,23 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   }
 }
 
-async function layClaim(host: Host, claims: string, own: string, claim: Claim): Promise<void> {
+async function layClaim(host: Host, claims: string, own: string, claim: Claim, remedy: string): Promise<void> {
   try {
     await host.replaceFile(`${claims}/${own}`, `${JSON.stringify(claim)}\n`);
   } catch (error) {
     throw new Failure(
       'write-failed',
       `cannot take the lock in ${claims}: ${describeError(error)}`,
-      advise(error, claims),
+      advise(error, claims, remedy),
     );
   }
 }
 
-function advise(error: unknown, claims: string): string {
+function advise(error: unknown, claims: string, remedy: string): string {
   // What mkdir says of a file in the place of the folder.
   if (hasCode(error, 'EEXIST')) return `remove ${claims}, which must be a folder, and try again`;
   if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file in its place';
-  return claims.startsWith('/run/')
-    ? 'run it as root, and make sure that /run is writable'
-    : 'free some space and make the folder writable, or choose another with --state-dir';
+  return remedy;
 }
 
 async function assertAlone(host: Host, claims: string, own: string): Promise<void> {

@@ -23,8 +23,8 @@ type Shapes = Readonly<Record<string, Shape<unknown>>>;
 /** A value from outside as what a shape takes, or what is wrong with it. */
 export type ShapeReading<T> = { readonly value: T } | { readonly wrong: string };
 
-export function readShape<T>(shape: Shape<T>, value: unknown): ShapeReading<T> {
-  const wrong = shape(value, '');
+export function readShape<T>(asked: Shape<T>, value: unknown): ShapeReading<T> {
+  const wrong = asked(value, '');
   return wrong === undefined ? { value: value as T } : { wrong };
 }
 

@@ -1,4 +1,4 @@
-import { escapeText, quote } from '../base/quote.ts';
+import { escapeText, quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 import type { DiagnosticTable, Severity } from './table.ts';

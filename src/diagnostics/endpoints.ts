@@ -1,6 +1,6 @@
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import type { DiagnosticTable } from './table.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';

@@ -1,4 +1,4 @@
-import { escapeText, quote } from '../base/quote.ts';
+import { escapeText, quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions } from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';

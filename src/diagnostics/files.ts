@@ -1,6 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { escapeText } from '../base/quote.ts';
+import { escapeText } from '../base/wording.ts';
 import type { DiagnosticTable } from './table.ts';
 
 /** Why a file or folder cannot be read. */

@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 
 /** A value of the input as a diagnostic shows it: a number, a text and the like themselves, of a list or a mapping the type. */
 export type Found =

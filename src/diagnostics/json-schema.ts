@@ -21,7 +21,7 @@ export interface Schema<T = unknown> {
 }
 
 /** The type of the values that a schema takes. */
-export type Described<S> = S extends Schema<infer T> ? T : never;
+type Described<S> = S extends Schema<infer T> ? T : never;
 
 type Properties = Readonly<Record<string, Schema>>;
 

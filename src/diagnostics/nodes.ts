@@ -1,5 +1,5 @@
 import { nameSome } from '../base/name-some.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import type { Family } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';

@@ -1,5 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 import type { DiagnosticTable } from './table.ts';

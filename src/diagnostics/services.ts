@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { describeShape } from './shape.ts';
 import type { ShapeProblem } from './shape.ts';
 import type { DiagnosticTable } from './table.ts';

@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions, newestRelease, releaseRange } from '../kube-proxy/releases.ts';

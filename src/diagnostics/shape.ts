@@ -1,4 +1,4 @@
-import { quote } from '../base/quote.ts';
+import { quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 

@@ -2,7 +2,7 @@ import type { FieldPath } from '../cluster/objects.ts';
 import { describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import type { Report } from './report.ts';
-import { fieldName } from '../base/field-name.ts';
+import { fieldName } from '../base/wording.ts';
 
 /** The address as kube-proxy reads it; undefined, with an error in the report, for what is none. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {

@@ -3,7 +3,7 @@ import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
-import { fieldName } from '../base/field-name.ts';
+import { fieldName } from '../base/wording.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;

@@ -9,7 +9,7 @@ import { isName } from '../base/object-names.ts';
 import { checkName, EndpointNames, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
-import { fieldName } from '../base/field-name.ts';
+import { fieldName } from '../base/wording.ts';
 
 const none: readonly never[] = [];
 

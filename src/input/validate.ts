@@ -6,7 +6,7 @@ import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { Schema } from '../diagnostics/json-schema.ts';
-import { fieldName } from '../base/field-name.ts';
+import { fieldName } from '../base/wording.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
 const mostFaults = 220;
