@@ -17,8 +17,20 @@ interface KindDraft<Objects, All> {
   readonly told: All;
 }
 
+type AnyDrafts = { readonly [K in ObjectKind]: KindDraft<KernelState[K], Told[K]> };
+
 /** A draft of each kind, by the name of the kind. */
-export function startDrafts() {
+export interface Drafts extends AnyDrafts {
+  readonly iptables: RulesDraft;
+  readonly nftables: NftDraft;
+  readonly sets: ListDraft<IpSet>;
+  readonly virtualServers: ListDraft<VirtualServer>;
+  readonly links: ListDraft<Link>;
+  readonly sysctls: SysctlsDraft;
+  readonly ipvsTimeouts: TimeoutsDraft;
+}
+
+export function startDrafts(): Drafts {
   return {
     iptables: new RulesDraft(),
     nftables: new NftDraft(),
@@ -29,12 +41,8 @@ export function startDrafts() {
     ipvsTimeouts: new TimeoutsDraft(),
     // A dump tells none: what needs a module is in the kernel with it only.
     modules: { objects: [], told: false },
-  } satisfies AnyDrafts;
+  };
 }
-
-export type Drafts = ReturnType<typeof startDrafts>;
-
-type AnyDrafts = { readonly [K in ObjectKind]: KindDraft<KernelState[K], Told[K]> };
 
 /** All that was taken, and what of it is known whole. */
 export function finishDrafts(drafts: Drafts): { readonly state: KernelState; readonly told: Told } {
