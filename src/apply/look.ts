@@ -12,7 +12,7 @@ import { focusOn } from './focus.ts';
 import type { Focus } from './focus.ts';
 import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
-import { parseReading, readNode } from './node-reading.ts';
+import { neededParts, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading, ReadingPart } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -103,6 +103,7 @@ export async function look(
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
     hasIpvs: listing && listing.ipvs !== undefined,
+    needed: neededParts(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
@@ -136,7 +137,7 @@ export async function look(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ kind, name }): Conflict => ({ kind, name, adoptable: true }));
+  const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 

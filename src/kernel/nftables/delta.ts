@@ -8,7 +8,7 @@ import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
   /** In place of one of that name, where there is one that cannot be changed. */
-  | { readonly kind: 'create-table'; readonly table: NftTable }
+  | { readonly kind: 'create-table'; readonly table: NftTable; readonly replaced?: NftTable | undefined }
   | { readonly kind: 'delete-table'; readonly table: NftTable }
   | {
       readonly kind: 'change-table';
@@ -46,7 +46,7 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   const deltas: NftTableDelta[] = [];
   for (const table of to) {
     const old = findTable(from, table.family, table.name);
-    if (!old || old.hasStrangeParts) deltas.push({ kind: 'create-table', table });
+    if (!old || !isSameStrangeParts(old, table)) deltas.push({ kind: 'create-table', table, replaced: old });
     else {
       const changes = diffTable(old, table);
       if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
@@ -56,6 +56,10 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
     if (!findTable(to, table.family, table.name)) deltas.push({ kind: 'delete-table', table });
   }
   return deltas;
+}
+
+function isSameStrangeParts({ strange: a }: NftTable, { strange: b }: NftTable): boolean {
+  return (a?.heads ?? []).toSorted().join('\n') === (b?.heads ?? []).toSorted().join('\n');
 }
 
 function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
