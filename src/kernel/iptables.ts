@@ -1,3 +1,4 @@
+import { LongText } from '../base/long-text.ts';
 import { joinHostPort } from './address.ts';
 import type { Address } from './address.ts';
 import type { AddressRange } from './address-range.ts';
@@ -103,21 +104,21 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
  * what that has given before.
  */
 export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string = formatAppends): string {
-  const pieces: string[] = [];
+  const text = new LongText();
   for (const table of tableNames) {
     const chains = tables[table];
     if (!chains) continue;
-    pieces.push(`*${table}\n`);
+    text.add(`*${table}\n`);
     for (const chain of chains.values())
-      if (!isBuiltInChain(table, chain.name)) pieces.push(`${formatDeclaration(chain.name)}\n`);
+      if (!isBuiltInChain(table, chain.name)) text.add(`${formatDeclaration(chain.name)}\n`);
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        chain.rules.forEach((rule, i) => pieces.push(`${formatInsert(chain.name, i + 1, rule)}\n`));
-      } else pieces.push(formatOwn(chain));
+        chain.rules.forEach((rule, i) => text.add(`${formatInsert(chain.name, i + 1, rule)}\n`));
+      } else text.add(formatOwn(chain));
     }
-    pieces.push('COMMIT\n');
+    text.add('COMMIT\n');
   }
-  return pieces.join('');
+  return text.toString();
 }
 
 /** The lines that append a chain's rules. */

@@ -1,3 +1,4 @@
+import { LongText } from '../base/long-text.ts';
 import { compareAddresses, joinHostPort } from './address.ts';
 import type { Address } from './address.ts';
 import { protocols } from './family.ts';
@@ -79,7 +80,9 @@ export function formatVirtualServers(
   virtualServers: readonly VirtualServer[],
   format: (server: VirtualServer) => string = formatVirtualServer,
 ): string {
-  return virtualServers.map((server) => format(server)).join('');
+  const text = new LongText();
+  for (const server of virtualServers) text.add(format(server));
+  return text.toString();
 }
 
 /** The lines of one service with its real servers. */

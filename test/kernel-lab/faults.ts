@@ -154,9 +154,11 @@ await suite.check('the error says that it is read-only', () => {
 });
 
 if (existsSync(`${after}/sysctl.conf`)) {
+  const [sysctl = ''] = readFileSync(`${after}/sysctl.conf`, 'utf8').split(' = ');
+  const file = `/${sysctl.replaceAll('.', '/')}`;
   await expectFault('a sysctl cannot be written', {
     ...realHost,
-    readFile: async (path) => (path.endsWith('/ip_forward') ? '0\n' : realHost.readFile(path)),
+    readFile: async (path) => (path.endsWith(file) ? '0\n' : realHost.readFile(path)),
     writeFile: async (path) => {
       throw new Error(`EROFS: read-only file system, open '${path}'`);
     },

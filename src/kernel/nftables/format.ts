@@ -1,3 +1,4 @@
+import { LongText } from '../../base/long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
 import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
@@ -15,28 +16,30 @@ export function formatTables(
   tables: readonly NftTable[],
   formatOwn: (chain: NftChain) => string = formatChain,
 ): string {
-  return tables.map((table) => formatTable(table, formatOwn)).join('');
+  const text = new LongText();
+  for (const table of tables) addTable(text, table, formatOwn);
+  return text.toString();
 }
 
-function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): string {
+function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) => string): void {
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
-  let text = `table ${name}\ndelete table ${name}\ntable ${name} {\n`;
-  if (table.comment !== undefined) text += `\tcomment ${quote(table.comment)}\n`;
-  for (const set of table.sets.values()) text += `\n${formatSet(set)}`;
-  for (const chain of table.chains.values()) text += `\n${formatOwn(chain)}`;
-  return `${text}}\n`;
+  text.add(`table ${name}\ndelete table ${name}\ntable ${name} {\n`);
+  if (table.comment !== undefined) text.add(`\tcomment ${quote(table.comment)}\n`);
+  for (const set of table.sets.values()) addSet(text, set);
+  for (const chain of table.chains.values()) text.add(`\n${formatOwn(chain)}`);
+  text.add('}\n');
 }
 
-function formatSet(set: NftSet | NftMap): string {
-  let text = `\t${set.kind} ${set.name} {\n`;
-  for (const property of formatSetProperties(set)) text += `\t\t${property}\n`;
+function addSet(text: LongText, set: NftSet | NftMap): void {
+  text.add(`\n\t${set.kind} ${set.name} {\n`);
+  for (const property of formatSetProperties(set)) text.add(`\t\t${property}\n`);
   if (set.elements.length > 0) {
-    text += '\t\telements = {\n';
-    for (const element of set.elements) text += `\t\t\t${formatElement(element)},\n`;
-    text += '\t\t}\n';
+    text.add('\t\telements = {\n');
+    for (const element of set.elements) text.add(`\t\t\t${formatElement(element)},\n`);
+    text.add('\t\t}\n');
   }
-  return `${text}\t}\n`;
+  text.add('\t}\n');
 }
 
 /** What a set is, without its elements: one property a text, without the end of its line. */
