@@ -234,7 +234,7 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
   const set = names.filter((_, i) => values[i]?.trim() === '1');
-  return set.length === 0 ? [] : [`${modeFacts[before].title} needed ${set.join(', ')}: set to 1, and left so`];
+  return set.length === 0 ? [] : [`sysctls that ${modeFacts[before].title} needed stay at 1: ${set.join(', ')}`];
 }
 
 async function assertReady(host: Host, bundle: StoredBundle, plan: Plan, modules: ModuleIndex): Promise<void> {

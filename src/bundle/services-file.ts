@@ -2,7 +2,7 @@ import { readShape } from '../base/shape.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { servicePortLabel } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { LongText } from '../base/long-text.ts';
+import { LongText } from '../kernel/long-text.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { servicesShape } from './services-shape.ts';

@@ -1,4 +1,4 @@
-import { LongText } from '../base/long-text.ts';
+import { LongText } from './long-text.ts';
 import { compareEntries, formatEntry, parseEntry } from './set-entry.ts';
 import type { SetEntry } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';

@@ -1,4 +1,4 @@
-import { LongText } from '../base/long-text.ts';
+import { LongText } from './long-text.ts';
 import { joinHostPort } from './address.ts';
 import type { Address } from './address.ts';
 import type { AddressRange } from './address-range.ts';

@@ -1,4 +1,4 @@
-import { LongText } from '../base/long-text.ts';
+import { LongText } from './long-text.ts';
 import { compareAddresses, joinHostPort } from './address.ts';
 import type { Address } from './address.ts';
 import { protocols } from './family.ts';

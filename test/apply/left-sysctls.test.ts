@@ -4,8 +4,8 @@ import { createFakeNode } from './fake-node.ts';
 
 const bundle = (mode: string) => `fixtures/dual-stack/expected-${mode}`;
 const ofIpvs =
-  'IPVS mode needed net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template, net.ipv4.ip_forward';
-const ofIptables = 'iptables mode needed net.ipv4.conf.all.route_localnet';
+  'sysctls that IPVS mode needed stay at 1: net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template, net.ipv4.ip_forward';
+const ofIptables = 'sysctls that iptables mode needed stay at 1: net.ipv4.conf.all.route_localnet';
 
 describe.each([
   ['ipvs', 'iptables', ofIpvs],
@@ -19,7 +19,7 @@ describe.each([
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundle(from));
     const first = await callApply(node.host, 'apply', bundle(to));
-    const left = /^kpc-apply: warning: (.* needed .*): set to 1, and left so$/m;
+    const left = /^kpc-apply: warning: (sysctls that .*)$/m;
     expect(left.exec(first.err)?.[1]).toBe(said);
     const again = await callApply(node.host, 'apply', 'fixtures/loadbalancer-source-ranges/expected-' + to);
     expect([again.status, again.err]).toEqual([0, expect.not.stringMatching(left)]);

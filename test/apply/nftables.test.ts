@@ -322,7 +322,7 @@ describe('a change of mode', () => {
     await callApply(node.host, 'apply', bundle('ipvs'));
     const { err } = await callApply(node.host, 'apply', bundle('nftables'));
     expect(err).toMatch(
-      /warning: IPVS mode needed net\.ipv4\.vs\.conntrack, .*net\.ipv4\.ip_forward: set to 1, and left so/,
+      /warning: sysctls that IPVS mode needed stay at 1: net\.ipv4\.vs\.conntrack, .*net\.ipv4\.ip_forward$/m,
     );
   });
 

@@ -30,7 +30,9 @@ describe("the node's own connections, at a change of mode to iptables rules", ()
     const { status, err } = await callApply(node.host, 'apply', iptables);
     expect([status, err]).toEqual([
       0,
-      expect.stringMatching(/^done: .*; 1 address stays for the connections that the node opened from it\n$/),
+      expect.stringMatching(
+        /^kpc-apply: warning: sysctls that IPVS mode needed .*\ndone: .*; 1 address stays for the connections that the node opened from it\n$/,
+      ),
     ]);
     expect(node.dump()).toContain(`kube-ipvs0 ${address}/32\n`);
     expect(node.dump()).not.toMatch(/^-A -t /m);

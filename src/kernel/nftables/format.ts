@@ -1,4 +1,4 @@
-import { LongText } from '../../base/long-text.ts';
+import { LongText } from '../long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
 import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
