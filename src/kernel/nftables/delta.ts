@@ -8,7 +8,7 @@ import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
   /** In place of one of that name, where there is one that cannot be changed. */
-  | { readonly kind: 'create-table'; readonly table: NftTable }
+  | { readonly kind: 'create-table'; readonly table: NftTable; readonly replaced?: NftTable | undefined }
   | { readonly kind: 'delete-table'; readonly table: NftTable }
   | {
       readonly kind: 'change-table';
@@ -46,7 +46,7 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   const deltas: NftTableDelta[] = [];
   for (const table of to) {
     const old = findTable(from, table.family, table.name);
-    if (!old || old.hasStrangeParts) deltas.push({ kind: 'create-table', table });
+    if (!old || old.hasStrangeParts) deltas.push({ kind: 'create-table', table, replaced: old });
     else {
       const changes = diffTable(old, table);
       if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
@@ -113,7 +113,8 @@ function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
   );
 }
 
-function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
+/** Whether a chain has rules that look up or write one of these sets. */
+export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
   return chain.rules.some((rule) =>
     rule.expressions.some((expression) => {
       switch (expression.kind) {

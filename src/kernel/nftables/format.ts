@@ -21,10 +21,23 @@ export function formatTables(
 function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): string {
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
-  let text = `table ${name}\ndelete table ${name}\ntable ${name} {\n`;
-  if (table.comment !== undefined) text += `\tcomment ${quote(table.comment)}\n`;
-  for (const set of table.sets.values()) text += `\n${formatSet(set)}`;
-  for (const chain of table.chains.values()) text += `\n${formatOwn(chain)}`;
+  const start = `table ${name}\ndelete table ${name}\n`;
+  return start + formatTableParts(table, [...table.sets.values()], [...table.chains.values()].map(formatOwn));
+}
+
+/**
+ * The input of `nft -f` that adds sets, elements, chains and rules to a table, and makes of all these what is not there.
+ * `chains` are texts of formatChain.
+ */
+export function formatTableParts(
+  { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
+  sets: readonly (NftSet | NftMap)[],
+  chains: readonly string[],
+): string {
+  let text = `table ${nftFamily[family]} ${name} {\n`;
+  if (comment !== undefined) text += `\tcomment ${quote(comment)}\n`;
+  for (const set of sets) text += `\n${formatSet(set)}`;
+  for (const chain of chains) text += `\n${chain}`;
   return `${text}}\n`;
 }
 
