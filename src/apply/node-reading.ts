@@ -42,6 +42,8 @@ export interface ReadingScope {
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
+  /** What kube-proxy's tables of nftables hold, where that is known already. */
+  readonly nftTables?: NodeReading['nftables'] | undefined;
   /** Whether IPVS is in the kernel, where that is known already. */
   readonly hasIpvs?: boolean | undefined;
 }
@@ -68,7 +70,8 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   const part = (name: ReadingPart, known: (reading: NodeReading) => string, read: () => Promise<string>) =>
     earlier && !earlier.changed.has(name) ? known(earlier.reading) : read();
   const tool = (name: string, ...args: readonly string[]) => readTool(host, { tool: name, args });
-  const nft = (family: Family) =>
+  const nft = async (family: Family) =>
+    scope.nftTables?.[family] ??
     part(
       `nft ${family}`,
       (reading) => reading.nftables[family],

@@ -114,6 +114,11 @@ function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): rea
   return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
 }
 
+/** What nft is given, one input a transaction. */
+export function listNftInputs(plans: readonly Plan[]): readonly string[] {
+  return plans.flatMap(listSteps).flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
+}
+
 /** The parts of a node, as they are read, in which these plans change anything. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = new Set<ReadingPart>();
