@@ -8,8 +8,8 @@ export interface ChangedLines {
   readonly added: readonly string[];
 }
 
-/** How many lines may have gone and come at one place. */
-const furthest = 200;
+/** How many lines may have gone and come at one place: most often few, so that many are only looked at where few will not do. */
+const furthest = [6, 200] as const;
 
 /** How many places are worth a look one by one. */
 const mostPlaces = 200;
@@ -27,10 +27,9 @@ export function findChangedLines(old: string, now: string): readonly ChangedLine
     // Back to where the line begins that differs.
     const start = same === 0 ? 0 : old.lastIndexOf('\n', at + same - 1) + 1 - at;
     [at, newAt] = [at + Math.max(0, start), newAt + Math.max(0, start)];
-    const [gone, come] = [takeLines(old, at), takeLines(now, newAt)];
-    const next = meetAgain(gone, come);
-    if (!next || changes.length === mostPlaces) return undefined;
-    const [removed, added] = [gone.slice(0, next.gone), come.slice(0, next.come)];
+    const next = changes.length === mostPlaces ? undefined : findMeeting(old, at, now, newAt);
+    if (!next) return undefined;
+    const { removed, added } = next;
     changes.push({ at, newAt, removed, added });
     at += lengthOf(removed, old.length - at);
     newAt += lengthOf(added, now.length - newAt);
@@ -55,10 +54,25 @@ function isSamePiece(old: string, at: number, now: string, newAt: number, length
     : old.slice(at, at + length) === now.slice(newAt, newAt + length);
 }
 
-/** As many lines as are looked at, without their ends; undefined stands for the end of the text. */
-function takeLines(text: string, at: number): readonly string[] {
+/** What has gone and come from there to where both texts go on alike. */
+function findMeeting(
+  old: string,
+  at: number,
+  now: string,
+  newAt: number,
+): Pick<ChangedLines, 'removed' | 'added'> | undefined {
+  for (const most of furthest) {
+    const [gone, come] = [takeLines(old, at, most + 2), takeLines(now, newAt, most + 2)];
+    const next = meetAgain(gone, come, most);
+    if (next) return { removed: gone.slice(0, next.gone), added: come.slice(0, next.come) };
+  }
+  return undefined;
+}
+
+/** As many lines, without their ends; fewer where the text ends. */
+function takeLines(text: string, at: number, most: number): readonly string[] {
   const lines: string[] = [];
-  while (at <= text.length && lines.length <= furthest + 1) {
+  while (at <= text.length && lines.length < most) {
     const end = text.indexOf('\n', at);
     if (end < 0) {
       if (at < text.length) lines.push(text.slice(at));
@@ -78,12 +92,13 @@ function lengthOf(lines: readonly string[], most: number): number {
   );
 }
 
-/** After how many lines both go on alike, for two lines at least, or end; the fewest together. */
+/** After how many lines both go on alike, for two lines at least, or end; the fewest together, and at most so many. */
 function meetAgain(
   gone: readonly string[],
   come: readonly string[],
+  most: number,
 ): { readonly gone: number; readonly come: number } | undefined {
-  for (let distance = 1; distance <= furthest; distance++) {
+  for (let distance = 1; distance <= most; distance++) {
     for (let first = 0; first <= distance; first++) {
       const second = distance - first;
       if (first > gone.length || second > come.length) continue;

@@ -74,16 +74,22 @@ function tooLarge(path: string, most: number): UnreadableFile {
 
 /** To the end, which is not always where the size says: files of /proc have none. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
-  const pieces: Buffer[] = [];
-  let total = 0;
-  let room = Math.max(size + 1, 1 << 16);
+  const full: Buffer[] = [];
+  // A file without a size is most often a short one of /proc.
+  let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);
+  let [total, used] = [0, 0];
   for (;;) {
-    const piece = Buffer.allocUnsafe(room);
-    const count = readSync(file, piece, 0, piece.length, null);
-    if (count === 0) return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, total);
+    if (used === piece.length) {
+      full.push(piece);
+      piece = Buffer.allocUnsafe(Math.min(Math.max(1 << 16, 2 * used), 1 << 22));
+      used = 0;
+    }
+    const count = readSync(file, piece, used, piece.length - used, null);
+    if (count === 0) break;
+    used += count;
     total += count;
     if (total > most) throw tooLarge(path, most);
-    pieces.push(piece.subarray(0, count));
-    room = Math.min(Math.max(1 << 16, room - count), 1 << 22);
   }
+  const last = piece.subarray(0, used);
+  return full.length === 0 ? last : Buffer.concat([...full, last], total);
 }

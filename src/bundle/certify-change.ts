@@ -2,6 +2,8 @@ import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
+import { isOwnEntryChange } from './certify-entries.ts';
+import type { PartOfServices } from './certify-entries.ts';
 import type { Compile } from './check-forms.ts';
 import { checkServiceValues } from './check-values.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -34,14 +36,20 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   const manifest = readListedManifest(files);
   const before = JSON.parse(known.get('manifest.json') ?? 'null') as Manifest | null;
   if (!before || !manifest || !haveSameSettings(before, manifest)) return undefined;
-  const change = findChangedPorts(known.get('services.json') ?? '', files.get('services.json') ?? '');
+  const services = { old: known.get('services.json') ?? '', new: files.get('services.json') ?? '' };
+  const change = findChangedPorts(services.old, services.new);
   if (!change || checkServiceValues(change.new, manifest).length > 0) return undefined;
   const parts = { old: compilePart(change.old, manifest, compile), new: compilePart(change.new, manifest, compile) };
   if (!haveSameCounts(before, manifest, parts)) return undefined;
   for (const name of bundleFileNames) {
     if (name === 'services.json') continue;
     const whole = { old: known.get(name), new: files.get(name) };
-    if (!isOwnChange(name, whole, { old: parts.old.files.get(name), new: parts.new.files.get(name) })) return undefined;
+    const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
+    const ofSets = name === 'ipset.restore' && {
+      old: { services: services.old, part: change.old },
+      new: { services: services.new, part: change.new },
+    };
+    if (!isOwnChange(name, whole, part, ofSets || undefined)) return undefined;
   }
   return openBundle(manifest, files);
 }
@@ -70,17 +78,16 @@ function findChangedPorts(old: string, now: string): Versions<Cluster> | undefin
     blocks.old.add(was);
     blocks.new.add(is);
   }
-  const headers = listHeaders(now);
+  const ports = listPorts(now);
   const clusters = { old: readPart(old, [...blocks.old]), new: readPart(now, [...blocks.new]) };
-  if (!headers || !clusters.old || !clusters.new) return undefined;
+  if (!ports || !clusters.old || !clusters.new) return undefined;
   const isAlone = clusters.new.servicePorts.every(
-    (port) => headers.filter((other) => claimSame(port, other)).length === 1,
+    (port) => ports.filter((other) => claimSame(port, other.header)).length === 1,
   );
   if (!isAlone) return undefined;
-  return {
-    old: { ...clusters.old, endpointsElsewhere: countElsewhere(old, clusters.old) },
-    new: { ...clusters.new, endpointsElsewhere: countElsewhere(now, clusters.new) },
-  };
+  // Only endpoints of these Service ports differ, so there are as many besides as there were.
+  const endpointsElsewhere = countElsewhere(ports, clusters.new);
+  return { old: { ...clusters.old, endpointsElsewhere }, new: { ...clusters.new, endpointsElsewhere } };
 }
 
 function isEndpoint(line: string): boolean {
@@ -106,13 +113,22 @@ function isHeader(line: string): boolean {
   return line.startsWith('{"namespace":"') && line.endsWith(',"endpoints":[');
 }
 
-/** What each Service port says of itself, without its endpoints. */
-function listHeaders(text: string): readonly ServicePortRecord[] | undefined {
-  const lines = text
-    .slice(text.indexOf('\n"servicePorts": ['))
-    .match(/^\{"namespace":".*,"endpoints":\[(?=\]\},?$|$)/gm);
+/** A Service port without its endpoints, and how many these are. */
+interface ListedPort {
+  readonly header: ServicePortRecord;
+  readonly endpoints: number;
+}
+
+/** All Service ports. The text is long: it is cut where they begin and where their endpoints do, and not searched further. */
+function listPorts(text: string): readonly ListedPort[] | undefined {
+  const [, ...blocks] = text.slice(text.indexOf('\n"servicePorts": [')).split('\n{"namespace":"');
   try {
-    return (lines ?? []).map((line) => JSON.parse(`${line}]}`) as ServicePortRecord);
+    return blocks.map((block) => {
+      const [header = '', ...endpoints] = block.split(`\n${endpointStart}`);
+      const end = header.lastIndexOf(',"endpoints":[');
+      const record = JSON.parse(`{"namespace":"${header.slice(0, end)}}`) as ServicePortRecord;
+      return { header: record, endpoints: endpoints.length };
+    });
   } catch {
     return undefined;
   }
@@ -124,9 +140,10 @@ function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   const isOneService = port.namespace === other.namespace && port.service === other.service;
   if (isOneService && port.portName === other.port) return true;
   if (port.nodePort !== 0 && port.nodePort === other.nodePort) return true;
+  if (port.port !== other.number) return false;
   const own = new Set([port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text));
   const others = [other.clusterIP, ...(other.externalIPs ?? []), ...(other.loadBalancerIPs ?? [])];
-  return port.port === other.number && others.some((text) => own.has(text));
+  return others.some((text) => own.has(text));
 }
 
 /** These Service ports as a cluster, where they are written as kpc writes them. */
@@ -148,14 +165,10 @@ function readPart(text: string, blocks: readonly string[]): Cluster | undefined 
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
-/** Endpoints of Service ports besides these. The lists of one family follow those of the other, port by port. */
-function countElsewhere(text: string, part: Cluster): { readonly [F in Family]: number } {
+/** Endpoints of Service ports besides these. */
+function countElsewhere(ports: readonly ListedPort[], part: Cluster): { readonly [F in Family]: number } {
   const counts = { ipv4: 0, ipv6: 0 };
-  let family: Family = 'ipv4';
-  for (const [line] of text.matchAll(/^ \{"address":"|^\{"namespace":".*,"family":"ipv[46]"(?=.*,"endpoints":\[$)/gm)) {
-    if (line === endpointStart) counts[family]++;
-    else family = line.endsWith('"ipv6"') ? 'ipv6' : 'ipv4';
-  }
+  for (const { header, endpoints } of ports) counts[header.family] += endpoints;
   for (const port of part.servicePorts) counts[port.family] -= port.endpoints.length;
   return counts;
 }
@@ -190,10 +203,15 @@ function isOwnChange(
   name: BundleFileName,
   whole: Versions<string | undefined>,
   part: Versions<string | undefined>,
+  /** Of the sets alone: see isOwnEntryChange. */
+  clusters?: Versions<PartOfServices>,
 ): boolean {
   if (whole.old === whole.new && part.old === part.new) return true;
   if (whole.old === undefined || whole.new === undefined || part.old === undefined || part.new === undefined)
     return false;
+  if (clusters) {
+    return isOwnEntryChange({ old: whole.old, new: whole.new }, { old: part.old, new: part.new }, clusters);
+  }
   const changes = findChangedLines(whole.old, whole.new);
   const own = findChangedLines(part.old, part.new);
   if (!changes || !own || changes.length !== own.length) return false;
@@ -204,7 +222,8 @@ function isOwnChange(
     if (![...removed, ...added].every(isOwn)) return false;
     // What is nothing but new stands behind a line of the same Service port.
     const anchor = lineBefore(whole.old ?? '', at);
-    return removed.length > 0 || (isOwn(anchor) && anchor === lineBefore(part.old ?? '', twin.at));
+    const isAnchor = isOwn(anchor) || (name === 'ipvsadm.restore' && anchor.startsWith('-A '));
+    return removed.length > 0 || (isAnchor && anchor === lineBefore(part.old ?? '', twin.at));
   });
 }
 

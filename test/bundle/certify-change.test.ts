@@ -40,11 +40,41 @@ function pickEndpoints(services: Editable, family = 'ipv4'): Editable[] {
 
 const another = (endpoint: Editable, address: string): Editable => ({ ...endpoint, address, node: 'elsewhere' });
 
+const local = (endpoint: Editable, address: string): Editable => ({ ...endpoint, address, node: 'worker-1' });
+
+const localChanges: Record<string, (services: Editable) => void> = {
+  'another address on the node': (services) => {
+    const endpoint = pickEndpoints(services).find(({ address }) => address === '10.244.78.2') ?? {};
+    endpoint['address'] = '10.244.1.200';
+  },
+  'one less on the node': (services) => {
+    const endpoints = pickEndpoints(services);
+    endpoints.splice(
+      endpoints.findIndex(({ address }) => address === '10.244.78.1'),
+      1,
+    );
+  },
+  'two more on the node': (services) => {
+    const endpoints = pickEndpoints(services);
+    const template = endpoints.at(-1) ?? {};
+    endpoints.push(local(template, '10.244.78.9'), local(template, '10.244.1.201'));
+  },
+  'one on the node that sorts before all others': (services) => {
+    const endpoints = pickEndpoints(services);
+    endpoints.push(local(endpoints.at(-1) ?? {}, '10.0.0.9'));
+  },
+  'one that moves to the node': (services) => {
+    const endpoint = pickEndpoints(services).find(({ address }) => address === '10.244.77.12') ?? {};
+    endpoint['node'] = 'worker-1';
+  },
+};
+
 describe.each(names)('%s', (name) => {
   const before = recompile(fixtureBundle(name), (services) => {
     const endpoints = pickEndpoints(services);
     const template = endpoints.at(-1) ?? {};
     for (let i = 0; i < 4; i++) endpoints.push(another(template, `10.244.77.${10 + i}`));
+    for (let i = 0; i < 3; i++) endpoints.push(local(template, `10.244.78.${1 + i}`));
   });
   const changes: Record<string, (services: Editable) => void> = {
     'another address': (services) => {
@@ -61,6 +91,8 @@ describe.each(names)('%s', (name) => {
       Object.assign(endpoints.at(-2) ?? {}, { ready: false, serving: false });
     },
   };
+
+  if (name.endsWith('-ipvs')) Object.assign(changes, localChanges);
 
   test.each(Object.entries(changes))('%s: certified as it was compiled', (_, edit) => {
     const after = recompile(before, edit);
@@ -108,6 +140,32 @@ describe.each(names)('%s', (name) => {
       first.endpoints.push(another(first.endpoints[0] ?? {}, first.family === 'ipv4' ? '10.244.77.98' : 'fd00:77::98'));
     });
     expect(certifyChange(known, after, compile)).toBeUndefined();
+  });
+
+  test('an endpoint on the node that another Service port has as well is not certified', () => {
+    const twin = (services: Editable): void => {
+      const [first] = services['servicePorts'];
+      const [service] = services['services'];
+      const clusterIP = first.family === 'ipv4' ? '10.96.77.77' : 'fd00:96::7777';
+      const { nodePort: _, externalIPs: __, loadBalancerIPs: ___, sourceRanges: ____, ...bare } = first;
+      services['services'].push({ ...service, name: 'zz-other', clusterIPs: [clusterIP] });
+      services['servicePorts'].push({
+        ...bare,
+        service: 'zz-other',
+        clusterIP,
+        endpoints: pickEndpoints(services).filter(({ address }) => address === '10.244.78.2'),
+      });
+    };
+    const known = recompile(before, twin);
+    const after = recompile(known, localChanges['another address on the node'] ?? (() => {}));
+    const certified = certifyChange(known, after, compile);
+    expect(certified === undefined || !name.endsWith('-ipvs')).toBe(true);
+    // Where it is said to have gone from the set, another Service port's entry has.
+    const forged = forge(after, (changed) => {
+      const sets = changed.get('ipset.restore');
+      if (sets) changed.set('ipset.restore', sets.replace(/^add KUBE-LOOP-BACK 10\.244\.78\.2,.*\n/m, ''));
+    });
+    expect(certifyChange(known, forged, compile) === undefined || isGenuine(forged)).toBe(true);
   });
 
   /** A change of one line of one file. */
