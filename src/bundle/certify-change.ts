@@ -4,6 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange } from './certify-entries.ts';
 import type { PartOfServices } from './certify-entries.ts';
+import { isOwnNftChange } from './certify-nftables.ts';
 import type { Compile } from './check-forms.ts';
 import { checkServiceValues } from './check-values.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -45,11 +46,11 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
     if (name === 'services.json') continue;
     const whole = { old: known.get(name), new: files.get(name) };
     const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
-    const ofSets = name === 'ipset.restore' && {
+    const clusters = {
       old: { services: services.old, part: change.old },
       new: { services: services.new, part: change.new },
     };
-    if (!isOwnChange(name, whole, part, ofSets || undefined)) return undefined;
+    if (!isOwnChange(name, whole, part, clusters)) return undefined;
   }
   return openBundle(manifest, files);
 }
@@ -203,15 +204,17 @@ function isOwnChange(
   name: BundleFileName,
   whole: Versions<string | undefined>,
   part: Versions<string | undefined>,
-  /** Of the sets alone: see isOwnEntryChange. */
-  clusters?: Versions<PartOfServices>,
+  clusters: Versions<PartOfServices>,
 ): boolean {
   if (whole.old === whole.new && part.old === part.new) return true;
   if (whole.old === undefined || whole.new === undefined || part.old === undefined || part.new === undefined)
     return false;
-  if (clusters) {
-    return isOwnEntryChange({ old: whole.old, new: whole.new }, { old: part.old, new: part.new }, clusters);
-  }
+  const texts = [
+    { old: whole.old, new: whole.new },
+    { old: part.old, new: part.new },
+  ] as const;
+  if (name === 'ipset.restore') return isOwnEntryChange(...texts, clusters);
+  if (name === 'nftables.nft') return isOwnNftChange(...texts, clusters);
   const changes = findChangedLines(whole.old, whole.new);
   const own = findChangedLines(part.old, part.new);
   if (!changes || !own || changes.length !== own.length) return false;
