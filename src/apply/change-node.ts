@@ -25,6 +25,7 @@ import { runStep } from './run-steps.ts';
 import { isStillSettled, unsettle, writeSettled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 import { changedParts, describeStep, listNftInputs, listSteps } from './steps.ts';
+import type { Step } from './steps.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
 
@@ -201,13 +202,15 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
   }
 }
 
-async function runPlan(session: Session, plan: Plan): Promise<void> {
+/** Gives the steps that were carried out. */
+async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
   const steps = listSteps(plan);
   for (const [i, step] of steps.entries()) {
     assertNotInterrupted(session);
     session.onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
     await runStep(session.host, step);
   }
+  return steps;
 }
 
 /** What has been done upon a look at the node. */
@@ -223,17 +226,15 @@ interface Progress {
 /** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
 async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
   const first = withoutRelease(plan);
-  await runPlan(session, first);
+  const steps = await runPlan(session, first);
   const leavesIpvs = plan.takeover !== undefined;
   if (!leavesIpvs && plan.draining.length === 0) {
-    return { plan, changed: changedParts([plan]), nftInputs: listNftInputs([plan]), traffic };
+    return { plan, changed: changedParts([plan]), nftInputs: listNftInputs(steps), traffic };
   }
   const present = trafficIn(await listTraffic(session.host, leavesIpvs));
   const release = planRelease(plan, present, terms);
-  await runPlan(session, release);
-  const plans = [first, release];
-  const changed = changedParts(plans);
-  return { plan: joinRelease(plan, release), changed, nftInputs: listNftInputs(plans), traffic: present };
+  const nftInputs = listNftInputs([...steps, ...(await runPlan(session, release))]);
+  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), nftInputs, traffic: present };
 }
 
 /**

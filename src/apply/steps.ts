@@ -115,8 +115,8 @@ function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): rea
 }
 
 /** What nft is given, one input a transaction. */
-export function listNftInputs(plans: readonly Plan[]): readonly string[] {
-  return plans.flatMap(listSteps).flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
+export function listNftInputs(steps: readonly Step[]): readonly string[] {
+  return steps.flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
 }
 
 /** The parts of a node, as they are read, in which these plans change anything. */
