@@ -18,18 +18,37 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Editable = Record<string, any>; // eslint-disable-line
 
-/** The dual-stack example with other endpoints in its first Service port. */
-function moved(address: string, ...more: readonly string[]): string {
-  const folder = join(scratch, [address, ...more].join('_').replaceAll(':', '-'));
+/** The dual-stack example as kpc compiles it when its Services are edited. */
+function edited(name: string, edit: (services: Editable) => void): string {
+  const folder = join(scratch, name);
   const files = forgeWhole(fixtureBundle('dual-stack/expected-nftables'), (bundle) => {
     const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    const endpoints = services['servicePorts'][0].endpoints as Editable[];
-    for (const each of [address, ...more]) endpoints.push({ ...endpoints[0], address: each });
+    edit(services);
     bundle.set('services.json', JSON.stringify(services));
   });
   mkdirSync(folder, { recursive: true });
-  for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  for (const [file, text] of files) writeFileSync(join(folder, file), text);
   return folder;
+}
+
+/** With these endpoints more in the first Service port. */
+function moved(...addresses: readonly string[]): string {
+  return edited(addresses.join('_'), ({ servicePorts: [port] }) => {
+    for (const address of addresses) port.endpoints.push({ ...port.endpoints[0], address });
+  });
+}
+
+/** With the first endpoint of `moved`, and a Service more. */
+function withService(name: string, settings: Editable): string {
+  return edited(name, ({ services, servicePorts }) => {
+    const [port] = servicePorts as Editable[];
+    const namesake = (services as Editable[]).find((each) => each['name'] === port?.['service']);
+    port?.['endpoints'].push({ ...port['endpoints'][0], address: first });
+    services.push({ ...namesake, name });
+    const { nodePort, externalIPs, loadBalancerIPs, sourceRanges, ...rest } = port ?? {};
+    const own = { ...rest, service: name, clusterIP: '10.96.88.88', ...settings };
+    servicePorts.push({ ...own, endpoints: settings['endpoints'] ?? port?.['endpoints'].slice(0, 2) });
+  });
 }
 
 const [first, second] = ['10.244.7.1', '10.244.7.2'];
@@ -83,10 +102,18 @@ describe('no table is listed', () => {
     expect(made.node.dump()).toBe(there);
   });
 
-  test('where Services come and go', async () => {
+  test.each<[string, Editable]>([
+    ['zz-plain', {}],
+    ['zz-sticky', { affinitySeconds: 600 }],
+    ['zz-idle', { endpoints: [] }],
+    ['zz-ranges', { loadBalancerIPs: ['192.0.2.77'], sourceRanges: ['203.0.113.0/24', '198.51.100.7/32'] }],
+    ['zz-node-port', { nodePort: 31999 }],
+  ])('where a Service comes and goes: %s', async (name, settings) => {
     const made = await settled();
-    for (const bundle of ['fixtures/loadbalancer-source-ranges/expected-nftables', moved(first)]) {
-      expect((await callApply(made.host, 'apply', bundle)).status).toBe(0);
+    for (const bundle of [withService(name, settings), moved(first)]) {
+      const { status, err } = await callApply(made.host, 'apply', bundle);
+      expect([status, err]).toEqual([0, expect.stringContaining('done: ')]);
+      expect(made.commands.filter(isListing)).toEqual([]);
       await expectAsFresh(made, bundle);
     }
   });
@@ -170,34 +197,63 @@ describe('the table is listed', () => {
     await expectAsFresh(made, moved(second));
   });
 
-  test.each([
-    ['at once', (command: Command) => isChange(command)],
+  describe.each<[string, (command: Command) => boolean]>([
+    ['at once', isChange],
     ['after the rehearsal', isRehearsal],
-  ])('where another program changes nftables just after the change, %s', async (_, isMoment) => {
-    for (const [input, succeeds] of [
-      [undefined, true],
-      ['add chain ip kube-proxy stray\n', false],
-    ] as const) {
+  ])('where another program changes nftables just after the change, %s', (_, isMoment) => {
+    /** Applies; after the first command of that kind, another program is given its turn. */
+    async function applyDisturbed(made: NetlinkNode, input?: string): Promise<number> {
+      let isDone = false;
+      const run = async (command: Command) => {
+        const result = await made.host.run(command);
+        if (isMoment(command) && !isDone) {
+          isDone = true;
+          await made.disturb(input);
+        }
+        return result;
+      };
+      return (await callApply({ ...made.host, run }, 'apply', moved(second))).status;
+    }
+
+    test('in a table of its own: the change stays', async () => {
+      const made = await settled();
+      expect(await applyDisturbed(made)).toBe(0);
+      expect(made.commands.filter(isListing)).not.toEqual([]);
+      expect((await callApply(made.node.host, 'verify', moved(second))).status).toBe(0);
+    });
+
+    test('in kube-proxy’s table: all is put back', async () => {
       const made = await settled();
       const there = made.node.dump();
-      let isDone = false;
-      const host: Host = {
-        ...made.host,
-        run: async (command) => {
-          const result = await made.host.run(command);
-          if (isMoment(command) && !isDone) {
-            isDone = true;
-            await made.disturb(input);
-          }
-          return result;
-        },
-      };
-      const { status } = await callApply(host, 'apply', moved(second));
-      expect(status).toBe(succeeds ? 0 : 3);
-      if (!succeeds) expect(made.node.dump()).toBe(there);
-      expect(made.commands.filter(isListing)).not.toEqual([]);
-    }
+      expect(await applyDisturbed(made, 'add chain ip kube-proxy stray\n')).toBe(3);
+      expect(made.node.dump()).toBe(there);
+    });
   });
+});
+
+test('watch lists the table where something has changed in nftables, and not else', async () => {
+  const made = await settled();
+  const start = made.host.uptime();
+  const listings: number[] = [];
+  let isDone = false;
+  const host: Host = {
+    ...made.host,
+    sleep: async (milliseconds) => {
+      await made.host.sleep(milliseconds);
+      const elapsed = made.host.uptime() - start;
+      listings.push(...made.commands.splice(0).flatMap((command) => (isListing(command) ? elapsed : [])));
+      if (elapsed > 35_000 && !isDone) {
+        isDone = true;
+        await made.disturb('add chain ip kube-proxy stray\n');
+      }
+      if (elapsed > 75_000) process.emit('SIGTERM');
+    },
+  };
+  const { err } = await callApply(host, 'watch', moved(first), '--sync-period', '10s');
+  expect(err).toMatch(/^done: 1 chain removed$/m);
+  expect(listings.length).toBeGreaterThan(0);
+  expect(listings.filter((elapsed) => elapsed < 35_000 || elapsed > 55_000)).toEqual([]);
+  await expectAsFresh(made, moved(first));
 });
 
 describe('nft lies, and the node is as before', () => {
