@@ -7,6 +7,7 @@ import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
+import { aboutTables, askKernel } from './nft-netlink.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { adviseRights, capNetAdmin, hasCapability } from './rights.ts';
 import { compareVersions, parseVersion } from './version.ts';
@@ -140,7 +141,22 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
   );
   const wrong = findings.flat();
   if (wrong.length > 0) return wrong;
-  return [{ severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' }];
+  const ok: Finding = { severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' };
+  return [ok, ...(await examineSmallChanges(host))];
+}
+
+/** Whether a small change can be proven without a list of the whole tables. It is made all the same where not. */
+async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
+  const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
+  const finding = { severity: 'note', subject: 'nftables' } as const;
+  if (!(await askKernel(host, aboutTables))) {
+    const text = `perl cannot ask the kernel for single chains and sets, ${listed}`;
+    return [{ ...finding, text, advice: 'install perl (Debian: package perl-base)' }];
+  }
+  const result = await host.run({ tool: 'unshare', args: ['--net', 'true'] });
+  if (result.kind === 'ended' && result.status === 0) return [];
+  const text = `unshare (package util-linux) cannot make a network namespace to try a change in, ${listed}`;
+  return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
 }
 
 async function advise(host: Host, index: ModuleIndex, feature: Feature, family: Family): Promise<string> {

@@ -38,7 +38,7 @@ export function focusOnNftTables(old: string, now: string): NftFocus | undefined
       }
     }
   }
-  for (const { family, head } of [...sight.values()]) {
+  for (const { family, head } of sight.values()) {
     if (!head.startsWith('chain ')) continue;
     for (const text of [before[family], after[family]]) {
       for (const [, set = ''] of (findBlock(text, head) ?? '').matchAll(/@(\S+)/g)) {

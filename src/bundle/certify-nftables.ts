@@ -50,6 +50,10 @@ function listChanges({ old, new: now }: Change<string>): Changes | undefined {
       for (const line of added) found.added.add(`${was}\n${line}`);
     }
   }
+  // One that others moved past is in the same set as before.
+  for (const element of found.removed) {
+    if (found.added.delete(element)) found.removed.delete(element);
+  }
   return found;
 }
 

@@ -35,7 +35,7 @@ export function createNetlinkNode(): NetlinkNode {
   const run = async (command: Command): Promise<CommandResult> => {
     const { tool, args, stdin = '' } = command;
     if (tool === 'perl') return args[1] === netlinkProgram ? ok(await answer(namespace, stdin)) : { kind: 'missing' };
-    if (tool === 'unshare') return rehearse(stdin);
+    if (tool === 'unshare') return args.includes('sh') ? rehearse(stdin) : ok('');
     const result = await node.host.run(command);
     if (tool === 'nft' && args[0] === '-f' && result.kind === 'ended' && result.status === 0) namespace.generation++;
     return result;
