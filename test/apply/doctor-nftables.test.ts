@@ -115,11 +115,11 @@ test.each<[string, string, RegExp]>([
   node.files.set('/proc/modules', loaded['/proc/modules']);
   const asked = await callApply(host, 'doctor', bundle);
   expect(asked.out).not.toContain('lists the whole tables');
-  const without: Host = {
+  const lacking: Host = {
     ...host,
     run: (command) => (command.tool === missing ? Promise.resolve({ kind: 'missing' }) : host.run(command)),
   };
-  const { status, out } = await callApply(without, 'doctor', bundle);
+  const { status, out } = await callApply(lacking, 'doctor', bundle);
   expect(out).toContain(text);
   expect(out).toMatch(advice);
   expect(status).toBe(0);
