@@ -1,4 +1,4 @@
-// Counts what the built program writes for clusters of growing size in both modes, and writes docs/rule-counts.md and
+// Counts what the built program writes for clusters of growing size in every mode, and writes docs/rule-counts.md and
 // docs/rule-counts.svg. Run it by `npm run rule-counts`.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,17 +9,18 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const serviceCounts = [1, 10, 100, 1000, 5000];
 const endpointsPerService = 10;
-const modes = ['iptables', 'ipvs'];
+const modes = ['iptables', 'ipvs', 'nftables'];
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rule-counts-'));
 
 /** What each mode programs for that many Services. */
 function countRow(services) {
   const cluster = join(scratch, 'cluster.json');
   writeFileSync(cluster, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: makeCluster(services) }));
-  const [iptables, ipvs] = modes.map((mode) => {
+  const [iptables, ipvs, nftables] = modes.map((mode) => {
     const out = join(scratch, mode);
     const args = ['compile', '-f', cluster, '--cluster-cidr', '10.0.0.0/8', '--proxy-mode', mode, '-o', out];
     execFileSync(process.execPath, [join(root, 'dist', 'kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    if (mode === 'nftables') return countTable(join(out, 'nftables.nft'));
     return {
       rules: countLines(join(out, 'iptables.restore'), /^-[AI] /),
       chains: countLines(join(out, 'iptables.restore'), /^:/),
@@ -28,7 +29,7 @@ function countRow(services) {
       setEntries: countLines(join(out, 'ipset.restore'), /^add /),
     };
   });
-  return { services, iptables, ipvs };
+  return { services, iptables, ipvs, nftables };
 }
 
 /** How many lines of the file match; none where mode iptables has no such file. */
@@ -37,6 +38,21 @@ function countLines(path, pattern) {
   return readFileSync(path, 'utf8')
     .split('\n')
     .filter((each) => pattern.test(each)).length;
+}
+
+/** What the tables of a file for nft hold. One rule, or one element, takes one line. */
+function countTable(path) {
+  const counts = { rules: 0, chains: 0, elements: 0 };
+  let inside;
+  for (const each of readFileSync(path, 'utf8').split('\n')) {
+    const opens = /^\t(chain|set|map) /.exec(each);
+    if (opens) inside = opens[1];
+    if (inside === 'chain') {
+      if (opens) counts.chains += 1;
+      else if (/^\t\t(?!type |comment )/.test(each)) counts.rules += 1;
+    } else if (each.startsWith('\t\t\t')) counts.elements += 1;
+  }
+  return counts;
 }
 
 /** Services of one TCP port, with their endpoints on as many nodes, and the node to compile for. */
@@ -87,21 +103,34 @@ function formatPage(rows) {
     'IPVS mode: virtual servers',
     'IPVS mode: real servers',
     'IPVS mode: set entries',
+    'nftables mode: rules',
+    'nftables mode: chains',
+    'nftables mode: elements',
   ];
-  const body = rows.map(({ services, iptables, ipvs }) =>
-    [services, iptables.rules, iptables.chains, ipvs.rules, ipvs.virtualServers, ipvs.realServers, ipvs.setEntries].map(
-      (count) => count.toLocaleString('en'),
-    ),
+  const body = rows.map(({ services, iptables, ipvs, nftables }) =>
+    [
+      services,
+      iptables.rules,
+      iptables.chains,
+      ipvs.rules,
+      ipvs.virtualServers,
+      ipvs.realServers,
+      ipvs.setEntries,
+      nftables.rules,
+      nftables.chains,
+      nftables.elements,
+    ].map((count) => count.toLocaleString('en')),
   );
   return `# Rules against Services
 
 What \`kpc compile\` writes for one node and IPv4, for Services of one port and type ClusterIP with
 ${endpointsPerService} endpoints each. In iptables mode each Service and each endpoint has rules of its own, and a packet that opens a
 connection is compared with one rule a Service until one matches. In IPVS mode the rules match sets and stay the same;
-what grows are tables that the kernel looks things up in by hash.
+what grows are tables that the kernel looks things up in by hash. In nftables mode each Service has a chain with one rule for
+all of its endpoints, and an element of a map leads to it: a packet meets the same few rules, however many Services there are.
 
 ${formatTable(header, body)}
-![iptables rules against Services in both modes, on logarithmic axes](rule-counts.svg)
+![Rules against Services in the three modes, on logarithmic axes](rule-counts.svg)
 
 Written by \`npm run rule-counts\`.
 `;
@@ -119,14 +148,20 @@ function formatTable(header, body) {
 /** The area of the plot in the picture, and the powers of ten that its axes end at. */
 const area = { left: 90, right: 600, top: 60, bottom: 360, services: 4, rules: 6 };
 
+const series = [
+  { mode: 'iptables', name: 'iptables mode', colour: '#b34700' },
+  { mode: 'nftables', name: 'nftables mode', colour: '#2e7d32' },
+  { mode: 'ipvs', name: 'IPVS mode', colour: '#005a9c' },
+];
+
 /** Rules against Services as an SVG plot, both axes logarithmic. */
 function formatPlot(rows) {
   const middle = (area.left + area.right) / 2;
   return `${[
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 430" font-family="sans-serif" font-size="15">',
-    '<title>iptables rules against Services, in iptables mode and in IPVS mode</title>',
+    '<title>Rules against Services, in iptables, nftables and IPVS mode</title>',
     '<rect width="640" height="430" fill="#ffffff"/>',
-    text(area.left, 32, `iptables rules on a node, ${endpointsPerService} endpoints a Service`, 'font-size="18"'),
+    text(area.left, 32, `Rules on a node, ${endpointsPerService} endpoints a Service`, 'font-size="18"'),
     ...powersOfTen(area.services).flatMap((services) => [
       line(x(services), area.top, x(services), area.bottom),
       text(x(services), area.bottom + 22, services.toLocaleString('en'), 'text-anchor="middle"'),
@@ -136,26 +171,20 @@ function formatPlot(rows) {
       text(area.left - 10, y(rules) + 5, rules.toLocaleString('en'), 'text-anchor="end"'),
     ]),
     text(middle, area.bottom + 52, 'Services', 'text-anchor="middle"'),
-    ...formatSeries(rows, 'iptables', 'iptables mode', '#b34700'),
-    ...formatSeries(rows, 'ipvs', 'IPVS mode', '#005a9c'),
+    ...series.flatMap((each, i) => formatSeries(rows, each, i)),
     '</svg>',
   ].join('\n')}\n`;
 }
 
-/** The points of one mode, joined by a line, with the last of them in words. */
-function formatSeries(rows, mode, name, colour) {
-  const points = rows.map((row) => `${x(row.services)},${y(row[mode].rules)}`);
+/** The points of one mode, joined by a line, and its row in the legend at the top left, where no line runs. */
+function formatSeries(rows, { mode, name, colour }, row) {
+  const points = rows.map((each) => `${x(each.services)},${y(each[mode].rules)}`);
   const last = rows.at(-1);
-  const words = `${name}: ${last[mode].rules.toLocaleString('en')} rules`;
+  const words = `${name}: ${last[mode].rules.toLocaleString('en')} rules for ${last.services.toLocaleString('en')} Services`;
   return [
     `<polyline points="${points.join(' ')}" fill="none" stroke="${colour}" stroke-width="3"/>`,
-    ...rows.map((row) => `<circle cx="${x(row.services)}" cy="${y(row[mode].rules)}" r="5" fill="${colour}"/>`),
-    text(
-      x(last.services) - 12,
-      y(last[mode].rules) - 14,
-      words,
-      `text-anchor="end" font-weight="bold" fill="${colour}"`,
-    ),
+    ...rows.map((each) => `<circle cx="${x(each.services)}" cy="${y(each[mode].rules)}" r="5" fill="${colour}"/>`),
+    text(area.left + 14, area.top + 24 + row * 22, words, `font-weight="bold" fill="${colour}"`),
   ];
 }
 
