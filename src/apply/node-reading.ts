@@ -145,11 +145,18 @@ async function mayHaveNftables(host: Host): Promise<boolean> {
  * whether one is dormant), at half the memory; without what changes from one moment to the next.
  */
 async function readNftTable(host: Host, family: Family, scope: ReadingScope): Promise<string> {
-  const command: Command = { tool: 'nft', args: ['-s', 'list', 'table', nftFamily[family], nftTableName] };
+  const table = ['table', nftFamily[family], nftTableName];
+  // Where it matters little, for a list of its sets nft does not first ask for the chains of all tables, which may be many.
+  if (!scope.nftables && isNoTable(await host.run({ tool: 'nft', args: ['list', 'sets', ...table] }))) return '';
+  const command: Command = { tool: 'nft', args: ['-s', 'list', ...table] };
   const result = await host.run(command);
-  if (result.kind === 'ended' && result.status !== 0 && noSuchTable.test(result.stderr)) return '';
+  if (isNoTable(result)) return '';
   if (!scope.nftables && (result.kind === 'missing' || result.status !== 0)) return '';
   return outputOf(command, result);
+}
+
+function isNoTable(result: CommandResult): boolean {
+  return result.kind === 'ended' && result.status !== 0 && noSuchTable.test(result.stderr);
 }
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;

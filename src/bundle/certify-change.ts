@@ -5,6 +5,7 @@ import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange } from './certify-entries.ts';
 import type { PartOfServices } from './certify-entries.ts';
 import { isOwnNftChange } from './certify-nftables.ts';
+import { isOwnServerChange } from './certify-servers.ts';
 import type { Compile } from './check-forms.ts';
 import { checkServiceValues } from './check-values.ts';
 import type { BundleFiles } from './make-bundle.ts';
@@ -42,14 +43,14 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   if (!change || checkServiceValues(change.new, manifest).length > 0) return undefined;
   const parts = { old: compilePart(change.old, manifest, compile), new: compilePart(change.new, manifest, compile) };
   if (!haveSameCounts(before, manifest, parts)) return undefined;
+  const clusters = {
+    old: { services: services.old, part: change.old },
+    new: { services: services.new, part: change.new },
+  };
   for (const name of bundleFileNames) {
     if (name === 'services.json') continue;
     const whole = { old: known.get(name), new: files.get(name) };
     const part = { old: parts.old.files.get(name), new: parts.new.files.get(name) };
-    const clusters = {
-      old: { services: services.old, part: change.old },
-      new: { services: services.new, part: change.new },
-    };
     if (!isOwnChange(name, whole, part, clusters)) return undefined;
   }
   return openBundle(manifest, files);
@@ -207,14 +208,10 @@ function isOwnChange(
   clusters: Versions<PartOfServices>,
 ): boolean {
   if (whole.old === whole.new && part.old === part.new) return true;
-  if (whole.old === undefined || whole.new === undefined || part.old === undefined || part.new === undefined)
-    return false;
-  const texts = [
-    { old: whole.old, new: whole.new },
-    { old: part.old, new: part.new },
-  ] as const;
-  if (name === 'ipset.restore') return isOwnEntryChange(...texts, clusters);
-  if (name === 'nftables.nft') return isOwnNftChange(...texts, clusters);
+  if (!areThere(whole) || !areThere(part)) return false;
+  if (name === 'ipset.restore') return isOwnEntryChange(whole, part, clusters);
+  if (name === 'nftables.nft') return isOwnNftChange(whole, part, clusters);
+  if (name === 'ipvsadm.restore') return isOwnServerChange(whole, part);
   const changes = findChangedLines(whole.old, whole.new);
   const own = findChangedLines(part.old, part.new);
   if (!changes || !own || changes.length !== own.length) return false;
@@ -224,10 +221,13 @@ function isOwnChange(
     if (!twin || !isSame(removed, twin.removed) || !isSame(added, twin.added)) return false;
     if (![...removed, ...added].every(isOwn)) return false;
     // What is nothing but new stands behind a line of the same Service port.
-    const anchor = lineBefore(whole.old ?? '', at);
-    const isAnchor = isOwn(anchor) || (name === 'ipvsadm.restore' && anchor.startsWith('-A '));
-    return removed.length > 0 || (isAnchor && anchor === lineBefore(part.old ?? '', twin.at));
+    const anchor = lineBefore(whole.old, at);
+    return removed.length > 0 || (isOwn(anchor) && anchor === lineBefore(part.old, twin.at));
   });
+}
+
+function areThere(versions: Versions<string | undefined>): versions is Versions<string> {
+  return versions.old !== undefined && versions.new !== undefined;
 }
 
 function lineBefore(text: string, at: number): string {
@@ -242,5 +242,4 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 const ownLines: { readonly [N in BundleFileName]?: RegExp } = {
   'iptables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
   'ip6tables.restore': /^(?::|-A )KUBE-(?:SVC|SVL|SEP|EXT|FW)-[A-Z2-7]{16} /,
-  'ipvsadm.restore': /^-a /,
 };

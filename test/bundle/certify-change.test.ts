@@ -67,6 +67,10 @@ const localChanges: Record<string, (services: Editable) => void> = {
     const endpoints = pickEndpoints(services);
     endpoints.push(local(endpoints.at(-1) ?? {}, '10.0.0.9'));
   },
+  'the first one, which becomes the last': (services) => {
+    const [first = {}] = pickEndpoints(services);
+    Object.assign(first, { address: '10.250.0.1', node: 'worker-1' });
+  },
   'one that moves to the node': (services) => {
     const endpoint = pickEndpoints(services).find(({ address }) => address === '10.244.77.12') ?? {};
     endpoint['node'] = 'worker-1';

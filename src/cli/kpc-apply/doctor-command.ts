@@ -3,7 +3,6 @@ import { needsOf } from '../../apply/apply-bundle.ts';
 import { examineNode, generalNeeds } from '../../apply/doctor.ts';
 import type { ApplyEnvironment } from './environment.ts';
 import { outputOption } from './options.ts';
-import { formatFindings } from '../../report/findings-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
@@ -37,6 +36,8 @@ async function runDoctor(
 ): Promise<ExitStatus> {
   const needs = folder === undefined ? generalNeeds : needsOf(await loadBundle(folder));
   const findings = await examineNode(host, needs);
+  // Colours are for this command alone.
+  const { formatFindings } = await import('../../report/findings-text.ts');
   await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));
   return findings.some(({ severity }) => severity === 'error') ? exitStatus.differs : exitStatus.ok;
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { applyBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
-import { createHealthServers } from '../../apply/health-checks.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
 import { withLock } from '../../apply/lock.ts';
 import { readBootId } from '../../apply/process-identity.ts';
@@ -72,6 +71,8 @@ async function runWatch(folder: string, options: WatchOptions, environment: Appl
     sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers),
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
+  // No other command needs Node's HTTP.
+  const { createHealthServers } = await import('../../apply/health-checks.ts');
   const servers = createHealthServers(watch.isHealthy);
   const stop = () => watch.stop();
   const wake = () => watch.wake();
