@@ -1,4 +1,5 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { readListedManifest } from '../bundle/read-bundle.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import { applyTablesDelta } from '../kernel/iptables-delta.ts';
@@ -160,7 +161,8 @@ async function findKnownTables(
       if (!stamp) return undefined;
       const present = await readNftStamp(host);
       const stands = isSameMoment(stamp, present) && stamp.tables.join() === present?.tables.join();
-      return stands ? { tables: tablesOf(bundle), stamp } : undefined;
+      // The way back will be what these files say, so that they must be what they were.
+      return stands && readListedManifest(bundle) ? { tables: tablesOf(bundle), stamp } : undefined;
     }
     case 'earlier':
       return settling && back.nftProven ? { tables: tablesOf(settling.files), stamp: back.nftProven } : undefined;

@@ -141,17 +141,30 @@ describe('the table is listed', () => {
   test.each<[string, (made: NetlinkNode) => unknown]>([
     ['after a reboot', ({ node }) => node.files.set('/proc/sys/kernel/random/boot_id', 'another\n')],
     ['in another network namespace', ({ node }) => node.files.set('/proc/self/ns/net', 'net:[1]')],
+    [
+      'where the bundle that was settled is damaged',
+      ({ node }) => {
+        const file = '/var/lib/kpc/settled/bundle-nftables.nft';
+        node.files.set(file, (node.files.get(file) ?? '').replace(/\n\tchain nat-prerouting \{\n[\s\S]*?\n\t\}\n/, ''));
+      },
+    ],
     ['where the stamp is damaged', ({ node }) => node.files.set(indexFile, node.files.get(indexFile)?.slice(9) ?? '')],
     [
       'where the count of chains is another',
       ({ node }) => node.files.set(indexFile, (node.files.get(indexFile) ?? '').replace(/ (\d+)\\n/, ' 1$1\\n')),
     ],
-  ])('%s', async (_, change) => {
+  ])('%s', async (when, change) => {
     const made = await settled();
     await change(made);
-    const { status } = await callApply(made.host, 'apply', '--adopt', moved(second));
+    const { status } = await callApply(
+      made.host,
+      'apply',
+      ...(when === 'after a reboot' ? ['--adopt'] : []),
+      moved(second),
+    );
     expect(status).toBe(0);
     expect(made.commands.filter(isListing)).not.toEqual([]);
+    await expectAsFresh(made, moved(second));
   });
 
   /** Commands that go wrong, and how. */
