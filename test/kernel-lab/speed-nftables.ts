@@ -1,76 +1,95 @@
 // What an apply of 10,000 Services with 10 endpoints costs in nftables mode: the first, one that changes one Service, and
 // one that changes nothing. Beside them the first sync of the real kube-proxy, in the same kernel and of the same manifests, where
 // KPC_ORACLE names a program that runs its code.
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { assert, stateDir, startSuite } from './harness.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js', KPC_ORACLE: oracle } = process.env;
 const suite = startSuite('speed-nftables');
 const [bundle, changed] = [`${bundles}/large-nftables`, `${bundles}/large-nftables-changed`];
 
+/** Seconds of CPU time of a process and of all that it started, and seconds that passed. */
 interface Cost {
-  /** Seconds of CPU time, of the process and all that it started. */
   readonly cpu: number;
   readonly seconds: number;
-  readonly output: string;
 }
 
-/** What a command costs, as a process of its own; it must end well. */
-function measure(command: string, args: readonly string[]): Cost {
+/** What a command costs up to each line that it prints, as a process of its own; it must end well. */
+async function measure(command: string, args: readonly string[]): Promise<ReadonlyMap<string, Cost>> {
   const started = performance.now();
-  const before = childTicks();
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
-  assert(status === 0, `${command} ${args.join(' ')}: ${status} ${stderr}`);
-  const seconds = (performance.now() - started) / 1000;
-  return { cpu: (childTicks() - before) / ticksPerSecond, seconds, output: stdout };
+  const before = readTicks('self').ofChildren;
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = new Map<string, Cost>();
+  const passed = () => (performance.now() - started) / 1000;
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const { own, ofChildren } = readTicks(`${child.pid}`);
+    lines.set(line, { cpu: (own + ofChildren) / ticksPerSecond, seconds: passed() });
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  assert(status === 0, `${command} ${args.join(' ')}: ${status}`);
+  return lines.set('', { cpu: (readTicks('self').ofChildren - before) / ticksPerSecond, seconds: passed() });
 }
 
 const ticksPerSecond = 100;
 
-/** CPU time of all children that have ended, and of theirs: fields 16 and 17 of stat. */
-function childTicks(): number {
-  const fields = readFileSync('/proc/self/stat', 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return Number(fields[13]) + Number(fields[14]);
+/** CPU time of a process, and of those of its children that have ended; none where it has ended itself. */
+function readTicks(pid: string): { readonly own: number; readonly ofChildren: number } {
+  const path = `/proc/${pid}/stat`;
+  const fields = existsSync(path)
+    ? readFileSync(path, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')
+    : [];
+  const [user = 0, system = 0, userOfChildren = 0, systemOfChildren = 0] = fields.slice(11, 15).map(Number);
+  return { own: user + system, ofChildren: userOfChildren + systemOfChildren };
 }
 
-const kpcApply = (...args: readonly string[]) => measure(process.execPath, [program, ...args, '--state-dir', stateDir]);
+async function kpcApply(...args: readonly string[]): Promise<Cost> {
+  const costs = await measure(process.execPath, [program, ...args, '--state-dir', stateDir]);
+  return costs.get('') ?? { cpu: 0, seconds: 0 };
+}
+
 const show = ({ cpu, seconds }: Cost) => `${cpu.toFixed(2)} s of CPU time in ${seconds.toFixed(1)} s`;
 let [first, small, idle]: readonly (Cost | undefined)[] = [];
 
-await suite.check('kpc-apply, from empty', () => {
-  first = kpcApply('apply', bundle);
+await suite.check('kpc-apply, from empty', async () => {
+  first = await kpcApply('apply', bundle);
   console.log(`from empty: ${show(first)}`);
 });
-await suite.check('kpc-apply, one Service changed: 20 times as cheap as the first apply', () => {
-  const costs = [changed, bundle, changed].map((each) => kpcApply('apply', each));
+await suite.check('kpc-apply, one Service changed: 20 times as cheap as the first apply', async () => {
+  const costs: Cost[] = [];
+  for (const each of [changed, bundle, changed]) costs.push(await kpcApply('apply', each));
   small = costs.toSorted((a, b) => a.cpu - b.cpu)[1];
   assert(small !== undefined && first !== undefined, 'nothing was measured');
   console.log(`one Service changed: ${show(small)}`);
   assert(first.cpu / small.cpu >= 20, `only ${(first.cpu / small.cpu).toFixed(1)} times`);
 });
-await suite.check('kpc-apply, nothing to change', () => {
-  idle = kpcApply('apply', changed);
+await suite.check('kpc-apply, nothing to change', async () => {
+  idle = await kpcApply('apply', changed);
   console.log(`nothing to change: ${show(idle)}`);
 });
-await suite.check('verify finds what is there', () => void kpcApply('verify', changed));
+await suite.check('verify finds what is there', async () => void (await kpcApply('verify', changed)));
 
 if (oracle === undefined) {
   console.log('kube-proxy was not measured: KPC_ORACLE names no program that runs its code');
 } else {
-  await suite.check('no slower than kube-proxy from empty, and 20 times as fast for one Service', () => {
-    kpcApply('cleanup');
-    const cost = measure(oracle, ['-case', `${bundles}/large-case`, '-as', 'nftables', '-real']);
-    console.log(`kube-proxy: ${show(cost)}\n${cost.output.trim()}`);
-    const sync = Number(/first full sync ([\d.]+) s/.exec(cost.output)?.[1]);
-    const again = Number(/nothing changed ([\d.]+) s/.exec(cost.output)?.[1]);
+  await suite.check('no more CPU time than kube-proxy from empty, and a twentieth for one Service', async () => {
+    await kpcApply('cleanup');
+    const costs = [...(await measure(oracle, ['-case', `${bundles}/large-case`, '-as', 'nftables', '-real']))];
+    const at = (what: string) => costs.findIndex(([line]) => line.includes(what));
+    const step = (what: string) => (costs[at(what)]?.[1].cpu ?? 0) - (costs[at(what) - 1]?.[1].cpu ?? 0);
+    // What the last line says has ended by then, and may have been waited for or not.
+    const again = (costs.at(-1)?.[1].cpu ?? 0) - (costs[at('first full sync')]?.[1].cpu ?? 0);
+    const sync = step('first full sync');
+    console.log(`kube-proxy: ${sync.toFixed(1)} s of CPU time for its first sync, ${again.toFixed(1)} s for the next`);
     assert(first !== undefined && small !== undefined, 'nothing was measured');
-    const ratios = [sync / first.seconds, again / small.seconds] as const;
+    const ratios = [sync / first.cpu, again / small.cpu] as const;
     console.log(`ratios: ${ratios[0].toFixed(2)} from empty, ${ratios[1].toFixed(1)} for one Service`);
-    assert(ratios[0] >= 1, `slower from empty: ${ratios[0].toFixed(2)}`);
-    assert(ratios[1] >= 20, `only ${ratios[1].toFixed(1)} times as fast for one Service`);
+    assert(ratios[0] >= 1, `more than kube-proxy from empty: ${ratios[0].toFixed(2)}`);
+    assert(ratios[1] >= 20, `only ${ratios[1].toFixed(1)} times less for one Service`);
   });
 }
 suite.finish();
