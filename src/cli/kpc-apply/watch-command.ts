@@ -13,7 +13,6 @@ import { version } from '../../base/version.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
-import { programs } from '../../kube-proxy/modes.ts';
 import { parseAddress } from '../../kernel/address.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -105,7 +104,7 @@ async function syncOnce(
         excludeCIDRs: options.ipvsExcludeCidrs,
         drainTimeout: options.drainTimeout,
         force: options.force,
-        settling: programs(bundle.manifest.mode, 'nftables') ? { known, version } : undefined,
+        settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
       }),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
