@@ -12,7 +12,12 @@ const randomTests = readdirSync(join(import.meta.dirname, 'test'), { recursive: 
   .map((name) => join('test', name))
   .filter((path) => readFileSync(join(import.meta.dirname, path), 'utf8').includes('support/rounds.ts'));
 
+const rewrites = process.env['UPDATE_GOLDEN'] === '1' || process.env['UPDATE_DOCS'] === '1';
+
 const shared = {
+  // A process runs one test file after the other and keeps the modules: none of them has a state, so that no file can tell.
+  isolate: false,
+  setupFiles: 'test/support/signal-listeners.ts',
   testTimeout: 300_000,
   hookTimeout: 300_000,
   // Concurrent tests may run the built program, a process each.
@@ -21,6 +26,9 @@ const shared = {
 
 export default defineConfig({
   test: {
+    // Vitest itself would leave a core to its main process, which has next to nothing to do. Where tests rewrite pages and
+    // fixtures, other tests read them.
+    maxWorkers: rewrites ? 1 : availableParallelism(),
     projects: [
       { test: { ...shared, name: 'fast', include: ['test/**/*.test.ts'], exclude: [slowTests] } },
       {

@@ -6,6 +6,8 @@
 # differs, and reads back what that changed. Prints "apply", "read" or "floor", and seconds of wall, user and system time.
 # VARIANT of iptables: legacy, nft, or "any" for what stands in PATH.
 set -euo pipefail
+# Node reads the certificates that this names at every start, and nothing here uses any.
+unset NODE_EXTRA_CA_CERTS
 variant=$1 before=$2 after=$3 runs=$4
 shift 4
 mount -t tmpfs tmpfs /run

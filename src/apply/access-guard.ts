@@ -103,7 +103,7 @@ function guardRules(
 /** Whether a rule of KUBE-IPVS-OUT-FILTER is about a virtual server that stands. */
 function closesOneOf({ args }: Rule, standing: ReadonlySet<string>): boolean {
   return args.some(
-    (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address},${arg.protocol}:${arg.port}`),
+    (arg) => arg.kind === 'virtual-server' && standing.has(`${arg.address.text},${arg.protocol}:${arg.port}`),
   );
 }
 

@@ -5,6 +5,7 @@ import type { ChainChange } from '../kernel/iptables-delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import type { NftTableDelta } from '../kernel/nftables/delta.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -23,6 +24,7 @@ import { examineForwarding } from './examine-nftables.ts';
 import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import type { ModuleIndex } from './modules.ts';
 import type { Plan } from './plan.ts';
 import { listSteps, stepCommand } from './steps.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
@@ -46,9 +48,15 @@ export interface ApplyChoices {
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
+  // It is asked for at each look at the node, most often with the same files.
+  let last: { readonly files: BundleFiles; readonly state: KernelState } | undefined;
+  const stateOf = (files: BundleFiles): KernelState => {
+    if (last?.files !== files) last = { files, state: openBundle(manifest, files).state };
+    return last.state;
+  };
   return {
     target: async (files) => {
-      const { state } = files ? openBundle(manifest, files) : bundle;
+      const state = files ? stateOf(files) : bundle.state;
       return {
         state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
         modules: state.modules,
@@ -102,9 +110,11 @@ export function readNetworks(cidrs: readonly string[]): readonly Network[] {
 /** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
 function withoutMany(files: BundleFiles): BundleFiles {
   const others = [...files].filter(
-    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$/.test(name),
+    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$|^services\.json$/.test(name),
   );
-  return new Map(others.map(([name, text]) => [name, text.replace(/^(?:-a .*\n)+/gm, '')]));
+  return new Map(
+    others.map(([name, text]) => [name, name === 'ipvsadm.restore' ? text.replace(/^(?:-a .*\n)+/gm, '') : text]),
+  );
 }
 
 /** What a bundle needs of a node. */
@@ -128,9 +138,9 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  const prepare: ChangeRequest['prepare'] = async (plan, isIdle) => {
+  const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
-    if (!choices.force) await assertReady(host, bundle, plan);
+    if (!choices.force) await assertReady(host, bundle, plan, modules);
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
@@ -228,9 +238,9 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: 
   ];
 }
 
-async function assertReady(host: Host, bundle: StoredBundle, plan: Plan): Promise<void> {
+async function assertReady(host: Host, bundle: StoredBundle, plan: Plan, modules: ModuleIndex): Promise<void> {
   const used = new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []));
-  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), used);
+  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), used, modules);
   if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
   throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');

@@ -1,4 +1,4 @@
-import { listOf, objectOf, optional, text } from '../bundle/shape.ts';
+import { listOf, objectOf, optional, text } from '../base/shape.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Rule, TableName } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
@@ -42,8 +42,10 @@ export const noBelongings: Belongings = {
 
 const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
 
-/** A list that is missing holds nothing: the files of older versions have fewer. */
-export const belongingsShape = objectOf<Partial<Belongings>>({
+/** Belongings as a file has them. A list that is missing holds nothing: the files of older versions have fewer. */
+export type StoredBelongings = { readonly [List in keyof Belongings]?: Belongings[List] | undefined };
+
+export const belongingsShape = objectOf<StoredBelongings>({
   virtualServers: listOf(text),
   sets: listOf(text),
   chains: listOf(text),
@@ -54,9 +56,10 @@ export const belongingsShape = objectOf<Partial<Belongings>>({
   nftTables: optional(listOf(text)),
 });
 
-/** Belongings as a file has them, with all their lists. */
-export function completeBelongings(stored: Partial<Belongings>): Belongings {
-  return { ...noBelongings, ...stored };
+/** Belongings that a file has, with all their lists. */
+export function completeBelongings(stored: StoredBelongings): Belongings {
+  const all = lists.map((list) => [list, stored[list] ?? []] as const);
+  return { ...noBelongings, ...Object.fromEntries(all) };
 }
 
 /** All that is in one or the other. */

@@ -88,7 +88,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const { reading, plan, focus } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
   // A kube-proxy that runs comes first: --adopt would not help against it.
-  await request.prepare?.(plan, isIdle);
+  await request.prepare?.(plan, isIdle, before.node);
   assertNoConflicts(plan);
   if (isIdle) {
     // Where nftables was changed by others, this is a new moment at which it was as the bundle says.

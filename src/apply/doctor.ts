@@ -52,8 +52,8 @@ export async function examineBeforeApply(
   host: Host,
   needs: Needs,
   used: ReadonlySet<string>,
+  modules: ModuleIndex,
 ): Promise<readonly Finding[]> {
-  const modules = await readModuleIndex(host, needs.modules);
   const groups = await Promise.all([
     examineRights(host),
     examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),

@@ -1,6 +1,6 @@
 import { newestRelease } from '../kube-proxy/releases.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import { parseAddress } from '../kernel/address.ts';
+import { loopbackAddresses } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
@@ -14,6 +14,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { modeFacts, proxyModes } from '../kube-proxy/modes.ts';
 import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
+import { dumpedSettings } from '../settings/values.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { parseReading, readNode } from './node-reading.ts';
 import type { NodeReading } from './node-reading.ts';
@@ -56,7 +57,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     state,
     cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
     node: describeDumpedNode(present, nodeName),
-    settings: settingsOfDump(mode),
+    settings: { ...dumpedSettings(mode), release: newestRelease },
     families: families.filter(
       (family) =>
         Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0) ||
@@ -99,33 +100,5 @@ function describeDumpedNode(present: KernelState, name: string): BundleContent['
     .filter((link) => link.name !== serviceLink)
     .flatMap((link) => link.addresses)
     .map(({ address }) => address);
-  const loopback = { ipv4: parseAddress('127.0.0.1'), ipv6: parseAddress('::1') };
-  const { ipv4, ipv6 } = loopback;
-  if (!ipv4 || !ipv6) throw new Error('no loopback addresses');
-  return { name, zone: '', podCIDRs: [], nodeIPs: { ipv4, ipv6 }, hostAddresses };
-}
-
-function settingsOfDump(mode: ProxyMode): BundleContent['settings'] {
-  return {
-    release: newestRelease,
-    mode,
-    hostnameOverride: '',
-    bindAddress: '',
-    clusterCIDRs: [],
-    detectLocal: { mode: 'ClusterCIDR' },
-    nodePortAddresses: [],
-    masqueradeAll: false,
-    masqueradeBit: 14,
-    localhostNodePorts: true,
-    ipvs: { scheduler: 'rr', strictARP: false, excludeCIDRs: [], tcpTimeout: 0, tcpFinTimeout: 0, udpTimeout: 0 },
-    conntrack: {
-      maxPerCore: 0,
-      min: 0,
-      tcpEstablishedTimeout: 0,
-      tcpCloseWaitTimeout: 0,
-      tcpBeLiberal: false,
-      udpTimeout: 0,
-      udpStreamTimeout: 0,
-    },
-  };
+  return { name, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses };
 }

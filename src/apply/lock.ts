@@ -1,6 +1,6 @@
 import { UnreadableFile } from '../base/read-file.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
-import { amount, objectOf, optional, text } from '../bundle/shape.ts';
+import { amount, objectOf, optional, readShape, text } from '../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
@@ -39,9 +39,16 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   const own = `${claim.pid}-${claim.started}`;
   const laid: string[] = [];
   try {
-    for (const claims of [await lockFolder(host), `${folder}/lock`]) {
+    const places = [
+      { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
+      {
+        claims: `${folder}/lock`,
+        remedy: 'free some space and make the folder writable, or choose another with --state-dir',
+      },
+    ];
+    for (const { claims, remedy } of places) {
       laid.push(`${claims}/${own}`);
-      await layClaim(host, claims, own, claim);
+      await layClaim(host, claims, own, claim, remedy);
       await assertAlone(host, claims, own);
     }
     return await work();
@@ -51,25 +58,23 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
   }
 }
 
-async function layClaim(host: Host, claims: string, own: string, claim: Claim): Promise<void> {
+async function layClaim(host: Host, claims: string, own: string, claim: Claim, remedy: string): Promise<void> {
   try {
     await host.replaceFile(`${claims}/${own}`, `${JSON.stringify(claim)}\n`);
   } catch (error) {
     throw new Failure(
       'write-failed',
       `cannot take the lock in ${claims}: ${describeError(error)}`,
-      advise(error, claims),
+      advise(error, claims, remedy),
     );
   }
 }
 
-function advise(error: unknown, claims: string): string {
+function advise(error: unknown, claims: string, remedy: string): string {
   // What mkdir says of a file in the place of the folder.
   if (hasCode(error, 'EEXIST')) return `remove ${claims}, which must be a folder, and try again`;
   if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file in its place';
-  return claims.startsWith('/run/')
-    ? 'run it as root, and make sure that /run is writable'
-    : 'free some space and make the folder writable, or choose another with --state-dir';
+  return remedy;
 }
 
 async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
@@ -107,8 +112,8 @@ const claimShape = objectOf<Claim>({ ...processFields, command: text, since: opt
 /** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
 async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
   try {
-    const value: unknown = JSON.parse((await host.readFile(path)) ?? '');
-    return claimShape(value, '') === undefined ? (value as Claim) : undefined;
+    const reading = readShape(claimShape, JSON.parse((await host.readFile(path)) ?? ''));
+    return 'value' in reading ? reading.value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof UnreadableFile) return undefined;
     throw error;

@@ -46,9 +46,9 @@ export interface ChangeRequest {
   readonly confirmTimeout?: number | undefined;
   /**
    * Throws a Failure where the node is not fit to be changed. `isIdle`: nothing is to be changed, and nothing is in the
-   * way.
+   * way. `node` is what the plan was made upon.
    */
-  readonly prepare?: ((plan: Plan, isIdle: boolean) => Promise<void>) | undefined;
+  readonly prepare?: ((plan: Plan, isIdle: boolean, node: NodeState) => Promise<void>) | undefined;
   /** Whether rules that a kube-proxy left, and that would serve besides, are in the way of the first apply. */
   readonly refusesLeftovers?: boolean | undefined;
   /** What will be ours, where that is not simply what the target has. */

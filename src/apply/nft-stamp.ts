@@ -1,4 +1,4 @@
-import { amount, listOf, objectOf, text } from '../bundle/shape.ts';
+import { amount, listOf, objectOf, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
 import { aboutTables, askKernel } from './nft-netlink.ts';
 import { grewAsRehearsed, rehearseNftChange } from './rehearse-nftables.ts';

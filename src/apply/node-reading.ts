@@ -5,6 +5,8 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { mapKinds } from '../kernel/kinds.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
@@ -57,6 +59,60 @@ export interface EarlierReading {
   readonly changed: ReadonlySet<ReadingPart>;
 }
 
+/** A node that is read, and what of it is in its kernel at all. */
+interface ReadNode {
+  readonly host: Host;
+  readonly scope: ReadingScope;
+  readonly hasIpvs: boolean;
+  readonly hasSets: boolean;
+  readonly hasNftables: boolean;
+}
+
+/** How one part of a node is read. */
+interface PartReader {
+  /** Where a reading has its text. */
+  textOf(reading: NodeReading): string;
+  read(node: ReadNode): Promise<string> | string;
+}
+
+const partReaders: { readonly [P in ReadingPart]: PartReader } = {
+  ipv4: rulesReader('ipv4'),
+  ipv6: rulesReader('ipv6'),
+  'nft ipv4': nftReader('ipv4'),
+  'nft ipv6': nftReader('ipv6'),
+  ipset: {
+    textOf: ({ ipset }) => ipset,
+    read: ({ host, hasSets }) => (hasSets ? readTool(host, { tool: 'ipset', args: ['save'] }) : ''),
+  },
+  ipvsadm: {
+    textOf: ({ ipvsadm }) => ipvsadm,
+    read: ({ host, hasIpvs }) => (hasIpvs ? readTool(host, { tool: 'ipvsadm', args: ['-Sn'] }) : ''),
+  },
+  'ipvs timeouts': {
+    textOf: ({ ipvsTimeouts }) => ipvsTimeouts,
+    read: ({ host, scope, hasIpvs }) =>
+      hasIpvs && scope.timeouts ? readTool(host, { tool: 'ipvsadm', args: ['-L', '--timeout'] }) : '',
+  },
+  addresses: {
+    textOf: ({ addresses }) => addresses,
+    read: ({ host }) => readTool(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }),
+  },
+};
+
+function rulesReader(family: Family): PartReader {
+  return {
+    textOf: ({ iptables }) => iptables[family],
+    read: ({ host, scope }) => readTables(host, family, scope),
+  };
+}
+
+function nftReader(family: Family): PartReader {
+  return {
+    textOf: ({ nftables }) => nftables[family],
+    read: ({ host, scope, hasNftables }) => (hasNftables ? readNftTable(host, family, scope) : ''),
+  };
+}
+
 /**
  * Reads the node: all tools at once, or, where there is an earlier reading, those of the parts that may have changed;
  * settings always. Throws a Failure where a tool does not do its part.
@@ -65,51 +121,22 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   const [hasIpvs, hasSets, hasNftables] = await Promise.all([
     scope.hasIpvs ?? host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
-    scope.nftables || earlier || mayHaveNftables(host),
+    scope.nftables || earlier !== undefined || mayHaveNftables(host),
   ]);
-  const part = (name: ReadingPart, known: (reading: NodeReading) => string, read: () => Promise<string>) =>
-    earlier && !earlier.changed.has(name) ? known(earlier.reading) : read();
-  const tool = (name: string, ...args: readonly string[]) => readTool(host, { tool: name, args });
-  const nft = async (family: Family) =>
-    scope.nftTables?.[family] ??
-    part(
-      `nft ${family}`,
-      (reading) => reading.nftables[family],
-      async () => (hasNftables ? readNftTable(host, family, scope) : ''),
-    );
+  const node: ReadNode = { host, scope, hasIpvs, hasSets, hasNftables };
+  const part = (name: ReadingPart): Promise<string> | string => {
+    const { textOf, read } = partReaders[name];
+    return earlier && !earlier.changed.has(name) ? textOf(earlier.reading) : read(node);
+  };
   const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
-    part(
-      'ipv4',
-      (reading) => reading.iptables.ipv4,
-      () => readTables(host, 'ipv4', scope),
-    ),
-    part(
-      'ipv6',
-      (reading) => reading.iptables.ipv6,
-      () => readTables(host, 'ipv6', scope),
-    ),
-    nft('ipv4'),
-    nft('ipv6'),
-    part(
-      'ipset',
-      (reading) => reading.ipset,
-      async () => (hasSets ? tool('ipset', 'save') : ''),
-    ),
-    part(
-      'ipvsadm',
-      (reading) => reading.ipvsadm,
-      async () => (hasIpvs ? tool('ipvsadm', '-Sn') : ''),
-    ),
-    part(
-      'ipvs timeouts',
-      (reading) => reading.ipvsTimeouts,
-      async () => (hasIpvs && scope.timeouts ? tool('ipvsadm', '-L', '--timeout') : ''),
-    ),
-    part(
-      'addresses',
-      (reading) => reading.addresses,
-      () => tool('ip', '-j', '-d', 'addr'),
-    ),
+    part('ipv4'),
+    part('ipv6'),
+    scope.nftTables?.ipv4 ?? part('nft ipv4'),
+    scope.nftTables?.ipv6 ?? part('nft ipv6'),
+    part('ipset'),
+    part('ipvsadm'),
+    part('ipvs timeouts'),
+    part('addresses'),
     readSettings(host, scope.settings),
   ]);
   return {
@@ -195,53 +222,70 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
 }
 
 /** What an earlier reading was parsed to: of parts that read the same, the same values, which compare at no cost. */
-export interface ParsedReading {
+interface ParsedReading {
   readonly reading: NodeReading;
   readonly state: KernelState;
 }
 
+/** What is known before a reading is parsed. */
+interface Known {
+  readonly rules?: RuleLinesByFamily | undefined;
+  readonly earlier?: ParsedReading | undefined;
+}
+
+/** How the objects of one kind are told by a reading. */
+interface KindParser<Objects> {
+  /** What tells of them. */
+  readonly parts: readonly ReadingPart[];
+  parse(reading: NodeReading, known: Known): Objects;
+}
+
+const kindParsers: { readonly [K in ObjectKind]: KindParser<KernelState[K]> } = {
+  iptables: {
+    parts: families,
+    parse: (reading, known) =>
+      Object.fromEntries(families.map((family) => [family, parseTables(reading, family, known)])),
+  },
+  nftables: {
+    parts: families.map((family) => `nft ${family}` as const),
+    parse: (reading, known) => families.flatMap((family) => parseNftTables(reading, family, known)),
+  },
+  sets: { parts: ['ipset'], parse: ({ ipset }) => parseIpsetSave(ipset).sets },
+  virtualServers: { parts: ['ipvsadm'], parse: ({ ipvsadm }) => parseIpvsadm(ipvsadm).virtualServers },
+  links: { parts: ['addresses'], parse: ({ addresses }) => parseIpAddrJson(addresses).links },
+  ipvsTimeouts: { parts: ['ipvs timeouts'], parse: ({ ipvsTimeouts }) => parseTimeouts(ipvsTimeouts) },
+  // Files of the node tell of these two: see `settings`, and the index of modules.
+  sysctls: { parts: [], parse: () => new Map() },
+  modules: { parts: [], parse: () => [] },
+};
+
 /** The kernel's state as the tools told it, all of it: other programs' too. Settings and modules are not in it. */
-export function parseReading(
-  reading: NodeReading,
-  {
-    rules,
-    earlier,
-  }: { readonly rules?: RuleLinesByFamily | undefined; readonly earlier?: ParsedReading | undefined } = {},
-): KernelState {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const text = reading.iptables[family];
-    const known = earlier?.reading.iptables[family] === text ? earlier.state.iptables[family] : undefined;
-    iptables[family] = known ?? parseIptablesSave(text, rules?.[family]).tables;
-  }
-  const old = earlier?.reading;
-  return {
-    iptables,
-    nftables: families.flatMap((family) => parseNftTable(reading, family, earlier)),
-    sets: earlier && old?.ipset === reading.ipset ? earlier.state.sets : parseIpsetSave(reading.ipset).sets,
-    virtualServers:
-      earlier && old?.ipvsadm === reading.ipvsadm
-        ? earlier.state.virtualServers
-        : parseIpvsadm(reading.ipvsadm).virtualServers,
-    links:
-      earlier && old?.addresses === reading.addresses ? earlier.state.links : parseIpAddrJson(reading.addresses).links,
-    sysctls: new Map(),
-    ipvsTimeouts: parseTimeouts(reading.ipvsTimeouts),
-    modules: [],
-  };
+export function parseReading(reading: NodeReading, known: Known = {}): KernelState {
+  const { earlier } = known;
+  return mapKinds<KernelState>((kind) => {
+    const { parts, parse } = kindParsers[kind];
+    return earlier && parts.every((part) => isUnchanged(part, reading, earlier))
+      ? earlier.state[kind]
+      : parse(reading, known);
+  });
+}
+
+function isUnchanged(part: ReadingPart, reading: NodeReading, earlier: ParsedReading): boolean {
+  const { textOf } = partReaders[part];
+  return textOf(reading) === textOf(earlier.reading);
+}
+
+function parseTables(reading: NodeReading, family: Family, { rules, earlier }: Known): Tables {
+  const known = earlier && isUnchanged(family, reading, earlier) ? earlier.state.iptables[family] : undefined;
+  return known ?? parseIptablesSave(reading.iptables[family], rules?.[family]).tables;
 }
 
 /** A table that holds what kpc does not read is none that kpc makes: it counts as another, whatever else is in it. */
-function parseNftTable(
-  { nftables }: NodeReading,
-  family: Family,
-  earlier: ParsedReading | undefined,
-): readonly NftTable[] {
-  const text = nftables[family];
-  if (earlier?.reading.nftables[family] === text) {
+function parseNftTables(reading: NodeReading, family: Family, { earlier }: Known): readonly NftTable[] {
+  if (earlier && isUnchanged(`nft ${family}`, reading, earlier)) {
     return earlier.state.nftables.filter((table) => table.family === family);
   }
-  const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
+  const { tables, unread } = parseNftText(reading.nftables[family], (_, name) => isKubeProxyTable(name));
   return unread.length === 0 ? tables : tables.map((table) => ({ ...table, hasStrangeParts: true }));
 }
 

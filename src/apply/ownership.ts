@@ -4,6 +4,7 @@ import { equalStates } from '../kernel/delta.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { temporarySetName } from '../kernel/ipset-delta.ts';
 import type { IpSet } from '../kernel/ipset.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { emptyState } from '../kernel/state.ts';
@@ -11,11 +12,13 @@ import type { KernelState } from '../kernel/state.ts';
 import { formatEntry } from '../kernel/set-entry.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
+import { noBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import { shareLinks } from './share-links.ts';
+import type { LinkShare } from './share-links.ts';
 import { shareNftTables } from './share-nftables.ts';
 import { shareRules } from './share-rules.ts';
-import type { Leftover, NamedShare } from './share-rules.ts';
+import type { Leftover, NamedShare, RuleShare } from './share-rules.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy
@@ -61,38 +64,77 @@ export function describeConflict({ kind, name }: Conflict): string {
   return kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
 }
 
+/** How the objects of one kind divide. */
+interface KindShare {
+  /** Names of what is ours, by the list of belongings that has them. */
+  readonly names: { readonly [List in keyof Belongings]?: NamedShare };
+  readonly conflicts?: readonly Conflict[];
+  readonly foreign?: readonly string[];
+  readonly leftovers?: readonly Leftover[];
+}
+
+/** A node, and what is wanted there. */
+interface Division {
+  readonly present: KernelState;
+  readonly wanted: KernelState;
+  readonly claims: Claims;
+  /** Of these two, not all that is wanted can be had beside what stays. The kernel keeps a set that a rule uses. */
+  readonly rules: RuleShare;
+  readonly links: LinkShare;
+}
+
+/** How each kind divides, in the order in which people are to read of what is in the way. */
+const shareKinds: { readonly [K in ObjectKind]: (division: Division) => KindShare } = {
+  virtualServers: ({ present, wanted, claims }) => {
+    const { conflicts, foreign, ...names } = shareVirtualServers(present, wanted, claims);
+    return { names: { virtualServers: names }, conflicts, foreign };
+  },
+  iptables: ({ rules: { chains, jumps, besideKubelet, conflicts, leftovers } }) => ({
+    names: { chains, jumps, besideKubelet: { ours: besideKubelet, touched: besideKubelet, belongings: besideKubelet } },
+    conflicts,
+    leftovers,
+  }),
+  nftables: ({ present, wanted, claims }) => {
+    const { tables, conflicts, leftovers } = shareNftTables(present.nftables, wanted.nftables, claims);
+    return { names: { nftTables: tables }, conflicts, leftovers };
+  },
+  sets: ({ present, wanted, claims, rules }) => {
+    const { conflicts, leftovers, ...names } = shareSets(present, wanted, claims, rules.staying);
+    return { names: { sets: names }, conflicts, leftovers };
+  },
+  links: ({ present, claims, links: { links, addresses, conflicts, leftovers } }) => ({
+    names: { links, addresses },
+    conflicts: [...conflicts, ...findTaken(present, claims)],
+    leftovers,
+  }),
+  // No program's own: the last one to set them is right.
+  sysctls: () => ({ names: {} }),
+  ipvsTimeouts: () => ({ names: {} }),
+  modules: () => ({ names: {} }),
+};
+
+const sharingOrder = Object.keys(shareKinds) as readonly ObjectKind[];
+
 /** Divides what is on a node, in view of what is wanted there, into ours and theirs. */
 export function takeShare(present: KernelState, wanted: KernelState, claims: Claims): Share {
-  const servers = shareVirtualServers(present, wanted, claims);
   const rules = shareRules(present.iptables, wanted.iptables, claims);
   const links = shareLinks(present.links, wanted.links, claims);
-  const sets = shareSets(present, wanted, claims, rules.staying);
-  const nftables = shareNftTables(present.nftables, wanted.nftables, claims);
-  const collect = (list: keyof NamedShare): Belongings => ({
-    virtualServers: servers[list],
-    sets: sets[list],
-    chains: rules.chains[list],
-    jumps: rules.jumps[list],
-    links: links.links[list],
-    addresses: links.addresses[list],
-    besideKubelet: rules.besideKubelet,
-    nftTables: nftables.tables[list],
-  });
+  const division = { present, wanted, claims, rules, links };
+  const shares = sharingOrder.map((kind) => shareKinds[kind](division));
+  const collect = (which: keyof NamedShare): Belongings => {
+    const lists = shares.flatMap(({ names }) =>
+      Object.entries(names).map(([list, share]) => [list, share[which]] as const),
+    );
+    return { ...noBelongings, ...Object.fromEntries(lists) };
+  };
   return {
     wanted: { ...wanted, iptables: rules.wanted, links: links.wanted },
     ours: collect('ours'),
     touched: collect('touched'),
     belongings: collect('belongings'),
-    conflicts: [
-      ...servers.conflicts,
-      ...sets.conflicts,
-      ...rules.conflicts,
-      ...nftables.conflicts,
-      ...links.conflicts,
-      ...findTaken(present, claims),
-    ],
-    foreign: servers.foreign,
-    leftovers: [...rules.leftovers, ...nftables.leftovers, ...sets.leftovers, ...links.leftovers],
+    conflicts: shares.flatMap(({ conflicts = [] }) => conflicts),
+    foreign: shares.flatMap(({ foreign = [] }) => foreign),
+    leftovers: shares.flatMap(({ leftovers = [] }) => leftovers),
   };
 }
 

@@ -1,4 +1,4 @@
-import { optional, text, wholeNumber } from '../bundle/shape.ts';
+import { optional, text, wholeNumber } from '../base/shape.ts';
 import type { Host } from './host.ts';
 
 /** One process of one boot of the kernel: process ids come again. */

@@ -1,9 +1,9 @@
-import { amount, objectOf, text } from '../bundle/shape.ts';
+import { amount, objectOf, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
 import { processFields } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { readJson, recordShape } from './record.ts';
-import type { OwnershipRecord } from './record.ts';
+import { completeRecord, readJson, recordShape } from './record.ts';
+import type { OwnershipRecord, StoredRecord } from './record.ts';
 
 /**
  * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds
@@ -17,10 +17,16 @@ export interface Question extends ProcessIdentity {
   readonly record: OwnershipRecord;
 }
 
-const questionShape = objectOf<Question>({ ...processFields, id: text, deadline: amount, record: recordShape });
+/** A question as a file has it. */
+interface StoredQuestion extends Omit<Question, 'record'> {
+  readonly record: StoredRecord;
+}
+
+const questionShape = objectOf<StoredQuestion>({ ...processFields, id: text, deadline: amount, record: recordShape });
 
 /** Undefined where nothing is asked. */
-export function readQuestion(host: Host, path: string): Promise<Question | undefined> {
+export async function readQuestion(host: Host, path: string): Promise<Question | undefined> {
   const advice = 'remove it and apply again: an apply that waits for confirmation is put back when its time is over';
-  return readJson<Question>(host, path, questionShape, advice);
+  const stored = await readJson(host, path, questionShape, advice);
+  return stored && { ...stored, record: completeRecord(stored.record) };
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import {
   access,
   constants,
@@ -229,22 +230,36 @@ function startApart({ tool, args }: Command): Promise<void> {
 }
 
 async function readFileIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing((async () => readRegularFile(path).toString('utf8'))());
+  try {
+    return readText(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The kernel's own files are short, many, and safe to open: Node reads those in one go. */
+function readText(path: string): string {
+  return /^\/(?:proc|sys)\//.test(path) ? readFileSync(path, 'utf8') : readRegularFile(path).toString('utf8');
 }
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    // ESRCH: a process whose /proc files were being read has ended.
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }
 
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  // ESRCH: a process whose /proc files were being read has ended.
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';
+}
+
 async function replaceFile(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   const temporary = `${path}.new`;
   const file = await open(temporary, 'w', 0o600);
   try {
@@ -255,6 +270,16 @@ async function replaceFile(path: string, text: string): Promise<void> {
   }
   await rename(temporary, path);
   await syncFolder(dirname(path));
+}
+
+/** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    await mkdir(path, { mode: 0o700 });
+  }
 }
 
 async function syncFolder(path: string): Promise<void> {

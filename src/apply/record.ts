@@ -1,11 +1,11 @@
 import { UnreadableFile } from '../base/read-file.ts';
-import { amount, listOf, mapOf, objectOf, optional, text } from '../bundle/shape.ts';
-import type { Shape } from '../bundle/shape.ts';
+import { amount, listOf, mapOf, objectOf, optional, readShape, text } from '../base/shape.ts';
+import type { Shape, ShapeReading } from '../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
 import { belongingsShape, completeBelongings, noBelongings } from './belongings.ts';
-import type { Belongings } from './belongings.ts';
+import type { Belongings, StoredBelongings } from './belongings.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
@@ -75,7 +75,12 @@ function emptyRecord(bootId: string): OwnershipRecord {
   return { bootId, owned: noBelongings, draining: [] };
 }
 
-export const recordShape = objectOf<OwnershipRecord>({
+/** A record as a file has it. */
+export interface StoredRecord extends Omit<OwnershipRecord, 'owned'> {
+  readonly owned: StoredBelongings;
+}
+
+export const recordShape = objectOf<StoredRecord>({
   bootId: text,
   owned: belongingsShape,
   draining: listOf(
@@ -84,10 +89,22 @@ export const recordShape = objectOf<OwnershipRecord>({
   leftIpvs: optional(amount),
 });
 
-const snapshotShape = objectOf<Snapshot>({
+/** A reading as a file has it: older versions knew nothing of nftables, nor did they touch it. */
+interface StoredReading extends Omit<NodeReading, 'nftables'> {
+  readonly nftables?: NodeReading['nftables'] | undefined;
+}
+
+/** A snapshot as a file has it. */
+interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt'> {
+  readonly reading: StoredReading;
+  readonly record: StoredRecord;
+  readonly touched: StoredBelongings;
+}
+
+const snapshotShape = objectOf<StoredSnapshot>({
   id: text,
   takenAt: amount,
-  reading: objectOf<NodeReading>({
+  reading: objectOf<StoredReading>({
     iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
     nftables: optional(objectOf<NodeReading['nftables']>({ ipv4: text, ipv6: text })),
     ipset: text,
@@ -105,14 +122,14 @@ const previousAdvice = 'remove it: the state before the last apply is lost, so a
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
-  const record = await readJson<OwnershipRecord>(host, folder.record, recordShape, adoptAdvice);
+  const record = await readJson(host, folder.record, recordShape, adoptAdvice);
   return record?.bootId === bootId ? completeRecord(record) : emptyRecord(bootId);
 }
 
 /** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
   const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
-  const snapshot = await readJson<Snapshot>(host, path, snapshotShape, advice);
+  const snapshot = await readJson(host, path, snapshotShape, advice);
   if (snapshot?.record.bootId !== bootId) return undefined;
   return {
     ...snapshot,
@@ -122,22 +139,17 @@ export async function readSnapshot(host: Host, path: string, bootId: string): Pr
   };
 }
 
-/** The files of older versions know nothing of nftables, nor did these versions touch it. */
-function completeReading(stored: NodeReading | Omit<NodeReading, 'nftables'>): NodeReading {
-  return { nftables: { ipv4: '', ipv6: '' }, ...stored };
+function completeReading(stored: StoredReading): NodeReading {
+  return { ...stored, nftables: stored.nftables ?? { ipv4: '', ipv6: '' } };
 }
 
-function completeRecord(record: OwnershipRecord): OwnershipRecord {
+/** A record with all that older versions did not write. */
+export function completeRecord(record: StoredRecord): OwnershipRecord {
   return { ...record, owned: completeBelongings(record.owned) };
 }
 
 /** A file of the state folder; undefined where there is none. Throws a Failure for one that is not of this shape. */
-export async function readJson<T extends object>(
-  host: Host,
-  path: string,
-  shape: Shape,
-  advice: string,
-): Promise<T | undefined> {
+export async function readJson<T>(host: Host, path: string, shape: Shape<T>, advice: string): Promise<T | undefined> {
   let content: string | undefined;
   try {
     content = await host.readFile(path);
@@ -146,18 +158,17 @@ export async function readJson<T extends object>(
     throw new Failure('bad-state-folder', `${path} is damaged: ${error.reason}`, advice);
   }
   if (content === undefined) return undefined;
-  const { value, wrong } = parseJson(content, shape);
-  if (wrong === undefined) return value as T;
-  throw new Failure('bad-state-folder', `${path} is damaged: ${wrong}`, advice);
+  const reading = parseJson(content, shape);
+  if ('value' in reading) return reading.value;
+  throw new Failure('bad-state-folder', `${path} is damaged: ${reading.wrong}`, advice);
 }
 
-function parseJson(content: string, shape: Shape): { readonly value: unknown; readonly wrong: string | undefined } {
+function parseJson<T>(content: string, shape: Shape<T>): ShapeReading<T> {
   try {
-    const value: unknown = JSON.parse(content);
-    return { value, wrong: shape(value, '') };
+    return readShape(shape, JSON.parse(content));
   } catch {
     // What the parser says quotes the text, and that may be of another file altogether.
-    return { value: undefined, wrong: 'it is not JSON' };
+    return { wrong: 'it is not JSON' };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { listOf, objectOf, optional, text } from '../bundle/shape.ts';
+import { listOf, objectOf, optional, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
 import { nftStampShape } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';

@@ -1,4 +1,4 @@
-import { objectOf, optional, text } from '../bundle/shape.ts';
+import { objectOf, optional, text } from '../base/shape.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { describeError } from '../bundle/errors.ts';
 import { commit } from './commit.ts';

@@ -1,100 +1,42 @@
 import { printable, quotePrintable } from '../base/printable.ts';
-import { portChanges, schedulers } from '../cluster/ipvs-annotations.ts';
+import { portChanges } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { isInterfaceName, isInterfacePrefix, isLabelValue, isName } from '../cluster/object-names.ts';
-import type { DetectLocal } from '../cluster/objects.ts';
-import { describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { isLabelValue, isName } from '../base/object-names.ts';
+import { describeUnusable, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
-import { mostIpvsSeconds } from '../kernel/ipvs.ts';
+import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
 import { isModeOf } from '../kube-proxy/modes.ts';
+import { findWrongSettings } from '../settings/values.ts';
 import type { Manifest } from './manifest.ts';
 import { settingsOf } from './manifest.ts';
-
-/** The longest timeout of connection tracking that any kernel takes: it counts them in ticks, of which a second has 100. */
-const mostConntrackSeconds = 21_474_836;
-
-/** Fewer connections per core than this make a node deaf rather than safe. */
-const leastPerCore = 1024;
-
-/** What the kube-proxy of Kubernetes 1.36 gives a whole node at most. Those before it multiply without a bound. */
-const mostPerCore = 1_048_576;
-
-/** Sixteen million connections: the table's buckets alone take 32 MB by then. */
-const mostConnections = 1 << 24;
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
 export function checkManifestValues(manifest: Manifest): readonly string[] {
   const { settings, node, families: chosen, ipvsTimeouts } = manifest;
-  const { ipvs, conntrack } = settings;
-  const wrong: [field: string, isWrong: boolean, must: string][] = [
+  const own: readonly (readonly [field: string, isWrong: boolean, must: string])[] = [
     ['node.name', node.name !== '' && !isName(node.name, 'subdomain'), "be a node's name"],
     ['mode', !isModeOf(manifest.mode, settingsOf(manifest).release), 'be one that kpc follows in its kubeProxyVersion'],
     ['node.zone', !isPlain(node.zone), 'be plain text'],
     ['families', !isSelection(chosen), 'be ipv4, ipv6, or both in this order'],
-    ['settings.hostnameOverride', !isNameOrNone(settings.hostnameOverride), "be a node's name"],
-    ['settings.bindAddress', settings.bindAddress !== '' && !parseAddress(settings.bindAddress), 'be an IP address'],
-    ['settings.clusterCIDRs', !areClusterCIDRs(settings), 'be CIDRs'],
-    ['settings.detectLocal', !isDetectable(settings.detectLocal), 'name an interface'],
-    ['settings.nodePortAddresses', !areNodePortAddresses(settings.nodePortAddresses), 'be CIDRs, or the word primary'],
-    ['settings.ipvs.scheduler', !schedulers.includes(ipvs.scheduler), `be one of ${schedulers.join(', ')}`],
-    ['settings.conntrack.min', conntrack.min > mostConnections, `be ${mostConnections} at most`],
-    [
-      'settings.conntrack.maxPerCore',
-      conntrack.maxPerCore > 0 && (conntrack.maxPerCore < leastPerCore || conntrack.maxPerCore > mostPerCore),
-      `be 0, or ${leastPerCore} at least, beyond which connections are dropped, and ${mostPerCore} at most`,
-    ],
   ];
-  for (const field of ['tcpTimeout', 'tcpFinTimeout', 'udpTimeout'] as const) {
-    wrong.push([`settings.ipvs.${field}`, ipvs[field] > mostIpvsSeconds, `be ${mostIpvsSeconds} seconds at most`]);
-  }
-  for (const [field, seconds] of Object.entries(ipvsTimeouts ?? {})) {
-    wrong.push([`ipvsTimeouts.${field}`, Number(seconds) > mostIpvsSeconds, `be ${mostIpvsSeconds} seconds at most`]);
-  }
-  for (const field of ['tcpEstablishedTimeout', 'tcpCloseWaitTimeout', 'udpTimeout', 'udpStreamTimeout'] as const) {
-    const seconds = conntrack[field];
-    const isOff = seconds > mostConntrackSeconds || (seconds > 0 && seconds < 1);
-    wrong.push([`settings.conntrack.${field}`, isOff, `be 0, or from 1 to ${mostConntrackSeconds} seconds`]);
-  }
-  return wrong.filter(([, isWrong]) => isWrong).map(([field, , must]) => `manifest.json: ${field} must ${must}`);
+  const lines = [
+    ...own.flatMap(([field, isWrong, must]) => (isWrong ? [`${field} must ${must}`] : [])),
+    ...findWrongSettings(settings).map(({ name, must }) => `settings.${name} must ${must}`),
+    ...Object.entries(ipvsTimeouts ?? {}).flatMap(([field, seconds]) =>
+      Number(seconds) > mostIpvsSeconds ? [`ipvsTimeouts.${field} must be ${mostIpvsSeconds} seconds at most`] : [],
+    ),
+  ];
+  return lines.map((line) => `manifest.json: ${line}`);
 }
 
 function isPlain(text: string): boolean {
   return printable(text) === text;
 }
 
-function isNameOrNone(text: string): boolean {
-  return text === '' || isName(text, 'subdomain');
-}
-
 function isSelection(chosen: readonly Family[]): boolean {
   return chosen.length > 0 && chosen.join() === families.filter((family) => chosen.includes(family)).join();
-}
-
-function isDetectable(detectLocal: DetectLocal): boolean {
-  switch (detectLocal.mode) {
-    case 'ClusterCIDR':
-    case 'NodeCIDR':
-      return true;
-    case 'BridgeInterface':
-      return isInterfaceName(detectLocal.bridgeInterface);
-    case 'InterfaceNamePrefix':
-      return isInterfacePrefix(detectLocal.interfaceNamePrefix);
-    default:
-      return detectLocal satisfies never;
-  }
-}
-
-/** kube-proxy looks at them only where local traffic is told by them, and so does kpc. */
-function areClusterCIDRs({ clusterCIDRs, detectLocal }: Manifest['settings']): boolean {
-  return detectLocal.mode === 'ClusterCIDR'
-    ? clusterCIDRs.every((cidr) => parseNetwork(cidr.trim()))
-    : clusterCIDRs.every(isPlain);
-}
-
-function areNodePortAddresses(list: readonly string[]): boolean {
-  return (list.length === 1 && list[0] === 'primary') || list.every((cidr) => parseNetwork(cidr));
 }
 
 /** The values of services.json that are of the right shape and that no Service in a cluster has, a line each. */

@@ -1,5 +1,6 @@
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { quotePrintable } from '../base/printable.ts';
+import { readShape } from '../base/shape.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { sortRanges } from '../cluster/service-ranges.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -144,8 +145,8 @@ function readManifest(text: string | undefined): Manifest | BundleProblem {
   if (typeof value !== 'object' || value === null) return { kind: 'bad-manifest', reason: 'it is not a JSON object' };
   const found = 'formatVersion' in value ? value.formatVersion : undefined;
   if (found !== formatVersion) return { kind: 'format-version', found, known: formatVersion };
-  const wrong = manifestShape(value, '');
-  return wrong === undefined ? (value as Manifest) : { kind: 'bad-manifest', reason: wrong };
+  const reading = readShape(manifestShape, value);
+  return 'value' in reading ? reading.value : { kind: 'bad-manifest', reason: reading.wrong };
 }
 
 function checkFiles(manifest: Manifest, files: BundleFiles): readonly BundleProblem[] {

@@ -1,4 +1,6 @@
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
+import { readShape } from '../base/shape.ts';
+import type { Shape, ShapeReading } from '../base/shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -87,22 +89,29 @@ function readPart(file: string, text: string): GoldenPart | string {
   }
   if (goldenServiceFile(service.namespace, service.name) !== file) return `${file}: it is the file of another Service`;
   const chosen = sections.get(assignedSection);
-  const assigned = chosen === undefined ? [] : [parseJson(chosen)];
-  const wrong = assigned.map((each) => assignedShape(each, '')).find((problem) => problem !== undefined);
-  if (wrong !== undefined) return `${file}: its ${assignedSection} cannot be read: ${wrong}`;
-  const assumed = (sections.get(assumedSection) ?? '')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => parseJson(line));
-  const odd = assumed.map((each) => assumedShape(each, '')).find((problem) => problem !== undefined);
-  if (odd !== undefined) return `${file}: its ${assumedSection} cannot be read: ${odd}`;
+  const assigned = readEach(assignedShape, chosen === undefined ? [] : [chosen]);
+  if ('wrong' in assigned) return `${file}: its ${assignedSection} cannot be read: ${assigned.wrong}`;
+  const lines = (sections.get(assumedSection) ?? '').split('\n').filter((line) => line !== '');
+  const assumed = readEach(assumedShape, lines);
+  if ('wrong' in assumed) return `${file}: its ${assumedSection} cannot be read: ${assumed.wrong}`;
   return {
     service,
     servicePorts: cluster.servicePorts,
     healthChecks: cluster.healthChecks,
-    assigned: assigned as readonly AssignedService[],
-    assumed: assumed as readonly AssumedWorkload[],
+    assigned: assigned.value,
+    assumed: assumed.value,
   };
+}
+
+/** Texts in JSON, all of one shape, or what is wrong with the first that is not. */
+function readEach<T>(shape: Shape<T>, texts: readonly string[]): ShapeReading<readonly T[]> {
+  const values: T[] = [];
+  for (const text of texts) {
+    const reading = readShape(shape, parseJson(text));
+    if ('wrong' in reading) return reading;
+    values.push(reading.value);
+  }
+  return { value: values };
 }
 
 /** A text is what is wrong with it. */
@@ -141,8 +150,8 @@ function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVers
     counts: {},
     files: {},
   };
-  const wrong = manifestShape(manifest, '');
-  return wrong === undefined ? (manifest as unknown as Manifest) : `${goldenHead}: ${wrong}`;
+  const reading = readShape(manifestShape, manifest);
+  return 'value' in reading ? reading.value : `${goldenHead}: ${reading.wrong}`;
 }
 
 function addDefaults(settings: unknown, defaults: object): object {

@@ -1,6 +1,8 @@
+import { readShape } from '../base/shape.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { servicePortLabel } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
+import { LongText } from '../base/long-text.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { servicesShape } from './services-shape.ts';
@@ -11,22 +13,33 @@ import { readAddress, readNetwork } from './stored-address.ts';
  * is the same for every node. One line for each Service, Service port and endpoint, to read well in a diff.
  */
 export function writeServices(cluster: Cluster): string {
-  const format = rememberTails();
-  const services = listOf(cluster.services.map((service) => JSON.stringify(serviceRecord(service))));
-  const servicePorts = listOf(cluster.servicePorts.map((port) => servicePortText(port, format)));
-  const healthChecks = listOf(cluster.healthChecks.map((check) => JSON.stringify(check)));
-  return `{\n"services": ${services},\n"servicePorts": ${servicePorts},\n"healthChecks": ${healthChecks}\n}\n`;
+  const text = new LongText();
+  const tailOf = rememberTails();
+  text.add('{\n"services": ');
+  addList(text, cluster.services, (service) => text.add(JSON.stringify(serviceRecord(service))));
+  text.add(',\n"servicePorts": ');
+  addList(text, cluster.servicePorts, (port) => addServicePort(text, port, tailOf));
+  text.add(',\n"healthChecks": ');
+  addList(text, cluster.healthChecks, (check) => text.add(JSON.stringify(check)));
+  text.add('\n}\n');
+  return text.toString();
 }
 
-/** A list with a line for each item, or with an item's own lines. */
-function listOf(items: readonly string[]): string {
-  return items.length === 0 ? '[\n]' : `[\n${items.join(',\n')}\n]`;
+/** A list with a line for each item, or with an item's own lines, which `add` writes. */
+function addList<T>(text: LongText, items: readonly T[], add: (item: T) => void): void {
+  let separator = '[\n';
+  for (const item of items) {
+    text.add(separator);
+    add(item);
+    separator = ',\n';
+  }
+  text.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
-function servicePortText(port: ServicePort, tailOf: (endpoint: Endpoint) => string): string {
-  const head = JSON.stringify(servicePortRecord(port)).slice(0, -1);
-  if (port.endpoints.length === 0) return `${head},"endpoints":[]}`;
-  const pieces = [head, ',"endpoints":['];
+function addServicePort(text: LongText, port: ServicePort, tailOf: (endpoint: Endpoint) => string): void {
+  text.add(JSON.stringify(servicePortRecord(port)).slice(0, -1));
+  if (port.endpoints.length === 0) return text.add(',"endpoints":[]}');
+  text.add(',"endpoints":[');
   let separator = '\n {"address":"';
   // Mostly all have one port number, which need not be made a text for each.
   let number: number | undefined;
@@ -36,11 +49,13 @@ function servicePortText(port: ServicePort, tailOf: (endpoint: Endpoint) => stri
       number = endpoint.port;
       portText = `","port":${number}`;
     }
-    pieces.push(separator, endpoint.address.text, portText, tailOf(endpoint));
+    text.add(separator);
+    text.add(endpoint.address.text);
+    text.add(portText);
+    text.add(tailOf(endpoint));
     separator = ',\n {"address":"';
   }
-  pieces.push('\n]}');
-  return pieces.join('');
+  text.add('\n]}');
 }
 
 /** endpointTail, or the text that it gave last for an endpoint on the same node, where that is the same. */
@@ -104,9 +119,9 @@ export interface EndpointRecord {
   readonly port: number;
   readonly node?: string | undefined;
   readonly zone?: string | undefined;
-  readonly ready?: false | undefined;
-  readonly serving?: false | undefined;
-  readonly terminating?: true | undefined;
+  readonly ready?: boolean | undefined;
+  readonly serving?: boolean | undefined;
+  readonly terminating?: boolean | undefined;
   readonly zoneHints?: readonly string[] | undefined;
   readonly nodeHints?: readonly string[] | undefined;
   readonly assumed?: true | undefined;
@@ -183,13 +198,13 @@ export function readServices(content: string): StoredServices | string {
   } catch {
     return 'it is not JSON';
   }
-  const wrong = servicesShape(value, '');
-  if (wrong !== undefined) return wrong;
-  const file = value as ServicesFile;
+  const reading = readShape(servicesShape, value);
+  if ('wrong' in reading) return reading.wrong;
+  const { services, servicePorts, healthChecks } = reading.value;
   return {
-    services: file.services,
-    servicePorts: file.servicePorts.map(readServicePort).sort(compareServicePorts),
-    healthChecks: file.healthChecks,
+    services,
+    servicePorts: servicePorts.map(readServicePort).sort(compareServicePorts),
+    healthChecks,
   };
 }
 

@@ -1,15 +1,12 @@
 import type { HeadlessEndpoint, ServiceHealthCheck } from '../cluster/model.ts';
 import type { ServicePortSpec } from '../cluster/objects.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { families, protocols } from '../kernel/family.ts';
+import { address, network, port } from './address-shapes.ts';
 import type { EndpointRecord, ServicePortRecord, ServiceRecord, ServicesFile } from './services-file.ts';
-import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber } from './shape.ts';
+import { boolean, listOf, objectOf, oneOf, optional, shape, text, wholeNumber } from '../base/shape.ts';
 
-const address = shape('an IP address', (value) => typeof value === 'string' && Boolean(parseAddress(value)));
-const network = shape('a CIDR', (value) => typeof value === 'string' && Boolean(parseNetwork(value)));
 const protocol = oneOf(...protocols);
 const family = oneOf(...families);
-const port = wholeNumber(1, 65_535);
 const portOrNone = wholeNumber(0, 65_535);
 
 const service = objectOf<ServiceRecord>({
@@ -24,7 +21,7 @@ const service = objectOf<ServiceRecord>({
       name: text,
       protocol,
       port: portOrNone,
-      targetPort: shape(
+      targetPort: shape<number | string>(
         'a string or a number',
         (value) => typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)),
       ),

@@ -1,3 +1,4 @@
+import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { ChangedObject } from './change-lister.ts';
 import { count, namesOf, signed } from './counts.ts';
@@ -55,7 +56,7 @@ export function objectOf(change: KernelChange): ChangedObject {
 export function describeSubject(change: KernelChange): string {
   switch (change.kind) {
     case 'virtual-server': {
-      const at = `${change.protocol} ${change.address.includes(':') ? `[${change.address}]` : change.address}:${change.port}`;
+      const at = `${change.protocol} ${joinHostPort(change.address, change.port)}`;
       return change.change === 'changed'
         ? `${at}: ${describeServerEdits(change).join('; ')}`
         : `${at} with ${count(change.added.length + change.removed.length, 'real server')}`;

@@ -210,7 +210,7 @@ function ownerOfRule(rule: Rule, index: OwnerIndex): string | undefined {
   for (const arg of rule.args) {
     switch (arg.kind) {
       case 'virtual-server':
-        return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address} ${arg.port}`);
+        return index.servers().servers.get(`${arg.protocol.toUpperCase()} ${arg.address.text} ${arg.port}`);
       case 'jump':
         if (arg.target.kind === 'chain' && isServiceChain(arg.target.chain))
           return index.chains().get(arg.target.chain);

@@ -3,6 +3,7 @@ import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
+import type { Names } from './by-name.ts';
 import type { HintReading, SlicesByService } from './endpoints.ts';
 import { compareText } from './compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
@@ -33,7 +34,7 @@ export function buildCluster(
   services: readonly Sourced<Service>[],
   slicesOf: SlicesByService,
   behaviours: Behaviours,
-  served?: ReadonlySet<string>,
+  served?: Names,
   ranges: readonly ServiceRange[] = [],
 ): Cluster {
   const ours = services
@@ -86,8 +87,8 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
 }
 
-function slicesOfService(service: Service, slicesOf: SlicesByService): readonly Sourced<EndpointSlice>[] {
-  return slicesOf.get(`${service.metadata.namespace}/${service.metadata.name}`) ?? [];
+function slicesOfService({ metadata }: Service, slicesOf: SlicesByService): readonly Sourced<EndpointSlice>[] {
+  return slicesOf.get(metadata.namespace, metadata.name) ?? [];
 }
 
 /** Whether the Service's label leaves it to another proxy: kube-proxy never sees it then. */
@@ -106,7 +107,7 @@ export function skipReason(service: Service): ServiceInfo['skipped'] {
 function describeService(
   { object: service, source }: Sourced<Service>,
   slices: readonly Sourced<EndpointSlice>[],
-  served: ReadonlySet<string> | undefined,
+  served: Names | undefined,
 ): ServiceInfo {
   const skipped = skipReason(service);
   const { namespace, name } = service.metadata;
@@ -118,7 +119,7 @@ function describeService(
     clusterIPs: service.spec.clusterIPs,
     externalName: service.spec.externalName,
     ports: service.spec.ports,
-    endpointsGiven: served && skipped === undefined && !served.has(`${namespace}/${name}`) ? false : undefined,
+    endpointsGiven: served && skipped === undefined && !served.has(namespace, name) ? false : undefined,
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : [],
     place: source.place(['metadata', 'name']),
   };

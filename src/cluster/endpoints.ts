@@ -4,7 +4,8 @@ import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
 import { compareText } from './compare-text.ts';
 import { compareEndpoints } from './endpoint-order.ts';
-import { groupBy } from './group-by.ts';
+import { ByName } from './by-name.ts';
+import type { ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
@@ -20,21 +21,24 @@ export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 const noHints: readonly string[] = [];
 
 /** All slices of one Service. */
-export type SlicesByService = ReadonlyMap<string, readonly Sourced<EndpointSlice>[]>;
+export type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
 /**
- * The slices by "namespace/service", each list sorted by slice name, so that the order of the input has no say where
+ * The slices by their Service, each list sorted by slice name, so that the order of the input has no say where
  * two slices name one endpoint. Slices without the service label belong to no Service and are left out.
  */
 export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesByService {
-  const ofServices = slices.filter(({ object }) => Boolean(object.metadata.labels[serviceNameLabel]));
-  const groups = groupBy(
-    ofServices,
-    ({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`,
-  );
-  for (const group of groups.values()) {
-    if (group.length > 1) group.sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
+  const groups = new ByName<Sourced<EndpointSlice>[]>();
+  const several = new Set<Sourced<EndpointSlice>[]>();
+  for (const slice of slices) {
+    const { namespace, labels } = slice.object.metadata;
+    const service = labels[serviceNameLabel];
+    if (!service) continue;
+    const group = groups.get(namespace, service);
+    if (!group) groups.set(namespace, service, [slice]);
+    else if (group.push(slice) === 2) several.add(group);
   }
+  for (const group of several) group.sort((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
   return groups;
 }
 

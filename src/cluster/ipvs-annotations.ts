@@ -1,3 +1,4 @@
+import { schedulers } from '../kernel/ipvs.ts';
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
 import type { Diagnostic } from './diagnostic.ts';
 import { groupBy } from './group-by.ts';
@@ -7,9 +8,6 @@ import type { Service, Sourced } from './objects.ts';
 /** kpc's own annotations of a Service; kube-proxy knows neither. */
 const schedulerAnnotation = 'kpc.dev/ipvs-scheduler';
 const forwardingAnnotation = 'kpc.dev/ipvs-forwarding-method';
-
-/** The schedulers of the Linux kernel: kube-proxy takes each that the node's kernel has. */
-export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
 
 const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 'tunnel'];
 

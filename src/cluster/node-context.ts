@@ -1,6 +1,5 @@
 import type { Address } from '../kernel/address.ts';
-import { compareAddresses, contains, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import { compareAddresses, contains, loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { NodeContext } from './model.ts';
 import { nodePortNetworks } from './node-port-addresses.ts';
@@ -8,11 +7,6 @@ import type { Node, ProxySettings } from './objects.ts';
 
 /** The label that says which zone a node is in. */
 export const zoneLabel = 'topology.kubernetes.io/zone';
-
-const loopback: { readonly [F in Family]: Address } = {
-  ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
-  ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
-};
 
 /**
  * What kube-proxy would know of the node. Without host addresses (what `ip -j addr` says, kube-ipvs0 left out), the
@@ -29,7 +23,7 @@ export function describeNode(
   const nodeIPs = Object.fromEntries(
     (['ipv4', 'ipv6'] as const).map((family) => [
       family,
-      bind?.family === family ? bind : (own.find((address) => address.family === family) ?? loopback[family]),
+      bind?.family === family ? bind : (own.find((address) => address.family === family) ?? loopbackAddresses[family]),
     ]),
   ) as NodeContext['nodeIPs'];
   return {
@@ -48,7 +42,9 @@ function askedLoopback(
 ): readonly Address[] {
   if (!modeFacts[settings.mode].loopbackNodePorts.includes('ipv4')) return [];
   const { matchesAll, networks } = nodePortNetworks(settings, { nodeIPs }, 'ipv4');
-  return !matchesAll && networks.some((network) => contains(network, loopback.ipv4)) ? [loopback.ipv4] : [];
+  return !matchesAll && networks.some((network) => contains(network, loopbackAddresses.ipv4))
+    ? [loopbackAddresses.ipv4]
+    : [];
 }
 
 /** InternalIPs first, then ExternalIPs: the order in which kube-proxy looks for its node's address (GetNodeHostIPs). */

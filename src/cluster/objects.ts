@@ -1,7 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
+import type { SettingValues } from '../settings/table.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];
@@ -214,48 +214,8 @@ export interface ServiceCidr {
   readonly cidrs: readonly Network[];
 }
 
-/**
- * What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in.
- * Durations are in seconds.
- */
-export interface ProxySettings {
+/** What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in. */
+export interface ProxySettings extends SettingValues {
   /** The release of Kubernetes whose kube-proxy is meant. */
   readonly release: Release;
-  readonly mode: ProxyMode;
-  /** '' where it is not set. */
-  readonly hostnameOverride: string;
-  /** '' where it is not set; unspecified addresses (0.0.0.0, ::) count as not set. */
-  readonly bindAddress: string;
-  readonly clusterCIDRs: readonly string[];
-  readonly detectLocal: DetectLocal;
-  /** CIDRs, or the one word 'primary'. */
-  readonly nodePortAddresses: readonly string[];
-  /** Set where the feature gate AllowServiceExternalIPs is off: releases that know the gate program no external IPs then. */
-  readonly ignoresExternalIPs?: true;
-  readonly masqueradeAll: boolean;
-  /** 0 to 31; default 14. */
-  readonly masqueradeBit: number;
-  readonly localhostNodePorts: boolean;
-  readonly ipvs: {
-    readonly scheduler: string;
-    readonly strictARP: boolean;
-    readonly excludeCIDRs: readonly string[];
-    readonly tcpTimeout: number;
-    readonly tcpFinTimeout: number;
-    readonly udpTimeout: number;
-  };
-  readonly conntrack: {
-    readonly maxPerCore: number;
-    readonly min: number;
-    readonly tcpEstablishedTimeout: number;
-    readonly tcpCloseWaitTimeout: number;
-    readonly tcpBeLiberal: boolean;
-    readonly udpTimeout: number;
-    readonly udpStreamTimeout: number;
-  };
 }
-
-export type DetectLocal =
-  | { readonly mode: 'ClusterCIDR' | 'NodeCIDR' }
-  | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
-  | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };

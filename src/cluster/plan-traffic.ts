@@ -142,7 +142,8 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     localEndpoints: choice.local,
     reachable: choice.reachable,
     onNode,
-    hairpin: intersect(onNode, choice.reachable),
+    // Mostly all are reachable.
+    hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds,
   };
 }

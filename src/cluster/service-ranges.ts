@@ -1,5 +1,5 @@
 import type { Network } from '../kernel/address.ts';
-import { compareAddresses } from '../kernel/address.ts';
+import { compareAddressRanges } from '../kernel/address-range.ts';
 import { compareText } from './compare-text.ts';
 import type { ServiceRange } from './model.ts';
 import type { ServiceCidr, Sourced } from './objects.ts';
@@ -28,7 +28,7 @@ export function serviceRanges(
 export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRange[] {
   const known = new Map<string, ServiceRange>();
   for (const range of ranges) if (!known.has(range.network.text)) known.set(range.network.text, range);
-  return [...known.values()].sort((a, b) => compareNetworks(a.network, b.network));
+  return [...known.values()].sort((a, b) => compareAddressRanges(a.network, b.network));
 }
 
 /**
@@ -43,8 +43,4 @@ export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): re
 function compareNames({ object: a }: Sourced<ServiceCidr>, { object: b }: Sourced<ServiceCidr>): number {
   const isDefault = ({ metadata }: ServiceCidr) => (metadata.name === defaultName ? 0 : 1);
   return isDefault(a) - isDefault(b) || compareText(a.metadata.name, b.metadata.name);
-}
-
-function compareNetworks(a: Network, b: Network): number {
-  return compareAddresses(a.address, b.address) || a.prefixLength - b.prefixLength;
 }

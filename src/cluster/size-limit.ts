@@ -28,7 +28,7 @@ export function checkSize(
 ): readonly Diagnostic[] {
   const sizes = services.map((service) => {
     const { namespace, name } = service.object.metadata;
-    return measure(service, slicesOf.get(`${namespace}/${name}`) ?? [], nodeAddresses);
+    return measure(service, slicesOf.get(namespace, name) ?? [], nodeAddresses);
   });
   const lines = sum(sizes.map((size) => size.lines));
   const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));

@@ -1,20 +1,9 @@
+import type { Names } from './by-name.ts';
 import { compareText } from './compare-text.ts';
 import type { Diagnostic } from './diagnostic.ts';
-import { serviceNameLabel } from './endpoints.ts';
 import type { Cluster } from './model.ts';
 import { nameSome } from './name-some.ts';
-import type { Endpoints, EndpointSlice, Service, Sourced } from './objects.ts';
-
-/** The Services, "namespace/name" each, that the input holds an EndpointSlice or Endpoints of, be they empty or not. */
-export function servicesWithEndpoints(
-  slices: readonly Sourced<EndpointSlice>[],
-  endpoints: readonly Sourced<Endpoints>[],
-): ReadonlySet<string> {
-  return new Set([
-    ...slices.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`),
-    ...endpoints.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`),
-  ]);
-}
+import type { Service, Sourced } from './objects.ts';
 
 /**
  * One warning for all Services with a selector that the input holds neither slices nor Endpoints of. In a cluster each has
@@ -23,16 +12,16 @@ export function servicesWithEndpoints(
 export function findUnserved(
   services: readonly Sourced<Service>[],
   cluster: Cluster,
-  served: ReadonlySet<string>,
+  served: Names,
   /** Whether the input holds workloads that Pods could be assumed of. */
   hasWorkloads: boolean,
 ): readonly Diagnostic[] {
   // Mostly there are none, and then it does not matter how many select.
-  if (services.every(({ object }) => served.has(labelOf(object)) || !hasSelector(object))) return [];
+  if (services.every(({ object }) => isIn(served, object) || !hasSelector(object))) return [];
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
   const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(labelOf(object)));
   const unserved = selecting
-    .filter(({ object }) => !served.has(labelOf(object)))
+    .filter(({ object }) => !isIn(served, object))
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
   const [first] = unserved;
   if (!first) return [];
@@ -48,6 +37,10 @@ export function findUnserved(
 
 function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
+}
+
+function isIn(names: Names, { metadata }: Service): boolean {
+  return names.has(metadata.namespace, metadata.name);
 }
 
 function labelOf({ metadata }: Service): string {

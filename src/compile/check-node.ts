@@ -1,7 +1,7 @@
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import { quote } from '../input/wording.ts';
 import type { Prepared } from './compile-node.ts';

@@ -3,6 +3,7 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
+import { eitherOf, namesOf } from '../cluster/by-name.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
@@ -13,7 +14,7 @@ import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
-import { findUnserved, servicesWithEndpoints } from '../cluster/unserved.ts';
+import { findUnserved } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
@@ -73,13 +74,14 @@ export function prepare(
   const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
-  const given = servicesWithEndpoints(inputs.slices, inputs.endpoints);
+  const givenSlices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
+  const givenOf = groupSlices(givenSlices);
+  const given = eitherOf(givenOf, namesOf(inputs.endpoints.map(({ object }) => object.metadata)));
   const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
   const made = makeEndpoints({ ...inputs, services }, assume, given);
-  const served = new Set([...given, ...made.services]);
-  const givenSlices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
+  const served = eitherOf(given, namesOf(made.services));
   const slices = [...givenSlices, ...made.slices];
-  const slicesOf = groupSlices(slices);
+  const slicesOf = made.slices.length === 0 ? givenOf : groupSlices(slices);
   const tooLarge = checkSize(services, slices, slicesOf, countNodeAddresses(inputs, hostAddresses));
   const built = tooLarge.length > 0 ? [] : services;
   const build = (behaviours: Behaviours): Cluster => buildCluster(built, slicesOf, behaviours, served, serving);
@@ -99,7 +101,7 @@ export function prepare(
       ...tooLarge,
       ...made.diagnostics,
       ...findConflicts(cluster),
-      ...describeSlicePorts(services, givenSlices),
+      ...describeSlicePorts(services, givenOf),
       // A Service that is wrong is not there.
       ...(inputs.diagnostics.some(isError) ? [] : describeStrays(services, inputs.slices, inputs.endpoints, served)),
       ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Shard } from '../fleet/shard.ts';
 import { isInShard, parseShard } from '../fleet/shard.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-node.ts';
 

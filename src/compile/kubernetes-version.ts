@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { describeModeOfRelease } from '../input/choose-mode.ts';
-import { describePrimary } from '../input/settings.ts';
+import { describePrimary } from '../settings/node-ports.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
 import { quote } from '../input/wording.ts';
 import type { Release } from '../kube-proxy/releases.ts';

@@ -1,7 +1,7 @@
 import { isError } from '../cluster/diagnostic.ts';
 import { formatCount } from '../base/format-count.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import { quote } from '../input/wording.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
@@ -11,7 +11,7 @@ import type { Inputs } from '../input/read-inputs.ts';
 import { nearKind } from '../input/read-objects.ts';
 import { collectInputs } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
-import type { ProxyFlags } from '../input/proxy-flags.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Hosts } from './fleet-nodes.ts';
 import type { HostText } from './host-addresses.ts';

@@ -1,4 +1,6 @@
 import { labelInComment } from '../changes/owners.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import { isNetwork, singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
@@ -82,13 +84,13 @@ function checkWay(rule: Rule, nat: Chains, label: string | undefined, drafts: Ma
 
 function portOf(rule: Rule): number | undefined {
   const ports = find(rule, 'destination-port')?.ports;
-  return ports === undefined ? undefined : Number(ports);
+  return ports?.first === ports?.last ? ports?.first : undefined;
 }
 
 function addAddress(rule: Rule, draft: Draft, kind: DecompiledAddress['kind']): void {
-  const cidr = find(rule, 'destination')?.cidr;
-  if (cidr === undefined) return;
-  const address = cidr.replace(/\/(32|128)$/, '');
+  const range = find(rule, 'destination')?.range;
+  if (!range) return;
+  const address = (singleAddress(range) ?? range).text;
   const known = draft.addresses.get(address);
   if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
   draft.port ??= portOf(rule);
@@ -150,8 +152,8 @@ function readServiceChain(
   if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
   else if (kind === 'FW') {
     for (const rule of chain.rules) {
-      const cidr = find(rule, 'source')?.cidr;
-      if (cidr !== undefined && cidr.includes('/')) draft.sourceRanges.push(cidr);
+      const range = find(rule, 'source')?.range;
+      if (range && isNetwork(range)) draft.sourceRanges.push(range.text);
     }
   } else readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', nat, draft);
 }
@@ -214,7 +216,7 @@ function destinationInComment(rule: Rule): string | undefined {
 function sourceOf(chain: Chain | undefined): string | undefined {
   for (const rule of chain?.rules ?? []) {
     const source = find(rule, 'source');
-    if (source && !source.negated) return source.cidr.replace(/\/(32|128)$/, '');
+    if (source && !source.negated) return (singleAddress(source.range) ?? source.range).text;
   }
   return undefined;
 }
@@ -223,7 +225,9 @@ function sourceOf(chain: Chain | undefined): string | undefined {
 export function destinationOf(chain: Chain | undefined): string | undefined {
   for (const rule of chain?.rules ?? []) {
     const target = find(rule, 'jump')?.target;
-    if (target?.kind === 'dnat') return target.to;
+    if (target?.kind !== 'dnat') continue;
+    const { address, port } = target;
+    return port === undefined ? address.text : joinHostPort(address.text, port);
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { compareText } from '../cluster/compare-text.ts';
 import type { Owners } from '../changes/owners.ts';
-import type { Coverage } from '../diff/side.ts';
+import type { Coverage } from '../diff/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';

@@ -1,5 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import type { Owners } from '../changes/owners.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';
@@ -24,7 +25,7 @@ export function isAbout(port: DecompiledPort, what: string): boolean {
     [port.name, service, service.replace(/^.*\//, '')].includes(what) ||
     (port.nodePort !== undefined && [`${port.nodePort}`, `${port.nodePort}/${port.protocol}`].includes(asked)) ||
     port.addresses.some(({ address }) => {
-      const withPort = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
+      const withPort = port.port === undefined ? address : joinHostPort(address, port.port);
       return (
         address === what || withPort === what || `${withPort}/${port.protocol}`.toLowerCase() === what.toLowerCase()
       );

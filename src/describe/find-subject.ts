@@ -8,6 +8,7 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
@@ -231,14 +232,13 @@ function findNftables(what: string, view: View): Finding | undefined {
   }
 }
 
-const withPort = /^(?:\[([^\]]+)\]|([^:/]+)):(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;
-
 function findAddress(what: string, view: View): Finding | undefined {
-  const match = withPort.exec(what);
-  const address = parseAddress(match?.[1] ?? match?.[2] ?? what.replace(/^\[(.*)\]$/, '$1'));
+  const [, at = what, protocolName] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
+  const socket = parseSocketAddress(at);
+  const address = socket?.address ?? parseAddress(what.replace(/^\[(.*)\]$/, '$1'));
   if (!address) return undefined;
-  const port = match ? Number(match[3]) : undefined;
-  const protocol = match?.[4]?.toUpperCase();
+  const port = socket?.port;
+  const protocol = protocolName?.toUpperCase();
   const isHost = view.services.node.hostAddresses.some(({ text }) => text === address.text);
   return (
     matchPorts(view, (each) => {

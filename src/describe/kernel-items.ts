@@ -1,3 +1,4 @@
+import { readingOrder } from '../changes/list-changes.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -6,6 +7,7 @@ import type { Chain, TableName } from '../kernel/iptables.ts';
 import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -45,14 +47,23 @@ export type KernelItem =
  */
 export function collectKernelItems(label: string, ports: readonly ServicePort[], view: View): readonly KernelItem[] {
   const alone = view.compile({ services: [], servicePorts: ports, healthChecks: [], serviceCidrs: [] });
-  return [
-    ...virtualServerItems(label, alone, view),
-    ...addressItems(alone, view),
-    ...entryItems(alone, view),
-    ...chainItems(label, alone, view),
-    ...collectNftItems(label, alone, view),
-  ];
+  return readingOrder.flatMap((kind) => kindItems[kind](label, alone, view));
 }
+
+/** What there is of each kind, `alone` being what is compiled of the ports only. */
+const kindItems: {
+  readonly [K in ObjectKind]: (label: string, alone: KernelState, view: View) => readonly KernelItem[];
+} = {
+  virtualServers: virtualServerItems,
+  links: addressItems,
+  sets: entryItems,
+  iptables: chainItems,
+  nftables: collectNftItems,
+  // Of every node, whatever Services there are.
+  sysctls: () => [],
+  ipvsTimeouts: () => [],
+  modules: () => [],
+};
 
 function virtualServerItems(label: string, alone: KernelState, { state, owners }: View): readonly KernelItem[] {
   const asked = new Map(alone.virtualServers.map((server) => [virtualServerKey(server), server]));
@@ -71,7 +82,7 @@ function virtualServerItems(label: string, alone: KernelState, { state, owners }
   });
 }
 
-function addressItems(alone: KernelState, { state }: View): readonly KernelItem[] {
+function addressItems(_: string, alone: KernelState, { state }: View): readonly KernelItem[] {
   const asked = new Map(
     alone.links.flatMap(({ addresses }) => addresses.map((each) => [each.address.text, each] as const)),
   );
@@ -83,7 +94,7 @@ function addressItems(alone: KernelState, { state }: View): readonly KernelItem[
   );
 }
 
-function entryItems(alone: KernelState, { state }: View): readonly KernelItem[] {
+function entryItems(_: string, alone: KernelState, { state }: View): readonly KernelItem[] {
   const asked = new Map(
     alone.sets.map((set) => [set.name, new Map(set.entries.map((each) => [entryKey(each), each]))]),
   );

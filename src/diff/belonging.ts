@@ -10,11 +10,11 @@ import { emptyState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
-import { isKubeProxySet, setFamily } from '../kube-proxy/sets.ts';
+import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { coverRulesToRead, coverState, intersectCoverage } from './coverage.ts';
 import type { ServerBelonging } from './server-belonging.ts';
 import { classifyServers } from './server-belonging.ts';
-import type { Coverage, Side } from './side.ts';
-import { intersectCoverage } from './side.ts';
+import type { Side } from './side.ts';
 
 /** Two states cut down to what can be compared. */
 export interface StatePair {
@@ -50,39 +50,9 @@ export function separate(from: Side, to: Side): Separation {
   };
 }
 
-function coverState(state: KernelState, coverage: Coverage): KernelState {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const told = coverage.iptables[family];
-    if (told.length > 0) iptables[family] = coverTables(state.iptables[family] ?? {}, told);
-  }
-  const inFamily = ({ family }: { readonly family: Family }) => coverage.families.includes(family);
-  return {
-    iptables,
-    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
-    sets: coverage.sets ? state.sets.filter((set) => coverage.families.includes(setFamily(set))) : [],
-    virtualServers: coverage.virtualServers ? state.virtualServers.filter(inFamily) : [],
-    links: coverage.links ? state.links.map((link) => ({ ...link, addresses: link.addresses.filter(inFamily) })) : [],
-    sysctls: coverage.sysctls ? state.sysctls : new Map(),
-    ipvsTimeouts: coverage.ipvsTimeouts ? state.ipvsTimeouts : undefined,
-    modules: coverage.modules ? state.modules : [],
-  };
-}
-
 /** What of a side Services are read from: all but rules that are cut off somewhere. */
 export function coverForServices({ state, coverage }: Side): KernelState {
-  const iptables: { [F in Family]?: Tables } = {};
-  for (const family of families) {
-    const tables = state.iptables[family];
-    const isExcerpt = coverage.excerpts?.includes(family) === true;
-    if (tables) iptables[family] = isExcerpt ? tables : coverTables(tables, coverage.iptables[family]);
-  }
-  return { ...state, iptables };
-}
-
-function coverTables(tables: Tables, told: readonly TableName[]): Tables {
-  if (tableNames.every((name) => told.includes(name))) return tables;
-  return Object.fromEntries(told.flatMap((name) => (tables[name] ? [[name, tables[name]]] : [])));
+  return { ...state, iptables: coverRulesToRead(state.iptables, coverage) };
 }
 
 /**

@@ -1,14 +1,15 @@
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { programs, proxyModes } from '../kube-proxy/modes.ts';
-import type { ObjectKind } from '../kube-proxy/modes.ts';
 import type { StatePair } from './belonging.ts';
 import { setFamily } from '../kube-proxy/sets.ts';
-import type { Coverage, Doubt, Side } from './side.ts';
-import { workingTables } from './side.ts';
+import type { Coverage } from './coverage.ts';
+import { workingTables } from './coverage.ts';
+import type { Doubt, Side } from './side.ts';
 
 /** A part of the kernel that was not compared, since one of two sides cannot tell it. */
 export interface Gap {
@@ -25,18 +26,10 @@ export interface Gap {
   readonly held: boolean;
 }
 
-type GapPart = 'rules' | 'nftables' | FamilyPart | SettingPart | 'base' | 'rest';
-
-/** What a state holds for each family, besides rules. */
-type FamilyPart = 'sets' | 'virtualServers' | 'links';
-const familyParts: readonly FamilyPart[] = ['sets', 'virtualServers', 'links'];
-
-/** Settings of a node, which a dump need not tell. */
-type SettingPart = 'sysctls' | 'ipvsTimeouts' | 'modules';
-type SettingGap = Gap & { readonly part: SettingPart };
+type GapPart = Exclude<ObjectKind, 'iptables'> | 'rules' | 'base' | 'rest';
 
 /** Two sides, and what they hold. */
-interface Compared {
+interface ComparedSides {
   readonly from: Side;
   readonly to: Side;
   /** All of each side that is kube-proxy's, whether both can tell it or not. */
@@ -45,42 +38,131 @@ interface Compared {
   readonly untoldSysctls: boolean;
 }
 
+interface Compared extends ComparedSides {
+  /** Whether a kube-proxy of the sides' modes programs such objects. */
+  readonly isAsked: (kind: ObjectKind) => boolean;
+}
+
+/** What of the objects of one kind is not compared. */
+interface KindGaps {
+  /** The gaps, where there is anything to compare. */
+  find(compared: Compared): readonly Gap[];
+  /** Whether a state holds any that are kube-proxy's, for a family. */
+  holds(state: KernelState, family: Family): boolean;
+  /** Whether these gaps leave nothing of the kind; undefined where that says nothing of a node. */
+  isWhole?(gaps: readonly Gap[]): boolean;
+}
+
+/** In the order in which people are to read of them. */
+const kindGaps: { readonly [K in ObjectKind]: KindGaps } = {
+  nftables: {
+    find: (compared) =>
+      families
+        .filter((family) => !tell(compared, ({ nftables }) => nftables.includes(family)))
+        .map((family): Gap => ({ part: 'nftables', family, matters: true, held: hold(compared, 'nftables', [family]) }))
+        .filter(({ held }) => held || compared.isAsked('nftables')),
+    holds: ({ nftables }, family) => nftables.some((table) => table.family === family),
+    isWhole: (gaps) => families.every((family) => hasGap(gaps, 'nftables', family)),
+  },
+  iptables: {
+    find: (compared) => families.flatMap((family) => findRuleGaps(compared, family)),
+    holds: ({ iptables }, family) => Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0),
+    isWhole: (gaps) => families.every((family) => hasGap(gaps, 'rules', family)),
+  },
+  sets: gapsOfAll('sets', ({ sets }, family) => sets.some((set) => setFamily(set) === family)),
+  virtualServers: gapsOfAll('virtualServers', ({ virtualServers }, family) =>
+    virtualServers.some((server) => server.family === family),
+  ),
+  // A link is in no family: that it is there says nothing of what it is there for.
+  links: gapsOfAll('links', ({ links }, family) =>
+    links.some(({ addresses }) => addresses.some((address) => address.family === family)),
+  ),
+  sysctls: {
+    ...gapsOfSettings(
+      'sysctls',
+      () => true,
+      ({ untoldSysctls }) => !untoldSysctls,
+    ),
+    isWhole: (gaps) => hasGap(gaps, 'sysctls'),
+  },
+  // A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only.
+  ipvsTimeouts: gapsOfSettings('ipvsTimeouts', ({ from, to }) =>
+    [from, to].some(({ kind, state: { ipvsTimeouts } }) => kind !== 'dump' && ipvsTimeouts && sum(ipvsTimeouts) > 0),
+  ),
+  modules: gapsOfSettings('modules', () => false),
+};
+
+const gapOrder = Object.keys(kindGaps) as readonly ObjectKind[];
+
 /**
  * What is not compared of two sides. What no kube-proxy of their modes programs, and neither holds, is nothing to
  * compare.
  */
-export function findGaps({ from, to, whole, untoldSysctls }: Compared): readonly Gap[] {
-  const sides = [from.coverage, to.coverage];
-  const isGap = (tells: (side: Coverage) => boolean) => !sides.every(tells);
-  const holds = (test: (state: KernelState) => boolean) => test(whole.from) || test(whole.to);
-  const isAsked = askedOf(from, to);
+export function findGaps(sides: ComparedSides): readonly Gap[] {
+  const { from, to } = sides;
+  const compared = { ...sides, isAsked: askedOf(from, to) };
   return [
-    ...families
-      .filter((family) => isGap((side) => side.nftables.includes(family)))
-      .map((family): Gap => {
-        const held = holds((state) => holdsNftables(state, family));
-        return { part: 'nftables', family, matters: true, held };
-      })
-      .filter(({ held }) => held || isAsked('nftables')),
-    ...families.flatMap((family) => {
-      const untold = workingTables.filter((table) => isGap((side) => side.iptables[family].includes(table)));
-      const held = holds((state) => holdsRules(state, family));
-      if (!held && !isAsked('iptables')) return [];
-      const gap: Gap = { part: 'rules', family, matters: true, held };
-      if (untold.length === workingTables.length) return [gap];
-      return untold.map((table): Gap => ({ ...gap, table }));
-    }),
-    ...familyParts
-      .filter((part) => isGap((side) => side[part]))
-      .flatMap((part): readonly Gap[] => {
-        const held = holds((state) => families.some((family) => holdsPart[part](state, family)));
-        return held || isAsked(part) ? [{ part, family: undefined, matters: true, held }] : [];
-      }),
-    ...settingGaps(from, to, untoldSysctls).filter(({ part }) => isAsked(part)),
+    ...gapOrder.flatMap((kind) => kindGaps[kind].find(compared)),
     ...[from, to].flatMap(({ doubts }) =>
       doubts.map((doubt): Gap => ({ part: 'rest', family: undefined, doubt, matters: true, held: false })),
     ),
   ];
+}
+
+/** Whether both sides tell something. */
+function tell({ from, to }: Compared, tells: (coverage: Coverage) => boolean): boolean {
+  return tells(from.coverage) && tells(to.coverage);
+}
+
+/** Whether either side holds objects of the kind, for one of the families. */
+function hold({ whole }: Compared, kind: ObjectKind, ofFamilies: readonly Family[]): boolean {
+  return [whole.from, whole.to].some((state) => ofFamilies.some((family) => kindGaps[kind].holds(state, family)));
+}
+
+function hasGap(gaps: readonly Gap[], part: GapPart, family?: Family): boolean {
+  return gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
+}
+
+function findRuleGaps(compared: Compared, family: Family): readonly Gap[] {
+  const untold = workingTables.filter((table) => !tell(compared, ({ iptables }) => iptables[family].includes(table)));
+  const held = hold(compared, 'iptables', [family]);
+  if (!held && !compared.isAsked('iptables')) return [];
+  const gap: Gap = { part: 'rules', family, matters: true, held };
+  if (untold.length === workingTables.length) return [gap];
+  return untold.map((table): Gap => ({ ...gap, table }));
+}
+
+/** Of a kind that a side tells of both families, or of none. */
+function gapsOfAll(kind: 'sets' | 'virtualServers' | 'links', holds: KindGaps['holds']): KindGaps {
+  return {
+    find: (compared) => {
+      if (tell(compared, (coverage) => coverage[kind])) return [];
+      const held = hold(compared, kind, families);
+      return held || compared.isAsked(kind) ? [{ part: kind, family: undefined, matters: true, held }] : [];
+    },
+    holds,
+    isWhole: (gaps) => hasGap(gaps, kind),
+  };
+}
+
+/** Of settings of a node, which a dump need not tell, and which any node has. */
+function gapsOfSettings(
+  kind: 'sysctls' | 'ipvsTimeouts' | 'modules',
+  matter: (compared: Compared) => boolean,
+  isWhole: (compared: Compared) => boolean = () => true,
+): KindGaps {
+  return {
+    find: (compared) => {
+      const isTold = tell(compared, (coverage) => coverage[kind]) && isWhole(compared);
+      if (isTold || !compared.isAsked(kind)) return [];
+      return [{ part: kind, family: undefined, matters: matter(compared), held: false }];
+    },
+    holds: () => false,
+  };
+}
+
+function sum({ tcp, tcpFin, udp }: NonNullable<KernelState['ipvsTimeouts']>): number {
+  return tcp + tcpFin + udp;
 }
 
 /**
@@ -95,38 +177,6 @@ function askedOf(from: Side, to: Side): (kind: ObjectKind) => boolean {
   return (kind) => modes.some((mode) => programs(mode, kind));
 }
 
-/** A dump tells no timeouts, and no modules: what needs a module is in the kernel with it only. */
-function settingGaps(from: Side, to: Side, untoldSysctls: boolean): readonly SettingGap[] {
-  const isTold = (part: SettingPart) => from.coverage[part] && to.coverage[part];
-  const gap = (part: SettingPart, matters: boolean, told = isTold(part)): readonly SettingGap[] =>
-    told ? [] : [{ part, family: undefined, matters, held: false }];
-  const compiled = [from, to].filter(({ kind }) => kind !== 'dump');
-  const asksTimeouts = compiled.some(({ state: { ipvsTimeouts } }) => ipvsTimeouts && sum(ipvsTimeouts) > 0);
-  return [
-    ...gap('sysctls', true, isTold('sysctls') && !untoldSysctls),
-    ...gap('ipvsTimeouts', asksTimeouts),
-    ...gap('modules', false),
-  ];
-}
-
-function sum({ tcp, tcpFin, udp }: NonNullable<KernelState['ipvsTimeouts']>): number {
-  return tcp + tcpFin + udp;
-}
-
-function holdsRules({ iptables }: KernelState, family: Family): boolean {
-  return Object.values(iptables[family] ?? {}).some((chains) => chains.size > 0);
-}
-
-function holdsNftables({ nftables }: KernelState, family: Family): boolean {
-  return nftables.some((table) => table.family === family);
-}
-
-const holdsPart: { readonly [P in FamilyPart]: (state: KernelState, family: Family) => boolean } = {
-  sets: ({ sets }, family) => sets.some((set) => setFamily(set) === family),
-  virtualServers: ({ virtualServers }, family) => virtualServers.some((server) => server.family === family),
-  links: ({ links }, family) => links.some(({ addresses }) => addresses.some((address) => address.family === family)),
-};
-
 /** How much of what is kube-proxy's was compared. */
 export type Extent = 'all' | 'part' | 'nothing';
 
@@ -140,22 +190,9 @@ export function extentOf(gaps: readonly Gap[], compared: StatePair, from: Side, 
 
 /** Whether there is no part at all that both sides tell: then neither holding anything says nothing of the nodes. */
 function isEverything(gaps: readonly Gap[], isAsked: (kind: ObjectKind) => boolean): boolean {
-  const isGap = (part: GapPart, family?: Family) =>
-    gaps.some((gap) => gap.part === part && gap.family === family && gap.table === undefined);
-  return (
-    families.every(
-      (family) =>
-        (isGap('rules', family) || !isAsked('iptables')) && (isGap('nftables', family) || !isAsked('nftables')),
-    ) && [...familyParts, 'sysctls' as const].every((part) => isGap(part) || !isAsked(part))
-  );
+  return gapOrder.every((kind) => !isAsked(kind) || (kindGaps[kind].isWhole?.(gaps) ?? true));
 }
 
-/** A link is in no family: that it is there says nothing of what it is there for. */
 function holdsAnything(state: KernelState): boolean {
-  return families.some(
-    (family) =>
-      holdsRules(state, family) ||
-      holdsNftables(state, family) ||
-      familyParts.some((part) => holdsPart[part](state, family)),
-  );
+  return gapOrder.some((kind) => families.some((family) => kindGaps[kind].holds(state, family)));
 }

@@ -21,14 +21,14 @@ export class NftDraft {
     if (scope === 'ruleset') this.#isRuleset = true;
   }
 
-  get tables(): readonly NftTable[] {
+  get objects(): readonly NftTable[] {
     return [...this.#tables.values()].sort(compareTables);
   }
 
   /** The families of which all is known that kube-proxy has in nftables. */
   get told(): readonly Family[] {
     return families.filter((family) => {
-      const own = this.tables.filter((table) => table.family === family && isKubeProxyTable(table.name));
+      const own = this.objects.filter((table) => table.family === family && isKubeProxyTable(table.name));
       return own.length > 0 ? own.every(isWhole) : this.#isRuleset;
     });
   }

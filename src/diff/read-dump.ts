@@ -17,7 +17,8 @@ import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
 import { readNftOutput } from './read-nftables.ts';
-import type { Coverage, Doubt } from './side.ts';
+import type { Coverage } from './coverage.ts';
+import type { Doubt } from './side.ts';
 
 /** What a file of a dump is: the tool that printed it. */
 export type DumpFileKind =
@@ -120,7 +121,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
   switch (kind) {
     case 'iptables-save':
     case 'ip6tables-save':
-      draft.addTables(familyOf(kind), {}, 'all');
+      draft.kinds.iptables.add(familyOf(kind), {}, 'all');
       break;
     case 'ip -j addr':
     case 'sysctl':
@@ -128,10 +129,10 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
       draft.fault({ kind: 'no-output', file, expected: kind });
       return;
     case 'nft list ruleset':
-      draft.addNftables([], 'ruleset');
+      draft.kinds.nftables.add([], 'ruleset');
       break;
     default:
-      draft.tell(kind.startsWith('ipset') ? 'sets' : 'virtualServers');
+      draft.kinds[kind.startsWith('ipset') ? 'sets' : 'virtualServers'].add([], true);
   }
   draft.file(file, kind);
   draft.doubt({ file, kind: 'empty' });
@@ -155,11 +156,11 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       readRules(draft, file, output, read);
       return;
     case 'ipset save':
-      draft.addSets(read(parseIpsetSave(text)).sets, isWhole);
+      draft.kinds.sets.add(read(parseIpsetSave(text)).sets, isWhole);
       break;
     case 'ipset list': {
       const { sets, lacks } = read(parseIpsetList(text));
-      draft.addSets(sets, isWhole && lacks === undefined);
+      draft.kinds.sets.add(sets, isWhole && lacks === undefined);
       if (lacks === 'end') cutOff();
       if (lacks === 'members') {
         const reason = 'shows no members: print ipset save instead';
@@ -169,14 +170,14 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm -Sn': {
       const { virtualServers } = read(parseIpvsadm(text));
-      draft.addServers(virtualServers, isWhole);
+      draft.kinds.virtualServers.add(virtualServers, isWhole);
       if (isWhole && !isNamed && virtualServers.length === 1)
         draft.fault({ kind: 'taken-whole', file, line: firstLine });
       break;
     }
     case 'ipvsadm -Ln': {
       const { virtualServers, lacks } = read(parseIpvsadmList(text));
-      draft.addServers(virtualServers, isWhole);
+      draft.kinds.virtualServers.add(virtualServers, isWhole);
       if (isWhole && !isNamed && !/^(?:IP|Prot) /m.test(text))
         draft.fault({ kind: 'taken-whole', file, line: firstLine });
       if (lacks.has('forwarding')) draft.doubt({ file, kind: 'no-forwarding' });
@@ -184,7 +185,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm --timeout': {
       const [tcp = 0, tcpFin = 0, udp = 0] = text.match(/\d+/g)?.map(Number) ?? [];
-      draft.addTimeouts({ tcp, tcpFin, udp });
+      draft.kinds.ipvsTimeouts.set({ tcp, tcpFin, udp });
       break;
     }
     case 'ip -j addr':
@@ -194,14 +195,14 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
         draft.fault({ kind: 'no-output', file, expected: kind });
         return;
       }
-      draft.addLinks(read(result).links, isWhole);
+      draft.kinds.links.add(read(result).links, isWhole);
       break;
     }
     case 'nft list ruleset':
       readNftOutput(draft, file, output, read);
       break;
     case 'sysctl':
-      draft.addSysctls(read(parseSysctls(text)).sysctls);
+      draft.kinds.sysctls.add(read(parseSysctls(text)).sysctls);
       break;
     default:
       kind satisfies never;
@@ -219,10 +220,10 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   if (/^\*/m.test(text)) {
     const { tables, complete } = read(parseIptablesSave(text));
     const { isPart } = output;
-    draft.addTables(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
+    draft.kinds.iptables.add(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
     if (complete || isPart) return;
     draft.fault({ kind: 'cut-off', file, expected: kind });
-    draft.cutOff(family);
+    draft.kinds.iptables.cutOff(family);
     return;
   }
   const { tables: texts, isWhole } = placeRules(text, command?.table);
@@ -237,7 +238,7 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   if (names.length > 0 && !isWhole && command?.table === undefined) {
     draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
   }
-  draft.addTables(family, tables, isWhole && !output.isPart ? names : 'none');
+  draft.kinds.iptables.add(family, tables, isWhole && !output.isPart ? names : 'none');
 }
 
 /** What an output is called: rules are of one of two families. */

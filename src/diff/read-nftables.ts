@@ -20,7 +20,7 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
   const wants = (_: unknown, name: string): boolean => isKubeProxyTable(name);
   const { tables } = read(isJson ? parseNftJson(text, wants) : parseNftText(text, wants));
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || namesOtherTable(text, isJson);
-  draft.addNftables(tables, isRuleset ? 'ruleset' : 'unknown');
+  draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown');
   if (tables.length === 0 && /[\s"]KUBE-SERVICES[\s"]/.test(text)) {
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     draft.fault({ kind: 'refused', file, line: firstLine, output: 'nft list ruleset', reason });

@@ -2,7 +2,7 @@ import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftab
 import { elementMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareNamed, compareText } from '../cluster/compare-text.ts';
 
 /**
  * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without
@@ -12,8 +12,8 @@ export function formatNftMeanings(tables: readonly NftTable[]): string {
   return tables
     .flatMap(({ family, name, sets, chains }) => [
       `table ${nftFamily[family]} ${name} {`,
-      ...[...sets.values()].toSorted(compareNames).flatMap(setLines),
-      ...[...chains.values()].toSorted(compareNames).flatMap(chainLines),
+      ...[...sets.values()].toSorted(compareNamed).flatMap(setLines),
+      ...[...chains.values()].toSorted(compareNamed).flatMap(chainLines),
       '}',
     ])
     .map((line) => `${line}\n`)
@@ -42,8 +42,4 @@ function chainLines(chain: NftChain): readonly string[] {
     ...chain.rules.map((rule) => `\t\t${ruleMeaning(rule)}`),
     '\t}',
   ];
-}
-
-function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
-  return compareText(a.name, b.name);
 }

@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareNamed } from '../cluster/compare-text.ts';
 import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import type { StateFileName } from '../bundle/state-files.ts';
@@ -7,6 +7,8 @@ import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
 import { formatDeclaration, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { compareVirtualServers } from '../kernel/ipvs.ts';
+import { mapKinds } from '../kernel/kinds.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';
@@ -62,11 +64,23 @@ function writeFiles(state: KernelState, byMeaning: boolean): Readonly<Record<str
 
 /** A state without what a tool chooses itself. */
 function withoutForm(state: KernelState): KernelState {
-  return {
-    ...state,
-    sets: state.sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNames),
-    links: state.links.map((link) => ({ ...link, kind: 'dummy' })),
-  };
+  return mapKinds<KernelState>((kind) => bare[kind](state[kind]));
+}
+
+/** What is left of the objects of each kind without what a tool chooses itself. */
+const bare: { readonly [K in ObjectKind]: (objects: KernelState[K]) => KernelState[K] } = {
+  iptables: asTheyAre,
+  nftables: asTheyAre,
+  sets: (sets) => sets.map(({ hashSize: _, ...set }) => set).toSorted(compareNamed),
+  virtualServers: asTheyAre,
+  links: (links) => links.map((link) => ({ ...link, kind: 'dummy' })),
+  sysctls: asTheyAre,
+  ipvsTimeouts: asTheyAre,
+  modules: asTheyAre,
+};
+
+function asTheyAre<Objects>(objects: Objects): Objects {
+  return objects;
 }
 
 /** Files whose form says less than what is in them. */
@@ -79,7 +93,7 @@ const meanings: { readonly [N in StateFileName]?: (state: KernelState) => string
 function formatMeanings(tables: Tables): string {
   return tableNames
     .flatMap((table) => {
-      const chains = [...(tables[table]?.values() ?? [])].toSorted(compareNames);
+      const chains = [...(tables[table]?.values() ?? [])].toSorted(compareNamed);
       return chains.length === 0 ? [] : [`*${table}`, ...chains.flatMap((chain) => chainLines(table, chain)), 'COMMIT'];
     })
     .map((line) => `${line}\n`)
@@ -89,8 +103,4 @@ function formatMeanings(tables: Tables): string {
 function chainLines(table: TableName, chain: Chain): readonly string[] {
   const rules = actingRules(chain.rules).map((rule) => `-A ${formatWord(chain.name)} ${ruleMeaning(rule)}`);
   return isBuiltInChain(table, chain.name) ? rules : [formatDeclaration(chain.name), ...rules];
-}
-
-function compareNames(a: { readonly name: string }, b: { readonly name: string }): number {
-  return compareText(a.name, b.name);
 }

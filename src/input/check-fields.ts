@@ -3,15 +3,18 @@ import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import { quote } from './wording.ts';
 
-/** The fields below one, with theirs; undefined where any may be. Those of a list are the fields of its items. */
-type Fields = ReadonlyMap<string, Fields | undefined>;
+/** The fields below one, with theirs. Those of a list are the fields of its items. */
+type Fields = ReadonlyMap<string, Fields>;
+
+/** Of a field below which any may be. */
+const anything: Fields = new Map();
 
 function fields(names: string, below: Readonly<Record<string, Fields>> = {}): Fields {
   return new Map([
     ...names
       .split(' ')
       .filter((name) => name !== '')
-      .map((name) => [name, undefined] as const),
+      .map((name) => [name, anything] as const),
     ...Object.entries(below),
   ]);
 }
@@ -66,7 +69,26 @@ export function isCheckedKind(kind: string): kind is CheckedKind {
  * them. Says where the field belongs, where it is known elsewhere in the object.
  */
 export function checkFields(kind: CheckedKind, value: object, report: Report): void {
-  visit(value, known[kind], [], { kind, report, told: new Set() });
+  if (!isKnown(value, known[kind])) visit(value, known[kind], [], { kind, report, told: new Set() });
+}
+
+/** Whether all fields are known. A slice has endpoints by the thousand, so this makes nothing. */
+function isKnown(value: object, here: Fields): boolean {
+  for (const key in value) {
+    const below = here.get(key);
+    if (below === undefined) return false;
+    if (below !== anything && !isKnownBelow((value as Readonly<Record<string, unknown>>)[key], below)) return false;
+  }
+  return true;
+}
+
+function isKnownBelow(value: unknown, here: Fields): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (!Array.isArray(value)) return isKnown(value, here);
+  for (const item of value as readonly unknown[]) {
+    if (typeof item === 'object' && item !== null && !Array.isArray(item) && !isKnown(item, here)) return false;
+  }
+  return true;
 }
 
 interface Visit {
@@ -76,13 +98,14 @@ interface Visit {
   readonly told: Set<string>;
 }
 
-/** A slice has endpoints by the thousand, so this makes nothing where nothing is wrong. */
+/** As isKnown, and warns of what is not. */
 function visit(value: object, here: Fields, path: FieldPath, context: Visit): void {
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;
     const below = here.get(key);
-    if (below) visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
-    else if (!here.has(key)) warn(key, here, path, context);
+    if (!below) warn(key, here, path, context);
+    else if (below !== anything)
+      visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
   }
 }
 
@@ -127,7 +150,7 @@ function findPath(key: string, here: Fields, path: string): string | undefined {
     }
     level = level.flatMap(([each, at]) =>
       [...each].flatMap(([name, below]) =>
-        below ? [[below, `${at}${name}${lists.has(name) ? '[]' : ''}.`] as const] : [],
+        below !== anything ? [[below, `${at}${name}${lists.has(name) ? '[]' : ''}.`] as const] : [],
       ),
     );
   }

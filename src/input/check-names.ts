@@ -1,5 +1,5 @@
-import { isLabelValue, isName } from '../cluster/object-names.ts';
-import type { NameRule } from '../cluster/object-names.ts';
+import { isLabelValue, isName } from '../base/object-names.ts';
+import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';

@@ -1,6 +1,6 @@
 import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
-import { parseDuration } from './durations.ts';
+import { parseDuration } from '../settings/durations.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { isGateOn } from './feature-gates.ts';

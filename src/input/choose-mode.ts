@@ -4,18 +4,9 @@ import { isModeOf, modeFacts, proxyModes } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';
+import { listModes, proxyModeNames } from '../settings/mode.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { quote } from './wording.ts';
-
-/** "ipvs, iptables or nftables": the modes that --proxy-mode takes, for people. */
-export const proxyModeNames = listModes((mode) => mode);
-
-function listModes(say: (mode: ProxyMode) => string): string {
-  return proxyModes
-    .map(say)
-    .join(', ')
-    .replace(/, (?=[^,]*$)/, ' or ');
-}
 
 /** The mode to compile for; with an error, it is none that was asked for. */
 export interface ModeChoice {

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import type { InputSource } from './document.ts';
-import type { ProxyFlags } from './proxy-flags.ts';
+import { flagKey } from '../settings/flag.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import type { RangeFlags } from './assignment-ranges.ts';
 
 /** What another program's configuration says of a cluster, in terms of flags. */
@@ -23,12 +24,14 @@ const defaultNodePorts = '30000-32767';
  * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
  */
 export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
-  const place = source.place([]);
   const { apiVersion, kind } = value;
-  if (kind === 'Pod') return readApiServer(value, place);
-  if (kind === 'ClusterConfiguration' && startsWith(apiVersion, 'kubeadm.k8s.io/')) return readKubeadm(value, place);
-  if (kind === 'Cluster' && startsWith(apiVersion, 'kind.x-k8s.io/')) return readKind(value, place);
-  return kind === undefined && apiVersion === undefined && isK3s(value) ? readK3s(value, place) : undefined;
+  if (kind === 'Pod') return readApiServer(value, source.place([]));
+  if (kind === 'ClusterConfiguration' && startsWith(apiVersion, 'kubeadm.k8s.io/')) {
+    return readKubeadm(value, source.place([]));
+  }
+  if (kind === 'Cluster' && startsWith(apiVersion, 'kind.x-k8s.io/')) return readKind(value, source.place([]));
+  if (kind === undefined && apiVersion === undefined && isK3s(value)) return readK3s(value, source.place([]));
+  return undefined;
 }
 
 function readKubeadm(value: Mapping, place: Diagnostic['place']): ClusterFacts {
@@ -87,10 +90,7 @@ function isK3s(value: Mapping): boolean {
 function readK3s(value: Mapping, place: Diagnostic['place']): ClusterFacts {
   const apiServer = argumentsOf(value['kube-apiserver-arg']);
   const proxy = argumentsOf(value['kube-proxy-arg']);
-  const flags = [...proxy].map(([name, text]) => [
-    name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
-    text,
-  ]);
+  const flags = [...proxy].map(([name, text]) => [flagKey(name), text] as const);
   return {
     ranges: {
       serviceClusterIpRange: listOf(value['service-cidr']) ?? '10.43.0.0/16',

@@ -1,5 +1,6 @@
 import { folderOf, pathBelow } from '../base/file-names.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { ByName } from '../cluster/by-name.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { Location, Place } from '../kernel/origin.ts';
@@ -85,17 +86,20 @@ function duplicatesOf(
   kind: string,
   objects: readonly Sourced<{ readonly metadata: ObjectMeta }>[],
 ): readonly Duplicate[] {
-  const seen = new Map<string, (typeof objects)[number]>();
+  const seen = new ByName<(typeof objects)[number]>();
+  const isNamespaced = !clusterScoped.has(kind);
   const duplicates: Duplicate[] = [];
   for (const sourced of objects) {
-    const { namespace, name } = sourced.object.metadata;
+    const { metadata } = sourced.object;
+    const { name } = metadata;
     if (name === '') continue;
-    const label = clusterScoped.has(kind) ? name : `${namespace}/${name}`;
-    const first = seen.get(label);
+    const namespace = isNamespaced ? metadata.namespace : '';
+    const first = seen.get(namespace, name);
     if (!first) {
-      seen.set(label, sourced);
+      seen.set(namespace, name, sourced);
       continue;
     }
+    const label = isNamespaced ? `${namespace}/${name}` : name;
     const at = ['metadata', 'name'];
     duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
   }

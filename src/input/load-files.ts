@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
@@ -111,7 +111,11 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   if (packed !== undefined) return fileError(name, `the file is ${packed}`);
   if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
   if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
-  return new TextFile(name, new TextDecoder().decode(bytes), origin);
+  // Where all is ASCII, each byte is a character, and copying them takes a tenth of the time of decoding.
+  const text = isAscii(bytes)
+    ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+    : new TextDecoder().decode(bytes);
+  return new TextFile(name, text, origin);
 }
 
 function fileError(name: string, text: string): Diagnostic {

@@ -5,7 +5,7 @@ import { describeUnusable, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress } from './check-addresses.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import { checkName, EndpointNames, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';

@@ -1,7 +1,7 @@
 import { zoneLabel } from '../cluster/node-context.ts';
 import type { Node } from '../cluster/objects.ts';
 import { checkNetwork } from './check-addresses.ts';
-import { isLabelValue } from '../cluster/object-names.ts';
+import { isLabelValue } from '../base/object-names.ts';
 import { readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import { parseQuantity } from './parse-quantity.ts';

@@ -1,7 +1,7 @@
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
 import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
-import { isName } from '../cluster/object-names.ts';
+import { isName } from '../base/object-names.ts';
 import { checkName, dropNulls, readMetadata } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';

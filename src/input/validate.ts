@@ -4,7 +4,7 @@ import type { FieldPath } from '../cluster/objects.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
-import type { Schema } from './schemas/shared.ts';
+import type { Schema } from '../base/json-schema.ts';
 import { describeValue, fieldName, quote } from './wording.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */

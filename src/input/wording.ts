@@ -1,5 +1,7 @@
-import { escapeCharacter, unprintable } from '../base/printable.ts';
+import { quote } from '../base/wording.ts';
 import type { FieldPath } from '../cluster/objects.ts';
+
+export { quote };
 
 /** What a person calls a field: its own name, with the index of a list's item. */
 export function fieldName(path: FieldPath): string {
@@ -8,12 +10,6 @@ export function fieldName(path: FieldPath): string {
   if (typeof last === 'string') return last;
   const parent = path.at(-2);
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
-}
-
-/** A value from the input, in quotes, short, and without anything that could move a terminal's cursor. */
-export function quote(text: string): string {
-  const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
-  return JSON.stringify(short).replace(unprintable, escapeCharacter);
 }
 
 /** A value from the input in a few words. */

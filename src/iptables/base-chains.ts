@@ -1,6 +1,6 @@
 import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import { isLoopback } from '../kernel/address.ts';
+import { isLoopback, loopbackNetworks } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
 import { localnetRule } from '../kube-proxy/chains.ts';
@@ -76,9 +76,6 @@ export function forwardRules(
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
-const loopbackIPv4 = '127.0.0.0/8';
-const loopbackIPv6 = '::1/128';
-
 /** filter KUBE-FIREWALL. */
 export function kubeletFirewallRules(localhostNodePorts: boolean): readonly Rule[] {
   return localhostNodePorts ? [localnetRule] : [];
@@ -101,10 +98,10 @@ export function nodePortJumps(
   }
   return addresses
     .filter((address) => localhostNodePorts || !isLoopback(address))
-    .map((address) => ({ args: [about, { kind: 'destination', cidr: address.text }, jump] }));
+    .map((address) => ({ args: [about, { kind: 'destination', range: address }, jump] }));
 }
 
 const exceptLoopback: { readonly [F in Family]: RuleArg } = {
-  ipv4: { kind: 'destination', cidr: loopbackIPv4, negated: true },
-  ipv6: { kind: 'destination', cidr: loopbackIPv6, negated: true },
+  ipv4: { kind: 'destination', range: loopbackNetworks.ipv4, negated: true },
+  ipv6: { kind: 'destination', range: loopbackNetworks.ipv6, negated: true },
 };

@@ -97,5 +97,5 @@ export function matchClusterIP({ port, clusterIP }: TrafficPlan): readonly RuleA
 }
 
 function matchAddress(text: string, { address, protocol, port }: ServiceAddress): readonly RuleArg[] {
-  return [comment(text), ...protocolArgs[protocol], { kind: 'destination', cidr: address.text }, destinationPort(port)];
+  return [comment(text), ...protocolArgs[protocol], { kind: 'destination', range: address }, destinationPort(port)];
 }

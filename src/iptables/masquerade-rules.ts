@@ -68,7 +68,7 @@ export function ifNotLocal(localTraffic: LocalTraffic): RuleArg {
 function matchLocal(localTraffic: LocalTraffic, sense: { readonly negated?: true }): RuleArg {
   switch (localTraffic.kind) {
     case 'from-network':
-      return { kind: 'source', cidr: localTraffic.network.text, ...sense };
+      return { kind: 'source', range: localTraffic.network, ...sense };
     case 'from-interface':
       return { kind: 'in-interface', name: localTraffic.name, ...sense };
     case 'from-interfaces':

@@ -41,5 +41,5 @@ export function comment(text: string): RuleArg {
 }
 
 export function destinationPort(port: number): RuleArg {
-  return { kind: 'destination-port', ports: String(port) };
+  return { kind: 'destination-port', ports: { first: port, last: port } };
 }

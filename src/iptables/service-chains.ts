@@ -70,7 +70,7 @@ function firewallChain(
   const about = comment(`${port.label} loadbalancer IP`);
   const toExternal = jumpTo(chains.external);
   const rules: Rule[] = admittedSources(firewall, nodeIsAdmitted).map(({ source, origin: ofSource }) => ({
-    args: [about, { kind: 'source', cidr: source.text }, toExternal],
+    args: [about, { kind: 'source', range: source }, toExternal],
     origin: ofSource,
   }));
   rules.push({ args: [comment(`other traffic to ${port.label} will be dropped by KUBE-PROXY-FIREWALL`)], origin });
@@ -136,8 +136,8 @@ function targetRules(
 function endpointChain({ port, affinitySeconds }: TrafficPlan, target: EndpointTarget, context: ChainContext): Chain {
   const { endpoint, chain, origin } = target;
   const [module, protocol] = protocolArgs[port.protocol];
-  const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', to: endpoint.label } };
-  const source: RuleArg = { kind: 'source', cidr: endpoint.address.text };
+  const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', address: endpoint.address, port: endpoint.port } };
+  const source: RuleArg = { kind: 'source', range: endpoint.address };
   // An endpoint that reaches itself would otherwise get an answer from its own address.
   const masquerade = endpointArgs(context, port.label, source, markForMasquerade);
   const send =

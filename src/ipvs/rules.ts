@@ -1,3 +1,4 @@
+import { loopbackNetworks } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { AddressPort } from '../kernel/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/iptables.ts';
@@ -87,7 +88,7 @@ function natRules(input: RuleInput): { readonly [Name in NatChain]: readonly Rul
   return {
     'KUBE-SERVICES': [
       // Loopback traffic would match node ports; IPVS does not serve those on loopback addresses.
-      rule({ kind: 'source', cidr: family === 'ipv4' ? '127.0.0.0/8' : '::1/128' }, to('return')),
+      rule({ kind: 'source', range: loopbackNetworks[family] }, to('return')),
       ...ifFilled('loadBalancer', rule(...matchSet('loadBalancer', family), jump('KUBE-LOAD-BALANCER'))),
       ...ifFilled('clusterIP', masqueradeClusterIP(input)),
       ...ifFilled('externalIP', rule(...matchSet('externalIP', family), jump('KUBE-MARK-MASQ'))),
@@ -166,9 +167,9 @@ function filterRules(input: RuleInput): { readonly [Name in FilterChain]: readon
       rule(to('drop')),
     ],
     'KUBE-IPVS-FILTER': accessFilterRules(family, [...openSets, 'healthCheckNodePort']),
-    'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address: { text: address }, protocol, port, origin }) => ({
+    'KUBE-IPVS-OUT-FILTER': closedToNode.map(({ address, protocol, port, origin }) => ({
       args: [
-        { kind: 'source', cidr: address },
+        { kind: 'source', range: address },
         { kind: 'virtual-server', address, protocol: protocol.toLowerCase(), port },
         to('drop'),
       ],

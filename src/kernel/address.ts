@@ -43,6 +43,52 @@ function readPaddedIpv4(text: string): number | undefined {
 
 /** The eight groups of an address with colons, be it IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
+  return readHexIpv6(text) ?? readAnyIpv6(text);
+}
+
+/** As most are written: groups of up to four hexadecimal digits, with "::" in place of one run of zeros at most. */
+function readHexIpv6(text: string): readonly number[] | undefined {
+  const groups: number[] = [];
+  let value = -1;
+  let digits = 0;
+  /** Where the zeros belong that "::" stands for. */
+  let gap = -1;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code !== colon) {
+      const digit = hexDigit(code);
+      if (digit < 0 || ++digits > 4) return undefined;
+      value = value < 0 ? digit : value * 16 + digit;
+      continue;
+    }
+    if (value >= 0) groups.push(value);
+    else if (i > 0) return undefined;
+    if (text.charCodeAt(i + 1) === colon) {
+      if (gap >= 0) return undefined;
+      gap = groups.length;
+      i++;
+    } else if (value < 0 || i === text.length - 1) return undefined;
+    value = -1;
+    digits = 0;
+  }
+  if (value >= 0) groups.push(value);
+  if (gap < 0) return groups.length === 8 ? groups : undefined;
+  if (groups.length > 7) return undefined;
+  const zeros = Array.from({ length: 8 - groups.length }, () => 0);
+  return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
+}
+
+function hexDigit(code: number): number {
+  if (code >= zero && code <= zero + 9) return code - zero;
+  const letter = (code | lowerCase) - letterA;
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
+}
+
+const colon = 58;
+const letterA = 97;
+const lowerCase = 32;
+
+function readAnyIpv6(text: string): readonly number[] | undefined {
   if (!text.includes(':') || text.includes('%')) return undefined;
   const hex = (text.includes('.') ? undot(text) : text)?.replace(/(^|:)0+(?=[\da-f])/gi, '$1');
   return hex !== undefined && ipaddr.IPv6.isValid(hex) ? ipaddr.IPv6.parse(hex).parts : undefined;
@@ -106,6 +152,13 @@ export function parseNetwork(text: string): Network | undefined {
   const length = text.slice(slash + 1);
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
+  const plain = readIpv4(address);
+  // As it is written mostly: states have networks by the hundred thousand.
+  if (plain !== undefined && prefixLength <= 32 && maskNumber(plain, prefixLength) === plain) {
+    const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
+    const first = { family: 'ipv4', text: address, number: plain } as const;
+    return isCanonical ? { family: 'ipv4', text, address: first, prefixLength } : networkOf(first, prefixLength);
+  }
   const number = readSloppyIpv4(address);
   if (number !== undefined) {
     return prefixLength <= 32 ? networkOf(ipv4Address(maskNumber(number, prefixLength)), prefixLength) : undefined;
@@ -114,6 +167,11 @@ export function parseNetwork(text: string): Network | undefined {
   if (!groups || prefixLength > 128) return undefined;
   const first = addressOf(maskGroups(groups, prefixLength));
   return networkOf(first, first.family === 'ipv4' ? prefixLength - 96 : prefixLength);
+}
+
+/** The network of one address alone. */
+export function hostNetwork(address: Address): Network {
+  return networkOf(address, address.family === 'ipv4' ? 32 : 128);
 }
 
 function networkOf(first: Address, prefixLength: number): Network {
@@ -151,7 +209,30 @@ function ipv4Address(number: number): Address {
 }
 
 function ipv6Address(groups: readonly number[]): Address {
-  return { family: 'ipv6', text: new ipaddr.IPv6([...groups]).toRFC5952String(), groups };
+  return { family: 'ipv6', text: formatIpv6(groups), groups };
+}
+
+/** As RFC 5952 has it: in place of the longest run of zeros, or the first of these, "::"; a single zero stays. */
+function formatIpv6(groups: readonly number[]): string {
+  let start = -1;
+  let length = 1;
+  for (let i = 0; i < groups.length; i++) {
+    let end = i;
+    while (groups[end] === 0) end++;
+    if (end - i > length) {
+      start = i;
+      length = end - i;
+    }
+    if (end > i) i = end;
+  }
+  if (start < 0) return formatGroups(groups, 0, groups.length);
+  return `${formatGroups(groups, 0, start)}::${formatGroups(groups, start + length, groups.length)}`;
+}
+
+function formatGroups(groups: readonly number[], from: number, to: number): string {
+  let text = '';
+  for (let i = from; i < to; i++) text += `${i > from ? ':' : ''}${(groups[i] ?? 0).toString(16)}`;
+  return text;
 }
 
 /** Whether the network holds the address; one of the other family it does not. */
@@ -176,6 +257,18 @@ export function compareAddresses(a: Address, b: Address): number {
   }
   return 0;
 }
+
+/** The address by which a host speaks to itself. */
+export const loopbackAddresses: { readonly [F in Family]: Address } = {
+  ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
+  ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
+};
+
+/** All such addresses. */
+export const loopbackNetworks: { readonly [F in Family]: Network } = {
+  ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', number: 0x7f000000 }, 8),
+  ipv6: hostNetwork(loopbackAddresses.ipv6),
+};
 
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {

@@ -1,5 +1,5 @@
 import type { Kind, ObjectKind } from './kinds.ts';
-import { kinds, objectKinds } from './kinds.ts';
+import { kinds, mapKinds, objectKinds } from './kinds.ts';
 import type { KernelState } from './state.ts';
 
 type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
@@ -10,29 +10,21 @@ type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
  */
 export type KernelDelta = { readonly [K in ObjectKind]: DeltaOf<K> };
 
-type AnyKinds = { readonly [K in ObjectKind]: Kind<KernelState[K], KernelDelta[K]> };
-
-/** A value for each kind of objects. */
-function mapKinds<Values extends { readonly [K in ObjectKind]: unknown }>(
-  make: <K extends ObjectKind>(kind: AnyKinds[K], name: K) => Values[K],
-): Values {
-  const rows: AnyKinds = kinds;
-  return Object.fromEntries(objectKinds.map((name) => [name, make(rows[name], name)])) as Values;
-}
+/** The table of kinds, in a form whose row can be taken by any name. */
+const rows: { readonly [K in ObjectKind]: Kind<KernelState[K], KernelDelta[K]> } = kinds;
 
 /**
  * The difference between two states, by meaning: neither origins nor the order of chains, sets and entries take part;
  * the order of rules does.
  */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
-  return mapKinds<KernelDelta>((kind, name) => kind.diff(from[name], to[name]));
+  return mapKinds<KernelDelta>((kind) => rows[kind].diff(from[kind], to[kind]));
 }
 
 /** Whether there is nothing to change. */
 export function isEmptyDelta(delta: KernelDelta): boolean {
-  const rows: AnyKinds = kinds;
-  const isEmpty = <K extends ObjectKind>(name: K): boolean => rows[name].isEmpty(delta[name]);
-  return objectKinds.every((name) => isEmpty(name));
+  const isEmpty = <K extends ObjectKind>(kind: K): boolean => rows[kind].isEmpty(delta[kind]);
+  return objectKinds.every((kind) => isEmpty(kind));
 }
 
 /** Whether nothing is to be changed in `a` to make it mean the same as `b`: see diffStates. */
@@ -42,7 +34,7 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 
 /** The state after the changes. */
 export function applyDelta(state: KernelState, delta: KernelDelta): KernelState {
-  return mapKinds<KernelState>((kind, name) => kind.apply(state[name], delta[name]));
+  return mapKinds<KernelState>((kind) => rows[kind].apply(state[kind], delta[kind]));
 }
 
 /**
@@ -51,7 +43,7 @@ export function applyDelta(state: KernelState, delta: KernelDelta): KernelState 
  */
 export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelta; readonly removals: KernelDelta } {
   return {
-    additions: mapKinds<KernelDelta>((kind, name) => kind.split(delta[name]).additions),
-    removals: mapKinds<KernelDelta>((kind, name) => kind.split(delta[name]).removals),
+    additions: mapKinds<KernelDelta>((kind) => rows[kind].split(delta[kind]).additions),
+    removals: mapKinds<KernelDelta>((kind) => rows[kind].split(delta[kind]).removals),
   };
 }

@@ -1,3 +1,4 @@
+import { LongText } from '../base/long-text.ts';
 import { compareEntries, formatEntry, parseEntry } from './set-entry.ts';
 import type { SetEntry } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';
@@ -22,12 +23,12 @@ export interface IpSet {
 
 /** The input of `ipset restore` that makes these sets where none of them exists. '' for no sets. */
 export function formatSets(sets: readonly IpSet[]): string {
-  const lines: string[] = [];
+  const text = new LongText();
   for (const set of sets) {
-    lines.push(formatCreate(set));
-    for (const entry of set.entries) lines.push(formatAdd(set.name, entry));
+    text.add(`${formatCreate(set)}\n`);
+    for (const entry of set.entries) text.add(`${formatAdd(set.name, entry)}\n`);
   }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return text.toString();
 }
 
 /** `create NAME TYPE …`. */

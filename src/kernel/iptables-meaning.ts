@@ -1,4 +1,4 @@
-import { parseAddress, parseNetwork } from './address.ts';
+import { networkOfRange } from './address-range.ts';
 import { nameProtocol } from './iptables-rule.ts';
 import { formatRule } from './iptables.ts';
 import type { Rule, RuleArg, Target } from './iptables.ts';
@@ -136,10 +136,10 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':
     case 'destination': {
-      const cidr = canonicalCidr(arg.cidr);
+      const range = networkOfRange(arg.range);
       // iptables-save leaves out a network that holds every address.
-      if (cidr.endsWith('/0') && !arg.negated) return undefined;
-      return cidr === arg.cidr ? arg : { ...arg, cidr };
+      if (range.prefixLength === 0 && !arg.negated) return undefined;
+      return range === arg.range ? arg : { ...arg, range };
     }
     case 'protocol': {
       const protocol = nameProtocol(arg.protocol);
@@ -156,7 +156,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'virtual-server': {
       // iptables-save prints the number.
       const protocol = nameProtocol(arg.protocol);
-      return { ...arg, address: canonicalHost(arg.address), protocol };
+      return protocol === arg.protocol ? arg : { ...arg, protocol };
     }
     case 'statistic':
       return { kind: 'statistic', probability: storedProbability(arg.probability) };
@@ -181,25 +181,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
   }
 }
 
-const plainIpv4 = /^(?:[1-9]?\d\.|1\d\d\.|2[0-4]\d\.|25[0-5]\.){3}(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])$/;
-
-/** "10.0.0.1" → "10.0.0.1/32"; host bits cleared; what is not an address stays as it is. */
-function canonicalCidr(text: string): string {
-  if (!text.includes('/')) {
-    if (plainIpv4.test(text)) return `${text}/32`;
-    const address = parseAddress(text);
-    return address ? `${address.text}/${address.family === 'ipv4' ? 32 : 128}` : text;
-  }
-  if (text.endsWith('/32') && plainIpv4.test(text.slice(0, -3))) return text;
-  return parseNetwork(text)?.text ?? text;
-}
-
-/** The address of `--vaddr`, which has no mask where it is a single one. */
-function canonicalHost(text: string): string {
-  const cidr = canonicalCidr(text);
-  return cidr.endsWith(text.includes(':') ? '/128' : '/32') ? cidr.slice(0, cidr.lastIndexOf('/')) : cidr;
-}
-
 /** The kernel keeps a probability as a number of 31 bits, which iptables-save prints with eleven decimals. */
 function storedProbability(text: string): string {
   const probability = Number(text);
@@ -220,24 +201,15 @@ function canonicalTarget(target: Target): Target {
         : target;
     case 'mark':
       return { kind: 'mark', operation: 'set', value: target.value, mask: target.mask };
-    case 'dnat':
-      return { kind: 'dnat', to: canonicalDestination(target.to) };
     case 'chain':
     case 'accept':
     case 'drop':
     case 'return':
     case 'masquerade':
+    case 'dnat':
     case 'other':
       return target;
     default:
       return target satisfies never;
   }
-}
-
-const bracketed = /^\[(.*)\](:\d+)?$/;
-
-function canonicalDestination(text: string): string {
-  const match = bracketed.exec(text);
-  const address = match?.[1] === undefined ? undefined : parseAddress(match[1]);
-  return address ? `[${address.text}]${match?.[2] ?? ''}` : text;
 }

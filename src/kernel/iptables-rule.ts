@@ -1,5 +1,10 @@
+import { parseAddress } from './address.ts';
+import { parseAddressRange, singleAddress } from './address-range.ts';
+import type { AddressRange } from './address-range.ts';
 import type { RecentAction, Rule, RuleArg, Target } from './iptables.ts';
 import { splitWords } from './iptables-words.ts';
+import { parsePort, parsePortRange } from './port.ts';
+import { parseSocketAddress } from './socket-address.ts';
 
 /**
  * Reads the arguments of a rule, as kube-proxy or as iptables-save writes them, without `-A CHAIN`. Matches and targets
@@ -49,11 +54,11 @@ function parseOption(option: string, value: string, negated: boolean): RuleArg |
     case '-s':
     case '--source':
     case '--src':
-      return withNegation({ kind: 'source', cidr: value }, negated);
+      return readAddresses('source', value, negated);
     case '-d':
     case '--destination':
     case '--dst':
-      return withNegation({ kind: 'destination', cidr: value }, negated);
+      return readAddresses('destination', value, negated);
     case '-i':
     case '--in-interface':
       return withNegation({ kind: 'in-interface', name: value }, negated);
@@ -65,13 +70,33 @@ function parseOption(option: string, value: string, negated: boolean): RuleArg |
       return withNegation({ kind: 'protocol', protocol: value }, negated);
     case '--dport':
     case '--destination-port':
-      return withNegation({ kind: 'destination-port', ports: value }, negated);
+      return readPorts('destination-port', value, negated);
     case '--sport':
     case '--source-port':
-      return withNegation({ kind: 'source-port', ports: value }, negated);
+      return readPorts('source-port', value, negated);
     default:
       return undefined;
   }
+}
+
+function readAddresses(kind: 'source' | 'destination', text: string, negated: boolean): RuleArg | undefined {
+  const range = readRange(text);
+  return range && withNegation({ kind, range }, negated);
+}
+
+function readRange(text: string): AddressRange | undefined {
+  const range = parseAddressRange(text);
+  return range && isMapped(range, text) ? undefined : range;
+}
+
+/** To iptables, an IPv4-mapped address is one of IPv6, and could not be written as the IPv4 address that it is here. */
+function isMapped({ family }: AddressRange, text: string): boolean {
+  return family === 'ipv4' && !/^\d+\./.test(text);
+}
+
+function readPorts(kind: 'source-port' | 'destination-port', text: string, negated: boolean): RuleArg | undefined {
+  const ports = parsePortRange(text);
+  return ports && withNegation({ kind, ports }, negated);
 }
 
 function withNegation<A extends RuleArg>(arg: A, negated: boolean): A {
@@ -200,9 +225,10 @@ function parseDirections(text: string | undefined): ('src' | 'dst')[] | undefine
 
 function parseIpvsMatch(words: readonly string[]): RuleArg | undefined {
   const values = readPairs(words, ['--vaddr', '--vproto', '--vport']);
-  const address = values?.get('--vaddr');
+  const range = readRange(values?.get('--vaddr') ?? '');
+  const address = range && singleAddress(range);
   const protocol = values?.get('--vproto');
-  const port = parseNumber(values?.get('--vport') ?? '');
+  const port = parsePort(values?.get('--vport') ?? '');
   if (address === undefined || protocol === undefined || port === undefined) return undefined;
   return { kind: 'virtual-server', address, protocol: nameProtocol(protocol), port };
 }
@@ -337,8 +363,16 @@ function parseTarget(words: readonly string[], from: number, end: number): Targe
   }
   if (end !== from + 3 || value === undefined) return undefined;
   if (name === 'REJECT' && option === '--reject-with') return { kind: 'reject', with: value };
-  if (name === 'DNAT' && option === '--to-destination') return { kind: 'dnat', to: value };
+  if (name === 'DNAT' && option === '--to-destination') return parseDnat(value);
   return name === 'MARK' ? parseMarkTarget(option ?? '', value) : undefined;
+}
+
+/** A range of addresses or ports, of which the kernel chooses one, is kept as words. */
+function parseDnat(text: string): Target | undefined {
+  const socket = parseSocketAddress(text);
+  const address = socket?.address ?? parseAddress(text);
+  if (!address || isMapped(address, text)) return undefined;
+  return { kind: 'dnat', address, port: socket?.port };
 }
 
 function parseMarkTarget(option: string, text: string): Target | undefined {

@@ -1,4 +1,10 @@
+import { LongText } from '../base/long-text.ts';
+import { joinHostPort } from './address.ts';
+import type { Address } from './address.ts';
+import type { AddressRange } from './address-range.ts';
 import type { Origin } from './origin.ts';
+import { formatPortRange } from './port.ts';
+import type { PortRange } from './port.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
@@ -25,14 +31,17 @@ export interface Rule {
   readonly origin?: Origin | undefined;
 }
 
-/** One argument (an option with its values, or a match with its options) of a rule. */
+/**
+ * One argument (an option with its values, or a match with its options) of a rule. Addresses and ports are values; where
+ * another program gave an option something else, a name or a mask, the argument is `other`.
+ */
 export type RuleArg =
-  | { readonly kind: 'source' | 'destination'; readonly cidr: string; readonly negated?: boolean }
+  | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
   | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
   /** `-m tcp` and so on, where no option of the module follows at once. */
   | { readonly kind: 'module'; readonly name: string }
-  | { readonly kind: 'destination-port' | 'source-port'; readonly ports: string; readonly negated?: boolean }
+  | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
   | { readonly kind: 'comment'; readonly text: string }
   | { readonly kind: 'mark'; readonly value: number; readonly mask: number; readonly negated?: boolean }
   | { readonly kind: 'conntrack-state'; readonly states: readonly string[]; readonly negated?: boolean }
@@ -50,7 +59,7 @@ export type RuleArg =
     }
   | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
   /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
-  | { readonly kind: 'virtual-server'; readonly address: string; readonly protocol: string; readonly port: number }
+  | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
   /** `-m statistic --mode random --probability P`; the text is what was written, ten decimals from kube-proxy. */
   | { readonly kind: 'statistic'; readonly probability: string }
   | { readonly kind: 'recent'; readonly name: string; readonly action: RecentAction }
@@ -66,7 +75,8 @@ export type Target =
   | { readonly kind: 'accept' | 'drop' | 'return' }
   | { readonly kind: 'reject'; readonly with?: string | undefined }
   | { readonly kind: 'masquerade'; readonly randomFully: boolean }
-  | { readonly kind: 'dnat'; readonly to: string }
+  /** Without a port, the packet keeps its own. */
+  | { readonly kind: 'dnat'; readonly address: Address; readonly port: number | undefined }
   /** mark = (mark & ~mask) ^ value, as --set-xmark has it; --or-mark and --xor-mark are written where they say the same. */
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
@@ -94,21 +104,21 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
  * what that has given before.
  */
 export function formatTables(tables: Tables, formatOwn: (chain: Chain) => string = formatAppends): string {
-  const pieces: string[] = [];
+  const text = new LongText();
   for (const table of tableNames) {
     const chains = tables[table];
     if (!chains) continue;
-    pieces.push(`*${table}\n`);
+    text.add(`*${table}\n`);
     for (const chain of chains.values())
-      if (!isBuiltInChain(table, chain.name)) pieces.push(`${formatDeclaration(chain.name)}\n`);
+      if (!isBuiltInChain(table, chain.name)) text.add(`${formatDeclaration(chain.name)}\n`);
     for (const chain of chains.values()) {
       if (isBuiltInChain(table, chain.name)) {
-        chain.rules.forEach((rule, i) => pieces.push(`${formatInsert(chain.name, i + 1, rule)}\n`));
-      } else pieces.push(formatOwn(chain));
+        chain.rules.forEach((rule, i) => text.add(`${formatInsert(chain.name, i + 1, rule)}\n`));
+      } else text.add(formatOwn(chain));
     }
-    pieces.push('COMMIT\n');
+    text.add('COMMIT\n');
   }
-  return pieces.join('');
+  return text.toString();
 }
 
 /** The lines that append a chain's rules. */
@@ -151,9 +161,9 @@ function formatArgs(rule: Rule): string {
 function formatArg(arg: RuleArg): string {
   switch (arg.kind) {
     case 'source':
-      return `${not(arg)}-s ${formatWord(arg.cidr)}`;
+      return `${not(arg)}-s ${arg.range.text}`;
     case 'destination':
-      return `${not(arg)}-d ${formatWord(arg.cidr)}`;
+      return `${not(arg)}-d ${arg.range.text}`;
     case 'in-interface':
       return `${not(arg)}-i ${formatWord(arg.name)}`;
     case 'out-interface':
@@ -163,9 +173,9 @@ function formatArg(arg: RuleArg): string {
     case 'module':
       return `-m ${formatWord(arg.name)}`;
     case 'destination-port':
-      return `${not(arg)}--dport ${formatWord(arg.ports)}`;
+      return `${not(arg)}--dport ${formatPortRange(arg.ports)}`;
     case 'source-port':
-      return `${not(arg)}--sport ${formatWord(arg.ports)}`;
+      return `${not(arg)}--sport ${formatPortRange(arg.ports)}`;
     case 'comment':
       return `-m comment --comment ${formatWord(arg.text)}`;
     case 'mark':
@@ -179,7 +189,7 @@ function formatArg(arg: RuleArg): string {
     case 'physdev-is-in':
       return `-m physdev ${not(arg)}--physdev-is-in`;
     case 'virtual-server':
-      return `-m ipvs --vaddr ${formatWord(arg.address)} --vproto ${formatWord(arg.protocol)} --vport ${arg.port}`;
+      return `-m ipvs --vaddr ${arg.address.text} --vproto ${formatWord(arg.protocol)} --vport ${arg.port}`;
     case 'statistic':
       return `-m statistic --mode random --probability ${formatWord(arg.probability)}`;
     case 'recent':
@@ -223,7 +233,7 @@ function formatTarget(target: Target): string {
     case 'masquerade':
       return target.randomFully ? 'MASQUERADE --random-fully' : 'MASQUERADE';
     case 'dnat':
-      return `DNAT --to-destination ${formatWord(target.to)}`;
+      return `DNAT --to-destination ${formatDestination(target.address, target.port)}`;
     case 'mark':
       return `MARK ${formatMarkOperation(target)}`;
     case 'other':
@@ -231,6 +241,10 @@ function formatTarget(target: Target): string {
     default:
       return target satisfies never;
   }
+}
+
+function formatDestination({ text }: Address, port: number | undefined): string {
+  return port === undefined ? text : joinHostPort(text, port);
 }
 
 function formatMarkOperation(target: Target & { readonly kind: 'mark' }): string {

@@ -1,6 +1,7 @@
 import type { Protocol } from './family.ts';
-import { compareRealServers, readHostPort, readSchedulerFlags, compareVirtualServers } from './ipvs.ts';
+import { compareRealServers, readSchedulerFlags, compareVirtualServers } from './ipvs.ts';
 import type { DraftServer, ForwardingMethod, RealServer, SchedulerFlag, VirtualServer } from './ipvs.ts';
+import { parseSocketAddress } from './socket-address.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** What the columns of a list leave out that `ipvsadm -Sn` prints. */
@@ -71,7 +72,7 @@ function readListedServer(first: string, name: string, words: readonly string[])
   if (first === 'FWM') return fwmarkReason;
   const protocol = protocolNames.get(first);
   if (!protocol) return 'neither a service nor a real server';
-  const at = readHostPort(name);
+  const at = parseSocketAddress(name);
   if (!at) return /:[\w-]+$/.test(name) ? namesReason : 'cut off: a service without a port';
   const [scheduler, ...rest] = words;
   if (scheduler === undefined || !/^[a-z_]{1,16}$/.test(scheduler)) return 'a service without a scheduler';
@@ -117,7 +118,7 @@ const forwardingNames: ReadonlyMap<string, ForwardingMethod> = new Map([
 
 /** Reads the words after "->"; a text is why they cannot be read. */
 function readListedReal(name: string, words: readonly string[], columns: Columns): RealServer | string {
-  const at = readHostPort(name);
+  const at = parseSocketAddress(name);
   if (!at) return /:[\w-]+$/.test(name) ? namesReason : 'a real server without a port';
   const isTold = columns === 'forward';
   const forwarding = isTold ? forwardingNames.get(words[0] ?? '') : 'masquerade';

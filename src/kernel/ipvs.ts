@@ -1,8 +1,11 @@
-import { compareAddresses, joinHostPort, parseAddress } from './address.ts';
+import { LongText } from '../base/long-text.ts';
+import { compareAddresses, joinHostPort } from './address.ts';
 import type { Address } from './address.ts';
 import { protocols } from './family.ts';
 import type { Family, Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
+import { parseSocketAddress } from './socket-address.ts';
+import type { SocketAddress } from './socket-address.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 /** How a packet gets to a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
@@ -49,6 +52,9 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
+/** The schedulers of the Linux kernel: kube-proxy takes each that the node's kernel has. */
+export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
+
 /** The longest timeout that ipvsadm takes: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;
 
@@ -74,7 +80,9 @@ export function formatVirtualServers(
   virtualServers: readonly VirtualServer[],
   format: (server: VirtualServer) => string = formatVirtualServer,
 ): string {
-  return virtualServers.map((server) => format(server)).join('');
+  const text = new LongText();
+  for (const server of virtualServers) text.add(format(server));
+  return text.toString();
 }
 
 /** The lines of one service with its real servers. */
@@ -154,7 +162,7 @@ function readServerLine(drafts: Map<string, DraftServer>, words: readonly string
   if (flag === '-f') return 'a firewall-mark service, which kube-proxy does not make';
   const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
   if (protocol === undefined || name === undefined) return 'neither a service nor a real server';
-  const at = readHostPort(name);
+  const at = parseSocketAddress(name);
   if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
   const key = `${protocol} ${at.address.text} ${at.port}`;
   const draft = drafts.get(key);
@@ -194,14 +202,6 @@ const schedulerFlagNames: ReadonlyMap<string, SchedulerFlag> = new Map(
     'mh-port': 'flag-2',
   } as const),
 );
-
-/** "10.0.0.1:80" or "[fd00::1]:80"; undefined where either is a name. */
-export function readHostPort(text: string): { address: Address; port: number } | undefined {
-  const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text);
-  const address = parseAddress(match?.[1] ?? match?.[2] ?? '');
-  const port = Number(match?.[3]);
-  return address && port <= 65535 ? { address, port } : undefined;
-}
 
 /** Reads the words after the service's name; a text is why they cannot be read. */
 function readServiceOptions(
@@ -262,7 +262,7 @@ export function readSchedulerFlags(text: string): SchedulerFlag[] | undefined {
 
 /** Reads the words after the service's name; a text is why they cannot be read. */
 function readRealServer(words: readonly string[]): RealServer | string {
-  let at: ReturnType<typeof readHostPort>;
+  let at: SocketAddress | undefined;
   // ipvsadm's defaults: direct routing, weight 1.
   let forwarding: ForwardingMethod = 'direct';
   let weight = 1;
@@ -273,7 +273,7 @@ function readRealServer(words: readonly string[]): RealServer | string {
     switch (word) {
       case '-r':
       case '--real-server':
-        at = readHostPort(value);
+        at = parseSocketAddress(value);
         i++;
         break;
       case '-m':

@@ -35,6 +35,8 @@ export const kinds = {
     apply: applyTimeoutsDelta,
     split: (change) => ({ additions: change, removals: undefined }),
   } satisfies Kind<KernelState['ipvsTimeouts'], ReturnType<typeof diffTimeouts>>,
+  // A table takes over from rules and virtual servers of other modes, or gives way to them: it is there before these.
+  nftables: listKind(diffNftTables, applyNftDelta, splitNftDelta),
   sets: listKind(diffSets, applySetsDelta, splitSetsDelta),
   iptables: {
     diff: diffFamilyTables,
@@ -43,12 +45,18 @@ export const kinds = {
     // iptables-restore changes a table at once. So the rules of a set are gone before the set goes.
     split: (delta) => ({ additions: delta, removals: {} }),
   } satisfies Kind<KernelState['iptables'], ReturnType<typeof diffFamilyTables>>,
-  nftables: listKind(diffNftTables, applyNftDelta, splitNftDelta),
   virtualServers: listKind(diffVirtualServers, applyVirtualServersDelta, splitVirtualServersDelta),
   links: listKind(diffLinks, applyLinksDelta, splitLinksDelta),
 } as const satisfies { readonly [K in ObjectKind]: Kind<KernelState[K], unknown> };
 
 export const objectKinds = Object.keys(kinds) as readonly ObjectKind[];
+
+/** A value for each kind. */
+export function mapKinds<Values extends { readonly [K in ObjectKind]: unknown }>(
+  make: <K extends ObjectKind>(kind: K) => Values[K],
+): Values {
+  return Object.fromEntries(objectKinds.map((kind) => [kind, make(kind)])) as Values;
+}
 
 /** A kind whose delta is a list of changes. */
 function listKind<State, Change>(

@@ -1,8 +1,10 @@
-import { compareAddresses, parseAddress, parseNetwork } from './address.ts';
 import type { Address, Network } from './address.ts';
+import { compareAddressRanges, isNetwork, parseAddressRange, singleAddress } from './address-range.ts';
+import type { AddressRange } from './address-range.ts';
 import { protocols } from './family.ts';
 import type { Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
+import { parsePort } from './port.ts';
 
 /**
  * An entry of a set, part by part: "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080".
@@ -14,7 +16,7 @@ export interface SetEntry {
   readonly network?: Network | undefined;
   readonly protocol?: Protocol | undefined;
   readonly port?: number | undefined;
-  readonly source?: Address | Network | undefined;
+  readonly source?: AddressRange | undefined;
   readonly other?: string | undefined;
   /** What the sets of other programs say of an entry besides (timeout, comment …), as written. */
   readonly options?: readonly string[] | undefined;
@@ -47,7 +49,7 @@ export function parseEntry(text: string, type: string): SetEntry {
   if (type === 'list:set') return { other: text };
   const comma = text.indexOf(',');
   if (comma < 0) {
-    const port = readPort(text);
+    const port = parsePort(text);
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
@@ -61,64 +63,45 @@ function readSocket(text: string, comma: number): SetEntry | undefined {
   const colon = text.indexOf(':', comma + 1);
   if (colon < 0 || colon > end) return undefined;
   const protocol = protocolsByName.get(text.slice(comma + 1, colon));
-  const port = readPort(text.slice(colon + 1, end));
+  const port = parsePort(text.slice(colon + 1, end));
   if (protocol === undefined || port === undefined) return undefined;
   const first = readFirst(text.slice(0, comma));
   if (!first) return undefined;
   if (second < 0) return { ...first, protocol, port };
-  const source = readPlace(text.slice(second + 1));
+  const source = parseAddressRange(text.slice(second + 1));
   return source && { ...first, protocol, port, source };
 }
 
 function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefined {
-  const place = readPlace(text);
-  return place && ('prefixLength' in place ? { network: place } : { address: place });
+  const range = parseAddressRange(text);
+  return range && (isNetwork(range) ? { network: range } : { address: range });
 }
 
-/** A port as it is printed: without leading zeros. */
-function readPort(text: string): number | undefined {
-  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
-  const port = Number(text);
-  return port <= 65535 ? port : undefined;
-}
-
-function readPlace(text: string): Address | Network | undefined {
-  return text.includes('/') ? parseNetwork(text) : parseAddress(text);
-}
-
-/** Only what is an address or a network in it has more than one way to be written. */
+/**
+ * Only what is an address or a network in it has more than one way to be written: a network of a single address is
+ * printed without its length.
+ */
 function canonicalPart(part: string): string {
-  const place = readPlace(part);
-  return place ? placeMeaning(place) : part;
-}
-
-/** A network of a single address is printed without its length. */
-function placeMeaning(place: Address | Network): string {
-  return isSingle(place) ? place.address.text : place.text;
-}
-
-function isSingle(place: Address | Network): place is Network {
-  return 'prefixLength' in place && place.prefixLength === (place.family === 'ipv4' ? 32 : 128);
+  const range = parseAddressRange(part);
+  return range ? (singleAddress(range) ?? range).text : part;
 }
 
 /** The same text for entries that are one to the kernel. Options take no part. */
 export function entryKey(entry: SetEntry): string {
   const { network, source } = entry;
-  if ((!network || !isSingle(network)) && (!source || !isSingle(source))) return formatEntry(entry);
-  return formatEntry({
-    ...entry,
-    ...(network && isSingle(network) ? { address: network.address } : {}),
-    source: source && isSingle(source) ? source.address : source,
-  });
+  const address = network && singleAddress(network);
+  const from = source && isNetwork(source) ? singleAddress(source) : undefined;
+  if (!address && !from) return formatEntry(entry);
+  return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? source });
 }
 
 /** By address as a number, then port, protocol and source: what is of another form comes last, by its text. */
 export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
-    comparePlaces(a.address ?? a.network, b.address ?? b.network) ||
+    compareRanges(a.address ?? a.network, b.address ?? b.network) ||
     (a.port ?? 0) - (b.port ?? 0) ||
     (a.protocol === b.protocol ? 0 : rankOf(a.protocol) - rankOf(b.protocol)) ||
-    comparePlaces(a.source, b.source) ||
+    compareRanges(a.source, b.source) ||
     compareOthers(a.other, b.other)
   );
 }
@@ -127,21 +110,11 @@ function rankOf(protocol: Protocol | undefined): number {
   return protocol === undefined ? -1 : protocols.indexOf(protocol);
 }
 
-/** What has none of them comes last. Of networks that begin at one address, the widest comes first. */
-function comparePlaces(a: Address | Network | undefined, b: Address | Network | undefined): number {
+/** What has none of them comes last. */
+function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined): number {
   if (a === b) return 0;
   if (!a) return 1;
-  if (!b) return -1;
-  return compareAddresses(startOf(a), startOf(b)) || lengthOf(a) - lengthOf(b);
-}
-
-function startOf(place: Address | Network): Address {
-  return 'prefixLength' in place ? place.address : place;
-}
-
-/** An address alone is narrower than any network that begins with it. */
-function lengthOf(place: Address | Network): number {
-  return 'prefixLength' in place ? place.prefixLength : 129;
+  return b ? compareAddressRanges(a, b) : -1;
 }
 
 function compareOthers(a: string | undefined, b: string | undefined): number {
@@ -165,9 +138,9 @@ function isPart(storage: string | undefined, kind: string | undefined, part: str
   switch (kind) {
     case 'ip':
     case 'net':
-      return readPlace(part) !== undefined;
+      return parseAddressRange(part) !== undefined;
     case 'port':
-      return storage === 'bitmap' ? readPort(part) !== undefined : /^[\w-]+:[\w/-]+$/.test(part);
+      return storage === 'bitmap' ? parsePort(part) !== undefined : /^[\w-]+:[\w/-]+$/.test(part);
     default:
       return part !== '';
   }

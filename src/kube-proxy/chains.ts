@@ -1,3 +1,4 @@
+import { loopbackNetworks } from '../kernel/address.ts';
 import { isBuiltInChain } from '../kernel/iptables.ts';
 import type { Rule, RuleArg, TableName, Tables } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
@@ -138,8 +139,6 @@ function isBare(arg: RuleArg): boolean {
   }
 }
 
-const loopback = '127.0.0.0/8';
-
 /**
  * The rule of KUBE-FIREWALL. route_localnet, which node ports on 127.0.0.1 need, would let neighbours reach what listens
  * there; this keeps them out. kubelet writes the same (syncIPTablesRules in kubelet_network_linux.go).
@@ -147,8 +146,8 @@ const loopback = '127.0.0.0/8';
 export const localnetRule: Rule = {
   args: [
     { kind: 'comment', text: 'block incoming localnet connections' },
-    { kind: 'destination', cidr: loopback },
-    { kind: 'source', cidr: loopback, negated: true },
+    { kind: 'destination', range: loopbackNetworks.ipv4 },
+    { kind: 'source', range: loopbackNetworks.ipv4, negated: true },
     { kind: 'conntrack-state', states: ['RELATED', 'ESTABLISHED', 'DNAT'], negated: true },
     { kind: 'jump', target: { kind: 'drop' } },
   ],

@@ -1,5 +1,5 @@
 import type { Family } from '../kernel/family.ts';
-import type { KernelState } from '../kernel/state.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import type { Release } from './releases.ts';
 import { isSince } from './releases.ts';
 
@@ -8,8 +8,7 @@ export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
-/** Kinds of objects in a kernel, by the field of a state that holds them. */
-export type ObjectKind = keyof KernelState;
+export type { ObjectKind } from '../kernel/kinds.ts';
 
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';

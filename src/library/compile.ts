@@ -12,7 +12,7 @@ import { parseHostAddresses } from '../compile/host-addresses.ts';
 import type { InputTexts } from '../compile/load-texts.ts';
 import { loadTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
-import type { ProxyFlags } from '../input/proxy-flags.ts';
+import type { ProxyFlags } from '../settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';

@@ -1,7 +1,7 @@
 import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Network } from '../kernel/address.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { loopbackAddresses, loopbackNetworks } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Expression, Field, Right } from '../kernel/nftables/expression.ts';
 import type { BaseChain, NftChain, NftRule } from '../kernel/nftables/table.ts';
@@ -159,19 +159,9 @@ function toNodePortAddresses(
 }
 
 const loopback: { readonly [F in Family]: Right } = {
-  ipv4: networkValue('127.0.0.0/8'),
-  ipv6: addressOf('::1'),
+  ipv4: equalTo({ kind: 'network', network: loopbackNetworks.ipv4 }),
+  ipv6: equalTo({ kind: 'address', address: loopbackAddresses.ipv6 }),
 };
-
-function networkValue(text: string): Right {
-  const network = parseNetwork(text);
-  return equalTo(network ? { kind: 'network', network } : word(text));
-}
-
-function addressOf(text: string): Right {
-  const address = parseAddress(text);
-  return equalTo(address ? { kind: 'address', address } : word(text));
-}
 
 /** Packets to cluster IPs that no Service took: to a port that the Service does not have, or to an IP that none has. */
 function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {

@@ -6,7 +6,8 @@ import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
 import type { Network } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { compareElements } from '../kernel/nftables/compare-elements.ts';
+import { compareElements, sortElements } from '../kernel/nftables/compare-elements.ts';
+import type { SortedElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
@@ -102,14 +103,15 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
     }
   }
   // Sorting keeps the order of those with the same key.
-  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(elements.sort(compareElements))]));
+  return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
 }
 
 /** Elements of one key stand together, those of one Service port too. */
-function settleClaims(sorted: readonly Element[]): readonly Element[] {
+function settleClaims({ elements, areDistinct }: SortedElements): readonly Element[] {
+  if (areDistinct) return elements;
   const settled: Element[] = [];
   let holder: Element | undefined;
-  for (const element of sorted) {
+  for (const element of elements) {
     if (!holder || compareElements(holder, element) !== 0) settled.push(element);
     else if (holder.origin?.servicePort === element.origin?.servicePort) settled[settled.length - 1] = element;
     else continue;

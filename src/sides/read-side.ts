@@ -7,11 +7,8 @@ import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
 import type { NodeContext } from '../cluster/model.ts';
-import type { Node, ProxySettings } from '../cluster/objects.ts';
-import type { ProxyFlags } from '../input/proxy-flags.ts';
+import type { Node } from '../cluster/objects.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
@@ -21,6 +18,8 @@ import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { checkNodes } from '../compile/check-node.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
+import { hasProxyFlags } from '../settings/flags.ts';
+import { settingsInMode } from '../settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
@@ -119,7 +118,9 @@ export async function compileSide(
   let { settings: wanted } = loaded.prepared;
   if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
   const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
-  if (mode !== undefined && !configured && options.proxyMode === undefined) wanted = inMode(wanted, mode, options);
+  if (mode !== undefined && !configured && options.proxyMode === undefined) {
+    wanted = { ...settingsInMode(wanted, mode, options), release: wanted.release };
+  }
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
@@ -154,12 +155,6 @@ export async function compileSide(
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
   const reading = readingOf(path, loaded, compileBy(settled.release), isModeNamed, settled.reason);
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
-}
-
-/** Settings that no configuration names the mode of, in another mode: with what it has for default. */
-function inMode(settings: ProxySettings, mode: ProxyMode, { nodeportAddresses }: SideOptions): ProxySettings {
-  if (nodeportAddresses !== undefined) return { ...settings, mode };
-  return { ...settings, mode, nodePortAddresses: modeFacts[mode].defaultNodePortAddresses };
 }
 
 /** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */
@@ -227,38 +222,4 @@ function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext
     case 'manifests':
       return undefined;
   }
-}
-
-/** The flags of kube-proxy's, all of them: they say how it is set up, and then a bundle beside manifests does not. */
-const proxyFlags: { readonly [F in keyof Required<ProxyFlags>]: true } = {
-  proxyMode: true,
-  masqueradeAll: true,
-  clusterCidr: true,
-  detectLocalMode: true,
-  podBridgeInterface: true,
-  podInterfaceNamePrefix: true,
-  nodeportAddresses: true,
-  iptablesMasqueradeBit: true,
-  iptablesLocalhostNodeports: true,
-  ipvsScheduler: true,
-  ipvsStrictArp: true,
-  ipvsExcludeCidrs: true,
-  ipvsTcpTimeout: true,
-  ipvsTcpfinTimeout: true,
-  ipvsUdpTimeout: true,
-  hostnameOverride: true,
-  bindAddress: true,
-  featureGates: true,
-  conntrackMaxPerCore: true,
-  conntrackMin: true,
-  conntrackTcpTimeoutEstablished: true,
-  conntrackTcpTimeoutCloseWait: true,
-  conntrackTcpBeLiberal: true,
-  conntrackUdpTimeout: true,
-  conntrackUdpTimeoutStream: true,
-};
-
-/** Whether any flag of kube-proxy's was given. */
-function hasProxyFlags(options: SideOptions): boolean {
-  return Object.keys(proxyFlags).some((name) => options[name as keyof ProxyFlags] !== undefined);
 }

@@ -13,7 +13,7 @@ import { goldenContext } from '../compile/golden-context.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Dump } from '../diff/read-dump.ts';
 import type { Side } from '../diff/side.ts';
-import { coverAll } from '../diff/side.ts';
+import { coverAll } from '../diff/coverage.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';

@@ -1,3 +1,4 @@
+import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { nameSome } from '../cluster/name-some.ts';
@@ -10,7 +11,7 @@ import { families } from '../kernel/family.ts';
 import type { Claim } from './pod-addresses.ts';
 import { PodIndex } from './pod-index.ts';
 import { choosePodAddresses, claimKey, roomFor } from './pod-addresses.ts';
-import { findSelecting } from './selecting.ts';
+import { findSelecting, hasEndpoints } from './selecting.ts';
 import { standalonePods, ownerKey, standingWorkloads } from './standing.ts';
 
 /** What Pods are assumed of. */
@@ -24,7 +25,7 @@ export interface Assumption {
   /** The Pods' networks as kube-proxy knows them. */
   readonly clusterCIDRs: readonly Network[];
   /** The Services, "namespace/name" each, that need no Pods. */
-  readonly given: ReadonlySet<string>;
+  readonly given: Names;
   /** Addresses that endpoints of the input have. */
   readonly taken: ReadonlySet<string>;
 }
@@ -247,7 +248,7 @@ function describeTooMany(stands: readonly Stand[], total: number): Diagnostic {
 function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: Assumption): readonly Diagnostic[] {
   // What no Service looks for needs no address.
   const index = new PodIndex(all.map(({ pod }) => pod));
-  const selecting = findSelecting(services, index).filter(({ label }) => !given.has(label));
+  const selecting = findSelecting(services, index).filter(({ service }) => !hasEndpoints(service, given));
   // Services that select the same by one label share the list.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();

@@ -1,3 +1,4 @@
+import type { Names } from '../cluster/by-name.ts';
 import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
@@ -24,14 +25,10 @@ export interface AssumedNetworks {
 }
 
 /**
- * The slices of the Services that the input holds neither slices nor Endpoints of (`given` names the others): of its Pods,
+ * The slices of the Services that the input holds neither slices nor Endpoints of (`given` are the others): of its Pods,
  * and, where that is asked for, of those that its workloads would have.
  */
-export function makeEndpoints(
-  sources: PodSources,
-  assumed: AssumedNetworks | undefined,
-  given: ReadonlySet<string>,
-): SlicesOfPods {
+export function makeEndpoints(sources: PodSources, assumed: AssumedNetworks | undefined, given: Names): SlicesOfPods {
   if (!assumed) return podsToSlices({ ...sources, idle: [] }, given);
   const { pods, idle, diagnostics } = assumePods({
     ...sources,

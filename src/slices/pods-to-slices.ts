@@ -1,14 +1,15 @@
 import type { AssumedWorkload } from '../cluster/assumed.ts';
+import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { nameSome } from '../cluster/name-some.ts';
-import type { EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
+import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
 import { PodIndex } from './pod-index.ts';
 import type { Selecting } from './selecting.ts';
-import { findSelecting } from './selecting.ts';
+import { findSelecting, hasEndpoints } from './selecting.ts';
 import { ownerKey } from './standing.ts';
 import { describeTargetPorts } from './target-port-names.ts';
 import { describeUnselective } from './unselective.ts';
@@ -25,8 +26,8 @@ export interface PodInputs {
 
 export interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** The Services, "namespace/name" each, that they are for. */
-  readonly services: readonly string[];
+  /** The Services that they are for. */
+  readonly services: readonly ObjectMeta[];
   /** The Pods behind them that no input holds, sorted by what they were assumed of. */
   readonly assumed: readonly AssumedWorkload[];
   readonly diagnostics: readonly Diagnostic[];
@@ -36,14 +37,14 @@ const nothing: SlicesOfPods = { slices: [], services: [], assumed: [], diagnosti
 
 /**
  * Makes the slices that a cluster with these Pods would have, for the Services with a selector that the input holds neither
- * slices nor Endpoints of: `given` names the others, "namespace/name" each. Pods without a status are manifests, of which
+ * slices nor Endpoints of: `given` are the others. Pods without a status are manifests, of which
  * no cluster has made any endpoint yet: a Service that selects one gets no slice.
  */
-export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: ReadonlySet<string>): SlicesOfPods {
+export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: Names): SlicesOfPods {
   if (idle.length === 0 && pods.length === 0) return nothing;
   const index = new PodIndex(pods);
   const selecting = findSelecting(services, index);
-  const open = selecting.filter(({ label }) => !given.has(label));
+  const open = selecting.filter(({ service }) => !hasEndpoints(service, given));
   const tooMany = checkEndpoints(open, services.length + pods.length);
   if (tooMany) return { ...nothing, diagnostics: [tooMany] };
   const wrongPorts = describeTargetPorts(open);
@@ -55,7 +56,7 @@ export function podsToSlices({ services, pods, nodes, idle }: PodInputs, given: 
   const assumed = listAssumed(made);
   return {
     slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
-    services: made.map(({ label }) => label),
+    services: made.map(({ service }) => service.object.metadata),
     assumed,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),

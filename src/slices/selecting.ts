@@ -1,3 +1,4 @@
+import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Pod, Service, Sourced } from '../cluster/objects.ts';
 import type { PodIndex } from './pod-index.ts';
@@ -7,6 +8,11 @@ export interface Selecting {
   readonly service: Sourced<Service>;
   readonly label: string;
   readonly pods: readonly Sourced<Pod>[];
+}
+
+/** Whether the Service is among those that the input holds slices or Endpoints of. */
+export function hasEndpoints({ object: { metadata } }: Sourced<Service>, given: Names): boolean {
+  return given.has(metadata.namespace, metadata.name);
 }
 
 /** The Services that the endpointslice controller is for, sorted by namespace and name. */

@@ -1,9 +1,11 @@
 import { findNearest } from '../base/find-nearest.ts';
 import { printable } from '../base/printable.ts';
+import { namesOf } from '../cluster/by-name.ts';
+import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
 import type { Diagnostic } from '../cluster/diagnostic.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
-import { groupBy } from '../cluster/group-by.ts';
+import type { SlicesByService } from '../cluster/endpoints.ts';
 import { nameSome } from '../cluster/name-some.ts';
 import type { Endpoints, EndpointSlice, Service, ServicePortSpec, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/origin.ts';
@@ -27,15 +29,14 @@ export function describeStrays(
   services: readonly Sourced<Service>[],
   slices: readonly Sourced<EndpointSlice>[],
   endpoints: readonly Sourced<Endpoints>[],
-  served: ReadonlySet<string>,
+  served: Names,
 ): readonly Diagnostic[] {
   if (services.length === 0) return [];
-  const known = new Set(services.map(({ object }) => labelOf(object)));
-  const strays = listStrays(slices, endpoints).filter(({ namespace, name }) => !known.has(`${namespace}/${name}`));
+  const strays = listStrays(slices, endpoints, namesOf(services.map(({ object }) => object.metadata)));
   if (strays.length === 0) return [];
   const lacking = services
     .map(({ object }) => object)
-    .filter((object) => isProgrammed(object) && !served.has(labelOf(object)))
+    .filter((object) => isProgrammed(object) && !served.has(object.metadata.namespace, object.metadata.name))
     .toSorted((a, b) => compareText(labelOf(a), labelOf(b)));
   const compared = strays.map((stray, i) => ({
     stray,
@@ -48,13 +49,15 @@ export function describeStrays(
   ];
 }
 
-/** One for each Service that is named, sorted by namespace and name. */
+/** One for each Service that is named and not known, sorted by namespace and name. */
 function listStrays(
   slices: readonly Sourced<EndpointSlice>[],
   endpoints: readonly Sourced<Endpoints>[],
+  known: Names,
 ): readonly Stray[] {
   const byName = new Map<string, Stray>();
   const add = (kind: Stray['kind'], namespace: string, name: string, place: () => Place): void => {
+    if (known.has(namespace, name)) return;
     const key = `${namespace}/${name}`;
     if (!byName.has(key)) byName.set(key, { kind, namespace, name, place: place() });
   };
@@ -115,37 +118,42 @@ function articleOf(kind: Stray['kind']): string {
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
 export function describeSlicePorts(
   services: readonly Sourced<Service>[],
-  slices: readonly Sourced<EndpointSlice>[],
+  slicesOf: SlicesByService,
 ): readonly Diagnostic[] {
-  const filled = slices.filter(
-    ({ object }) =>
-      object.endpoints.length > 0 && object.addressType !== 'FQDN' && object.metadata.labels[serviceNameLabel],
-  );
-  const byService = groupBy(
-    filled,
-    ({ object: { metadata } }) => `${metadata.namespace}/${metadata.labels[serviceNameLabel]}`,
-  );
-  return services.flatMap(({ object }) => {
-    const its = byService.get(labelOf(object));
-    if (!its || !isProgrammed(object)) return [];
-    return object.spec.ports.flatMap((port) => describeSlicePort(object, port, its));
-  });
+  const diagnostics: Diagnostic[] = [];
+  for (const { object } of services) {
+    if (!isProgrammed(object)) continue;
+    const filled = slicesOf.get(object.metadata.namespace, object.metadata.name)?.filter(isFilled);
+    if (!filled?.length) continue;
+    for (const port of object.spec.ports) {
+      if (!hasPort(filled, port)) diagnostics.push(describeSlicePort(object, port, filled));
+    }
+  }
+  return diagnostics;
+}
+
+/** Whether kube-proxy finds endpoints in the slice. */
+function isFilled({ object: { addressType, endpoints } }: Sourced<EndpointSlice>): boolean {
+  return endpoints.length > 0 && addressType !== 'FQDN';
+}
+
+function hasPort(slices: readonly Sourced<EndpointSlice>[], { name, protocol }: ServicePortSpec): boolean {
+  return slices.some(({ object }) => object.ports.some((port) => port.name === name && port.protocol === protocol));
 }
 
 function describeSlicePort(
   service: Service,
   port: ServicePortSpec,
   slices: readonly Sourced<EndpointSlice>[],
-): readonly Diagnostic[] {
+): Diagnostic {
   const all = slices.flatMap(({ object }) => object.ports);
-  if (all.some(({ name, protocol }) => name === port.name && protocol === port.protocol)) return [];
   const taken = new Set(service.spec.ports.map(({ name, protocol }) => `${name}/${protocol}`));
   const free = all.filter(({ name, protocol }) => !taken.has(`${name}/${protocol}`));
   const [first] = slices.toSorted((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
   const hint = describeMeantPort(port, free);
   const what = port.name === '' ? `${port.protocol} port without a name` : `${port.protocol} port named ${port.name}`;
   const text = `no EndpointSlice or Endpoints of ${labelOf(service)} has a ${what}, as its Service has it: the Service port ${port.port} has no endpoints${hint}`;
-  return [{ severity: 'warning', code: 'unknown-slice-port', text, place: first?.source.place(['ports', 0]) }];
+  return { severity: 'warning', code: 'unknown-slice-port', text, place: first?.source.place(['ports', 0]) };
 }
 
 /** What to write, judged by the ports of the slices that no port of the Service goes by. */

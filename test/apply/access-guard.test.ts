@@ -3,6 +3,7 @@ import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
+import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 // In IPVS mode, the addresses of Services are on kube-ipvs0: to the kernel they are the node's own. KUBE-IPVS-FILTER keeps
 // clients from what listens on all addresses of the node, for as long as one of them is there.
@@ -188,22 +189,8 @@ describe('killed between any two tools of the change of mode', () => {
     await callApply(node.host, 'apply', first);
     if (first === ipvs) count(node, 3);
     let changes = 0;
-    const ended = await new Promise<boolean>((resolve) => {
-      const dying: Host = {
-        ...node.host,
-        run: (command) => {
-          if (command.stdin === undefined || changes++ < step) return node.host.run(command);
-          resolve(false);
-          return new Promise(() => {}); // It never comes back.
-        },
-      };
-      void callApply(dying, 'apply', second).then(() => resolve(true));
-    });
-    if (ended) return undefined;
-    // Its process is gone, and with it its hold on the lock.
-    node.files.delete('/proc/100/stat');
-    node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
-    return node;
+    const dying = mortalHost(node.host, ({ stdin }) => stdin !== undefined && changes++ === step);
+    return (await diesDuring(dying, 'apply', second)) ? node : undefined;
   }
 
   test.each(['out', 'back'] as const)('%s: every address is closed, and the next apply finishes', async (way) => {
@@ -212,7 +199,7 @@ describe('killed between any two tools of the change of mode', () => {
       const node = await dieBefore(steps, from[way]);
       if (!node) break;
       expect(openAddresses(node), `killed before change ${steps}`).toEqual([]);
-      const heir: Host = { ...node.host, pid: 101 };
+      const heir = heirOf(node);
       expect((await callApply(heir, 'apply', from[way][1])).status).toBe(0);
       expect(openAddresses(node)).toEqual([]);
       count(node, 0);
@@ -228,7 +215,7 @@ describe('killed between any two tools of the change of mode', () => {
       const node = await dieBefore(steps, from[way]);
       if (!node) break;
       const seen: string[] = [];
-      const heir: Host = { ...underWatch(node, seen), pid: 101 };
+      const heir = { ...underWatch(node, seen), pid: heirOf(node).pid };
       expect((await callApply(heir, 'rollback')).status).toBe(0);
       expect((await callApply(heir, 'verify', from[way][0])).status).toBe(0);
       expect(seen, `killed before change ${steps}`).toEqual([]);

@@ -6,6 +6,7 @@ import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
+import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';
@@ -120,23 +121,11 @@ describe('from IPVS to iptables rules', () => {
   /** A node on which kpc-apply was killed when it had put the rules in place. */
   async function killedAfterRules(): Promise<{ readonly node: FakeNode; readonly heir: Host }> {
     const node = await inIpvsMode(3, 0);
-    await new Promise<void>((kill) => {
-      const dying: Host = {
-        ...node.host,
-        run: (command) => {
-          if (command.args[0] !== '-R' && command.args[0] !== '-batch') return node.host.run(command);
-          kill();
-          return new Promise(() => {}); // It never comes back.
-        },
-      };
-      void callApply(dying, 'apply', iptables);
-    });
-    // Its process is gone, and with it its hold on the lock.
-    node.files.delete('/proc/100/stat');
-    node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
+    const dying = mortalHost(node.host, ({ args: [first] }) => first === '-R' || first === '-batch');
+    expect(await diesDuring(dying, 'apply', iptables)).toBe(true);
     expect(node.dump()).toContain('KUBE-SVC-');
     expect(node.dump()).toContain('-a -t 10.96.0.80:80 -r 10.244.1.10:8080 -m -w 1');
-    return { node, heir: { ...node.host, pid: 101 } };
+    return { node, heir: heirOf(node) };
   }
 
   test('killed after the rules, the next apply goes on from there', async () => {

@@ -7,14 +7,12 @@ import { realHost } from '../../src/apply/real-host.ts';
 import { callApply } from './call-apply.ts';
 import type { ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
+import { diesDuring, mortalHost } from './mortal-host.ts';
 
 const first = 'fixtures/nodeport/expected-ipvs';
 const second = 'fixtures/quickstart/expected-ipvs';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-damaged-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-// What dies here never lets go of its signals.
-process.setMaxListeners(200);
 
 interface Damaged {
   readonly state: string;
@@ -39,16 +37,8 @@ async function prepareNode(unfinished: boolean): Promise<Damaged> {
   if (unfinished) {
     // Its process is gone after the second step, and nothing has been put back.
     let steps = 0;
-    const hasDied = () => steps > 2;
-    const dying: Host = {
-      ...mixed,
-      run: (command) => {
-        if (command.stdin !== undefined && ++steps > 2) return new Promise<never>(() => {});
-        return mixed.run(command);
-      },
-    };
-    void callApply(dying, 'apply', second, '--state-dir', state);
-    while (!hasDied()) await new Promise((resolve) => setImmediate(resolve));
+    const dying = mortalHost(mixed, ({ stdin }) => stdin !== undefined && ++steps > 2);
+    if (!(await diesDuring(dying, 'apply', second, '--state-dir', state))) throw new Error('it came to its end');
     rmSync(join(state, 'lock'), { recursive: true });
   }
   return { state, run };

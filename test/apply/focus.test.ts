@@ -6,6 +6,7 @@ import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
+import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 // Where node and bundle were settled, kpc-apply looks only at what changed since in either. It must come to the same as
 // where it looks at everything.
@@ -140,18 +141,10 @@ describe.each(['ipvs', 'iptables'] as const)('%s', (mode) => {
 
   test('killed while it changes the node: nothing is settled, and the next apply finishes', async () => {
     const node = await settled(mode);
-    await new Promise<void>((kill) => {
-      const run: FakeNode['host']['run'] = (command) => {
-        if (command.stdin === undefined) return node.host.run(command);
-        kill();
-        return new Promise(() => {}); // It never comes back.
-      };
-      void callApply({ ...node.host, run }, 'apply', moved(mode, '10.244.7.2'));
-    });
+    const dying = mortalHost(node.host, ({ stdin }) => stdin !== undefined);
+    expect(await diesDuring(dying, 'apply', moved(mode, '10.244.7.2'))).toBe(true);
     expect(node.files.has(index)).toBe(false);
-    node.files.delete('/proc/100/stat');
-    node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
-    expect((await callApply({ ...node.host, pid: 101 }, 'apply', moved(mode, '10.244.7.3'))).status).toBe(0);
+    expect((await callApply(heirOf(node), 'apply', moved(mode, '10.244.7.3'))).status).toBe(0);
     expect((await callApply(node.host, 'verify', moved(mode, '10.244.7.3'))).status).toBe(0);
   });
 });

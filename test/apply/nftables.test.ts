@@ -8,9 +8,7 @@ import type { Fault } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
-
-// An apply that is killed keeps its handlers of signals.
-process.setMaxListeners(200);
+import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 const before = 'fixtures/dual-stack/expected-nftables';
 const after = 'fixtures/loadbalancer-source-ranges/expected-nftables';
@@ -209,23 +207,13 @@ describe('nft goes wrong', async () => {
         const node = await startNode();
         const there = node.dump();
         let seen = 0;
-        const death = { isOver: false };
-        const never = new Promise<never>(() => {});
-        const host: Host = {
-          ...node.host,
-          run: async (command) => {
-            if (death.isOver) return never;
-            if (!isChange(command) || seen++ !== at) return node.host.run(command);
-            await disturb(command, node.host);
-            death.isOver = true;
-            return never;
-          },
-        };
-        void callApply(host, 'apply', after);
-        while (!death.isOver) await new Promise((resolve) => setImmediate(resolve));
-        node.files.delete('/proc/100/stat');
-        const heir = { ...node.host, pid: 101 };
-        node.files.set('/proc/101/stat', '101 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4712 0');
+        const dying = mortalHost(node.host, async (command) => {
+          if (!isChange(command) || seen++ !== at) return false;
+          await disturb(command, node.host);
+          return true;
+        });
+        expect(await diesDuring(dying, 'apply', after)).toBe(true);
+        const heir = heirOf(node);
         const onward = [
           ...(next === 'apply'
             ? [

@@ -4,15 +4,13 @@ import { callApply } from './call-apply.ts';
 import type { ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
+import { diesDuring, mortalHost } from './mortal-host.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';
 const state = '/var/lib/kpc';
 const awaiting = `${state}/awaiting.json`;
 const tick = () => new Promise((resolve) => setImmediate(resolve));
-
-// An apply that is killed here never lets go of its signals.
-process.setMaxListeners(100);
 
 /** The node as a process of its own sees it; a pid has ended where its stat file is gone. */
 function processOf({ host, files }: FakeNode, pid: number): Host {
@@ -22,19 +20,11 @@ function processOf({ host, files }: FakeNode, pid: number): Host {
 
 /** An apply whose process is killed as it waits: nothing of it happens any more, and its files stay. */
 async function killWaiting(node: FakeNode, timeout = '60s', bundle = ipvs): Promise<string> {
-  const own = processOf(node, 500);
-  let dead = false;
-  const never = new Promise<never>(() => {});
-  const mortal = new Proxy(own, {
-    get: (target, name: keyof Host) => {
-      const value: unknown = target[name];
-      if (typeof value !== 'function') return value;
-      return (...args: readonly unknown[]) => (dead ? never : Reflect.apply(value, target, args));
-    },
-  });
-  void callApply(mortal, 'apply', bundle, '--confirm-timeout', timeout);
+  const mortal = mortalHost(processOf(node, 500));
+  const death = diesDuring(mortal, 'apply', bundle, '--confirm-timeout', timeout);
   while (!node.files.has(awaiting)) await tick();
-  dead = true;
+  mortal.kill();
+  await death;
   node.files.delete('/proc/500/stat');
   const { id } = JSON.parse(node.files.get(`${state}/unconfirmed.json`) ?? '') as { readonly id: string };
   return id;

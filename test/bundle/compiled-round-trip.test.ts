@@ -19,7 +19,25 @@ function rewrite(name: BundleFileName, text: string): string | undefined {
   }
   const { state, unread } = stateFiles[name].read(text, emptyState);
   expect(unread, name).toEqual([]);
+  expect(
+    textsIn(state).filter((each) => addressText.test(each)),
+    `${name}: addresses that were not read`,
+  ).toEqual([]);
   return stateFiles[name].format(state, freshTexts);
+}
+
+/** Addresses of both families as they stand in the files of a bundle, alone or with a port. */
+const addressText = /(?<![\w:.])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?(?:[\da-f]{1,4}:){2,}[\da-f:]*)/;
+
+/** What rules, sets, virtual servers and links hold that is neither an address nor a name. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (value instanceof Map) return [...value].flatMap(textsIn);
+  if (typeof value !== 'object' || value === null) return [];
+  const { kind, family } = value as { readonly kind?: unknown; readonly family?: unknown };
+  // The text of an address or network is beside its numbers; the comment of a rule is free text.
+  if (kind === 'comment' || ('text' in value && family !== undefined)) return [];
+  return Object.entries(value).flatMap(([name, part]) => (name === 'comment' ? [] : textsIn(part)));
 }
 
 /** The jumps from built-in chains stand apart from the rest of a table: where, says nothing. */

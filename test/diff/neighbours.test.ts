@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { separate } from '../../src/diff/belonging.ts';
-import { coverAll } from '../../src/diff/side.ts';
+import { coverAll } from '../../src/diff/coverage.ts';
 import type { Side } from '../../src/diff/side.ts';
 import { equalStates } from '../../src/kernel/delta.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset.ts';

@@ -28,7 +28,7 @@ function codesInSources(): readonly string[] {
       /\b(?:error|warn|atKey|warnOfFile|note)\((?:[^()]|\([^()]*\))*?'([a-z]+(?:-[a-z]+)+)'/g,
       /\bnew Failure\(\s*'([a-z]+(?:-[a-z]+)+|busy|conflict)'/g,
       // Schemas and tables of the readers name a code and no more.
-      ...(/src.(?:input|cluster)./.test(file) ? [/'((?:bad|no)-[a-z]+(?:-[a-z]+)*)'/g] : []),
+      ...(/src.(?:input|cluster|settings)./.test(file) ? [/'((?:bad|no)-[a-z]+(?:-[a-z]+)*)'/g] : []),
     ];
     for (const use of uses) for (const [, code = ''] of text.matchAll(use)) codes.add(code);
   }

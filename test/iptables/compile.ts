@@ -1,4 +1,5 @@
 import { newestRelease } from '../../src/kube-proxy/releases.ts';
+import { defaultSettings } from '../../src/settings/values.ts';
 import type { Cluster, Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
 import { servicePortLabel } from '../../src/cluster/model.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
@@ -33,26 +34,9 @@ export const worker: NodeContext = {
 
 /** kube-proxy's defaults, with a cluster CIDR to tell pods by. */
 export const defaults: ProxySettings = {
+  ...defaultSettings('iptables'),
   release: newestRelease,
-  mode: 'iptables',
-  hostnameOverride: '',
-  bindAddress: '',
   clusterCIDRs: ['10.244.0.0/16'],
-  detectLocal: { mode: 'ClusterCIDR' },
-  nodePortAddresses: [],
-  masqueradeAll: false,
-  masqueradeBit: 14,
-  localhostNodePorts: true,
-  ipvs: { scheduler: '', strictARP: false, excludeCIDRs: [], tcpTimeout: 0, tcpFinTimeout: 0, udpTimeout: 0 },
-  conntrack: {
-    maxPerCore: 32768,
-    min: 131072,
-    tcpEstablishedTimeout: 86400,
-    tcpCloseWaitTimeout: 3600,
-    tcpBeLiberal: false,
-    udpTimeout: 0,
-    udpStreamTimeout: 0,
-  },
 };
 
 /** A ready endpoint on worker-1, at port 8080. */
@@ -151,6 +135,10 @@ const hashedName = /\b(KUBE-(?:SVC|SVL|EXT|FW|SEP))-[A-Z2-7]{16}\b/g;
 function readableName(state: KernelState, family: Family, name: string): string {
   const prefix = name.slice(0, name.lastIndexOf('-'));
   const args = state.iptables[family]?.nat?.get(name)?.rules.flatMap((rule) => rule.args) ?? [];
-  const endpoints = args.flatMap((arg) => (arg.kind === 'jump' && arg.target.kind === 'dnat' ? [arg.target.to] : []));
+  const endpoints = args.flatMap((arg) =>
+    arg.kind === 'jump' && arg.target.kind === 'dnat'
+      ? [joinHostPort(arg.target.address.text, arg.target.port ?? 0)]
+      : [],
+  );
   return prefix === 'KUBE-SEP' ? `${prefix}(${endpoints.join()})` : prefix;
 }

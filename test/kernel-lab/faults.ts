@@ -1,21 +1,25 @@
 // Everything that can go wrong in an apply is made to go wrong, one thing at a time, on a node that holds another bundle
-// and two virtual servers of another program. Afterwards the node must be, to the byte, what it was before.
+// and things of other programs. Afterwards the node must be, to the byte, what it was before.
+//
+//   faults.ts ipvs|iptables|nftables
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, Host } from '../../src/apply/host.ts';
 import { realHost } from '../../src/apply/real-host.ts';
-import { ended, failOnce, restoreFaults } from '../support/tool-faults.ts';
+import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.ts';
+import type { Fault } from '../support/tool-faults.ts';
+import { findFaultMode } from './fault-modes.ts';
+import type { FaultStep } from './fault-modes.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
 import type { Run } from './harness.ts';
 import { run } from './network.ts';
-import { saveByHand, saveState } from './saved-state.ts';
-import type { SavedState } from './saved-state.ts';
 
-const bundles = process.env['KPC_BUNDLES'] ?? '';
-const program = process.env['KPC_APPLY'] ?? 'dist/kpc-apply.js';
-const [before, after] = [`${bundles}/before-ipvs`, `${bundles}/after-ipvs`];
-const suite = startSuite('faults');
+const [name = ''] = process.argv.slice(2);
+const mode = findFaultMode(name);
+const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
+const [before, after] = [`${bundles}/before-${name}`, `${bundles}/after-${name}`];
+const suite = startSuite(`faults ${name}`);
 
 /** One row of the table of faults. */
 interface Row {
@@ -26,21 +30,21 @@ interface Row {
 }
 const rows: Row[] = [];
 
-run(
-  'ipvsadm',
-  ['-R'],
-  '-A -t 100.64.9.1:80 -s rr\n-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7\n-A -u 100.64.9.2:53 -s sh\n',
-);
-run('iptables', ['-A', 'INPUT', '-s', '100.64.9.9', '-j', 'DROP']);
+type Saved = Readonly<Record<string, string>>;
 
+function assertSaved(now: Saved, wanted: Saved): void {
+  for (const [part, text] of Object.entries(wanted)) assertSame(part, now[part] ?? '', text);
+}
+
+mode.makeOthers();
+const empty = mode.save();
 await suite.check('the node to begin with', async () => void (await expectApply(['apply', before], 0)));
-const beginning = saveState();
+const beginning = mode.save();
+const assertAsBefore = () => assertSaved(mode.save(), beginning);
 
-function assertAsBefore(what: SavedState = beginning): void {
-  const now = saveState();
-  for (const part of ['iptables', 'ip6tables', 'ipset', 'ipvsadm', 'addresses'] as const) {
-    assertSame(part, now[part], what[part]);
-  }
+/** The node holds the second bundle, as it would if it had been empty. */
+function assertAfter(): void {
+  assertSaved(mode.saveOwn(), mode.saveOwnByHand(after));
 }
 
 /** What was said, and what to do about it, on one line that is the same in each run. */
@@ -61,52 +65,60 @@ async function expectFault(
   status = 3,
   args: readonly string[] = ['apply', after],
 ): Promise<void> {
-  await suite.check(fault, async () => {
+  const isRight = await suite.check(fault, async () => {
     const result = await kpcApply(args, host);
     assert(result.status === status, `status ${result.status}, not ${status}: ${result.err}`);
     assert(/what to do: .{10,}/.test(result.err), `it does not say what to do: ${result.err}`);
     assertAsBefore();
     rows.push({ fault, status, node: 'as before', says: quote(result) });
   });
+  // One that has gone wrong takes no other with it.
+  if (!isRight) await kpcApply(['apply', before]);
 }
 
-// The steps of this change, in their order: each tool where it adds, and where it takes away.
-const steps: readonly (readonly [name: string, tool: string, nth: number])[] = [
-  ['ipset restore (adding)', 'ipset', 1],
-  ['iptables-restore', 'iptables-restore', 1],
-  ['ip6tables-restore', 'ip6tables-restore', 1],
-  ['ipvsadm -R (adding)', 'ipvsadm', 1],
-  ['ip -batch (adding)', 'ip', 1],
-  ['ip -batch (taking away)', 'ip', 2],
-  ['ipvsadm -R (taking away)', 'ipvsadm', 2],
-  ['ipset restore (taking away)', 'ipset', 2],
-];
-for (const [name, tool, nth] of steps) {
-  for (const [how, fault] of Object.entries(restoreFaults)) {
-    await expectFault(
-      `${name} ${how}`,
-      failOnce(realHost, (command) => command.tool === tool && isRestore(command), fault, nth),
-    );
+await suite.check('every step of the change has its faults', async () => {
+  const { commands } = await expectApply(['apply', after], 0);
+  try {
+    assertAfter();
+  } finally {
+    await expectApply(['rollback'], 0);
+  }
+  assertAsBefore();
+  const listTools = (steps: readonly { readonly tool: string }[]) => steps.map(({ tool }) => tool).join(', ');
+  assertSame('the steps', listTools(commands.filter(isRestore)), listTools(mode.steps));
+});
+
+const faults: Readonly<Record<string, Fault>> = {
+  ...restoreFaults,
+  'is killed when it has done its work': async (command, host) => {
+    await host.run(command);
+    return killed;
+  },
+  // Not even its libraries fit into so little.
+  'runs out of memory': ({ tool, args, stdin }, host) =>
+    host.run({ tool: 'prlimit', args: ['--as=2000000', tool, ...args], stdin }),
+};
+for (const step of mode.steps) {
+  for (const [how, fault] of Object.entries(faults)) {
+    const isStep = (command: Command) => command.tool === step.tool && isRestore(command);
+    await expectFault(`${step.name} ${how}`, failOnce(realHost, isStep, fault, step.nth));
   }
 }
 
-for (const tool of ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip']) {
+for (const tool of mode.readers) {
   const reads = (command: Command) =>
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
-  await expectFault(
-    `${tool} cannot read the node`,
-    failOnce(realHost, reads, async () => ended(1, 'no reason given')),
-  );
-  await expectFault(
-    `${tool} cannot read the node back`,
-    failOnce(realHost, reads, async () => ended(1, 'no reason given'), 2),
-  );
+  // One tool may read both families, one after the other.
+  const times = (await kpcApply(['verify', before])).commands.filter(reads).length;
+  for (let nth = 1; nth <= 2 * times; nth++) {
+    const time = times === 1 ? '' : `, time ${((nth - 1) % times) + 1} of ${times}`;
+    await expectFault(
+      `${tool} cannot read the node${nth > times ? ' back' : ''}${time}`,
+      failOnce(realHost, reads, async () => ended(1, 'no reason given'), nth),
+    );
+  }
 }
-for (const [tool, says] of [
-  ['iptables-restore', 'iptables-restore v1.4.21'],
-  ['ipset', 'ipset v4.5, protocol version: 4'],
-  ['ipvsadm', 'ipvsadm v1.26 2008/5/15 (compiled with popt and IPVS v1.2.1)'],
-] as const) {
+for (const [tool, says] of mode.oldVersions) {
   const versions = (command: Command) => command.tool === tool && command.args[0] === '--version';
   await expectFault(
     `${tool} is of an old version`,
@@ -114,11 +126,13 @@ for (const [tool, says] of [
   );
 }
 
-await suite.check('the disk is full', async () => {
-  mkdirSync('/run/full', { recursive: true });
-  run('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', '/run/full']);
-  cpSync(`${stateDir}/record.json`, '/run/full/record.json');
-});
+/** A state folder with the record in it, on a file system of its own. */
+function mountStateFolder(folder: string, options: string): void {
+  mkdirSync(folder, { recursive: true });
+  run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
+  cpSync(`${stateDir}/record.json`, `${folder}/record.json`);
+}
+await suite.check('the disk is full', () => mountStateFolder('/run/full', 'size=16k'));
 const onFullDisk: Host = {
   ...realHost,
   readFile: (path) => realHost.readFile(path.replace(stateDir, '/run/full')),
@@ -129,13 +143,27 @@ const onFullDisk: Host = {
 };
 await expectFault('the disk is full when the snapshot is written', onFullDisk);
 
-await expectFault('a sysctl cannot be written', {
-  ...realHost,
-  readFile: async (path) => (path.endsWith('/ip_forward') ? '0\n' : realHost.readFile(path)),
-  writeFile: async (path) => {
-    throw new Error(`EROFS: read-only file system, open '${path}'`);
-  },
+await suite.check('the state folder is read-only', () => {
+  mountStateFolder('/run/read-only', 'size=1m');
+  run('mount', ['-o', 'remount,ro', '/run/read-only']);
 });
+await expectFault('the state folder cannot be written', realHost, 3, ['apply', after, '--state-dir', '/run/read-only']);
+await suite.check('the error says that it is read-only', () => {
+  const { says = '' } = rows.at(-1) ?? {};
+  assert(/EROFS: read-only file system.*make the folder writable/.test(says), says);
+});
+
+if (existsSync(`${after}/sysctl.conf`)) {
+  const [sysctl = ''] = readFileSync(`${after}/sysctl.conf`, 'utf8').split(' = ');
+  const file = `/${sysctl.replaceAll('.', '/')}`;
+  await expectFault('a sysctl cannot be written', {
+    ...realHost,
+    readFile: async (path) => (path.endsWith(file) ? '0\n' : realHost.readFile(path)),
+    writeFile: async (path) => {
+      throw new Error(`EROFS: read-only file system, open '${path}'`);
+    },
+  });
+}
 
 const holder = spawn('sleep', ['600']);
 const holderStat = readFileSync(`/proc/${holder.pid}/stat`, 'utf8');
@@ -164,8 +192,8 @@ kubeProxy.kill('SIGKILL');
 await new Promise((resolve) => kubeProxy.on('close', resolve));
 
 /** A copy of the bundle with something done to it. */
-function spoil(name: string, change: (folder: string) => void): string {
-  const folder = `/run/${name}`;
+function spoil(copy: string, change: (folder: string) => void): string {
+  const folder = `/run/${copy}`;
   cpSync(after, folder, { recursive: true });
   change(folder);
   return folder;
@@ -173,10 +201,10 @@ function spoil(name: string, change: (folder: string) => void): string {
 const edit = (path: string, change: (text: string) => string) =>
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 const spoiled: Readonly<Record<string, (folder: string) => void>> = {
-  'a bundle with a file cut short': (folder) => edit(`${folder}/ipvsadm.restore`, (text) => text.slice(0, -20)),
+  'a bundle with a file cut short': (folder) => edit(`${folder}/${mode.file}`, (text) => text.slice(0, -20)),
   'a bundle that was tampered with': (folder) =>
-    edit(`${folder}/ipvsadm.restore`, (text) => text.replace('10.1.2.10', '10.1.2.66')),
-  'a bundle without one of its files': (folder) => rmSync(`${folder}/ipset.restore`),
+    edit(`${folder}/${mode.file}`, (text) => text.replace('10.1.2.10', '10.1.2.66')),
+  'a bundle without one of its files': (folder) => rmSync(`${folder}/${mode.file}`),
   'a bundle of a format to come': (folder) =>
     edit(`${folder}/manifest.json`, (text) => text.replace('"formatVersion": 1', '"formatVersion": 99')),
   'a bundle whose manifest is no JSON': (folder) => edit(`${folder}/manifest.json`, (text) => text.slice(0, 100)),
@@ -199,60 +227,59 @@ await suite.check('a confirmation in time', async () => {
   assertAsBefore();
 });
 
+let changes = 0;
+await expectFault('another program changes the rules meanwhile', {
+  ...realHost,
+  run: async (command) => {
+    const result = await realHost.run(command);
+    if (isRestore(command) && ++changes === mode.steps.length) await realHost.run(mode.meddling);
+    return result;
+  },
+});
+
 await suite.check('putting back fails too: status 4, what is left, and rollback when the cause is gone', async () => {
-  let broken = false;
+  const { fault, tool, left } = mode.broken;
+  let works = true;
   const host: Host = {
     ...realHost,
     run: async (command) => {
-      // ipvsadm works once, and never again.
-      if (command.tool !== 'ipvsadm' || !isRestore(command)) return realHost.run(command);
-      if (broken) return ended(1, 'Memory allocation problem');
-      broken = true;
+      if (!isRestore(command) || (tool !== undefined && command.tool !== tool)) return realHost.run(command);
+      if (!works) return ended(1, 'Memory allocation problem');
+      works = false;
       return realHost.run(command);
     },
   };
   const result = await kpcApply(['apply', after], host);
   assert(result.status === 4, `status ${result.status}: ${result.err}`);
-  assert(
-    /Left to do:\n {2}.*\n {2}remove virtual server TCP 10\.96\.0\.30:80 with \d+ real servers?\n/.test(result.err),
-    result.err,
-  );
-  rows.push({
-    fault: 'ipvsadm -R (taking away) ends with status 1, and so does every one after it',
-    status: 4,
-    node: 'says what is left; as before after rollback',
-    says: quote(result),
-  });
+  assert(left.test(result.err), result.err);
+  rows.push({ fault, status: 4, node: 'says what is left; as before after rollback', says: quote(result) });
   await expectApply(['rollback'], 0);
   assertAsBefore();
 });
 
-// The program itself is killed: in the middle of each step, by the tool that it has just started.
-const realTools = spawnSync('bash', [
-  '-c',
-  'for t in ipset iptables-restore ip6tables-restore ipvsadm ip; do command -v $t; done',
-])
-  .stdout.toString()
-  .trim()
-  .split('\n');
-for (const [i, [name, tool, nth]] of steps.entries()) {
-  const next = i % 2 === 0 ? 'rollback' : 'apply';
-  const fault = `kpc-apply is killed with SIGKILL during ${name}`;
-  await suite.check(`${fault}, then ${next}`, async () => {
-    const folder = '/run/killers';
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder);
-    const real = realTools.find((path) => path.endsWith(`/${tool}`)) ?? tool;
-    writeFileSync(
-      `${folder}/${tool}`,
-      `#!/bin/bash
+/** Where in a step kpc-apply is killed, by the tool that it has just started. */
+type Moment = 'before' | 'during' | 'after';
+
+/** A folder with a tool that kills kpc-apply: in the middle of a step half of which it then does, or before or after it. */
+function makeKiller({ tool, nth }: FaultStep, moment: Moment): string {
+  const folder = '/run/killers';
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  const real = run('bash', ['-c', `command -v ${tool}`]).trim();
+  const [take, kill, work] = [
+    moment === 'during' ? 'head -n 2' : 'cat',
+    'kill -9 $PPID',
+    `${real} "$@" <${folder}/input`,
+  ];
+  writeFileSync(
+    `${folder}/${tool}`,
+    `#!/bin/bash
 case "$*" in
-restore | -R | '-batch -' | --noflush*)
+restore | -R | '-batch -' | --noflush* | '-f -')
   echo >>${folder}/count
   if [ "$(wc -l <${folder}/count)" = ${nth} ]; then
-    head -n 2 >${folder}/input
-    kill -9 $PPID
-    ${real} "$@" <${folder}/input
+    ${take} >${folder}/input
+    ${(moment === 'after' ? [work, kill] : [kill, work]).join('\n    ')}
     : >${folder}/ended
     exit
   fi
@@ -260,18 +287,24 @@ restore | -R | '-batch -' | --noflush*)
 esac
 exec ${real} "$@"
 `,
-    );
-    chmodSync(`${folder}/${tool}`, 0o755);
-    const killed = spawnSync(process.execPath, [program, 'apply', after, '--state-dir', stateDir], {
+  );
+  chmodSync(`${folder}/${tool}`, 0o755);
+  return folder;
+}
+
+async function expectKill(step: FaultStep, moment: Moment, next: 'apply' | 'rollback'): Promise<void> {
+  const fault = `kpc-apply is killed with SIGKILL ${moment} ${step.name}`;
+  await suite.check(`${fault}, then ${next}`, async () => {
+    const folder = makeKiller(step, moment);
+    const { signal, status, stderr } = spawnSync(process.execPath, [program, 'apply', after, '--state-dir', stateDir], {
       env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
       encoding: 'utf8',
     });
-    assert(killed.signal === 'SIGKILL', `it was not killed: ${killed.status} ${killed.stderr}`);
+    assert(signal === 'SIGKILL', `it was not killed: ${status} ${stderr}`);
     // The tool outlives it.
     while (!existsSync(`${folder}/ended`)) await sleep(50);
-    if (next === 'rollback') await expectApply(['rollback'], 0);
-    else {
-      await expectApply(['apply', after], 0);
+    await expectApply(next === 'apply' ? ['apply', after] : ['rollback'], 0);
+    if (next === 'apply') {
       assertAfter();
       await expectApply(['rollback'], 0);
     }
@@ -280,77 +313,64 @@ exec ${real} "$@"
     rows.push({ fault, status: 137, node, says: '' });
   });
 }
-
-/** The node holds the second bundle, as it would if it had been empty. */
-function assertAfter(): void {
-  const byHand = saveByHand(after);
-  const now = saveState();
-  assertSame('ipset', now.ipset, byHand.ipset);
-  assertSame('ip6tables', now.ip6tables, byHand.ip6tables);
-  assertSame('addresses', now.addresses, byHand.addresses);
+for (const [i, step] of mode.steps.entries()) {
+  if (mode.isAtomic) {
+    for (const moment of ['before', 'after'] as const) {
+      for (const next of ['rollback', 'apply'] as const) await expectKill(step, moment, next);
+    }
+  } else await expectKill(step, 'during', i % 2 === 0 ? 'rollback' : 'apply');
 }
 
-await suite.check('a set of another type in the way', async () => {
-  await expectApply(['cleanup'], 0);
-  run('ipset', ['create', 'KUBE-CLUSTER-IP', 'hash:net']);
-  const there = saveState();
-  const result = await kpcApply(['apply', after]);
-  assert(result.status === 3 && /KUBE-CLUSTER-IP/.test(result.err) && /--adopt/.test(result.err), result.err);
-  assertAsBefore(there);
-  rows.push({ fault: 'a set of another type is in the way', status: 3, node: 'as before', says: quote(result) });
-  run('ipset', ['destroy', 'KUBE-CLUSTER-IP']);
-});
-await suite.check("another program's virtual server in the way", async () => {
-  run('ipvsadm', ['-A', '-t', '10.96.0.10:80', '-s', 'wlc']);
-  const there = saveState();
-  const result = await kpcApply(['apply', after, '--adopt']);
-  assert(result.status === 3 && /10\.96\.0\.10/.test(result.err), result.err);
-  assertAsBefore(there);
-  rows.push({
-    fault: "another program's virtual server is in the way",
-    status: 3,
-    node: 'as before',
-    says: quote(result),
+for (const { fault, make, remove, flags, says } of mode.conflicts) {
+  await suite.check(fault, async () => {
+    await expectApply(['cleanup'], 0);
+    const [[maker, ...making], [remover, ...removing]] = [make, remove];
+    run(maker, making);
+    const there = mode.save();
+    const result = await kpcApply(['apply', after, ...flags]);
+    assert(result.status === 3 && says.test(result.err), result.err);
+    assertSaved(mode.save(), there);
+    rows.push({ fault, status: 3, node: 'as before', says: quote(result) });
+    run(remover, removing);
   });
-  run('ipvsadm', ['-D', '-t', '10.96.0.10:80']);
-});
-await suite.check("another program's virtual servers have survived it all", () => {
-  const listed = run('ipvsadm', ['-Sn']);
-  assert(listed.includes('-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7'), listed);
-  assert(listed.includes('-A -u 100.64.9.2:53 -s sh'), listed);
-});
-await suite.check('--adopt takes over what a kube-proxy left, and cleanup --adopt takes it away', async () => {
-  // Files fed by hand leave what a kube-proxy leaves: everything, and no record of it.
-  run('bash', [
-    '-c',
-    `cd ${before} && ipset restore <ipset.restore && iptables-restore --noflush <iptables.restore &&
-    ip6tables-restore --noflush <ip6tables.restore && ipvsadm -R <ipvsadm.restore && ip -batch ip.batch`,
-  ]);
-  const refused = await kpcApply(['apply', after]);
-  assert(refused.status === 3 && /--adopt/.test(refused.err), refused.err);
-  await expectApply(['apply', after, '--adopt', '--ipvs-exclude-cidrs', '10.96.0.22/32'], 0);
-  assertAfter();
-  const listed = run('ipvsadm', ['-Sn']);
-  assert(listed.includes('-A -t 10.96.0.22:80'), `an excluded virtual server has gone:\n${listed}`);
-  assert(!listed.includes('10.96.0.13'), `a Service that is not wanted has stayed:\n${listed}`);
-  await expectApply(['cleanup', '--adopt'], 0);
-  assert(/100\.64\.9\.1/.test(run('ipvsadm', ['-Sn'])), 'the others have gone');
-  run('ipvsadm', ['-D', '-t', '10.96.0.22:80']);
-});
-
-const table = [
-  '| what goes wrong | exit status | the node afterwards | what kpc-apply says, and what to do |',
-  '| --- | --- | --- | --- |',
-  ...rows.map(({ fault, status, node, says }) => `| ${[fault, status, node, escapeCell(says)].join(' | ')} |`),
-].join('\n');
-console.log(table);
-const out = process.env['KPC_FAULTS_OUT'];
-if (out !== undefined) {
-  writeFileSync(
-    out,
-    `# Faults\n\nWritten by \`npm run faults\`: each of these was made to happen in a kernel, in the middle of an apply.\n\n${table}\n`,
-  );
 }
+await suite.check('what other programs have is all that is left', () => assertSaved(mode.save(), empty));
+await suite.check('--adopt takes over what a kube-proxy left, and cleanup --adopt takes it away', async () => {
+  mode.feed(before);
+  const left = mode.save();
+  const refused = await kpcApply(['apply', after]);
+  assert(refused.status === 3 && refused.err.includes('--adopt'), refused.err);
+  assertSaved(mode.save(), left);
+  const fault = 'what a kube-proxy left is there';
+  rows.push({ fault, status: 3, node: 'as before', says: quote(refused) });
+  await expectApply(['apply', after, '--adopt'], 0);
+  assertAfter();
+  await expectApply(['cleanup', '--adopt'], 0);
+  assertSaved(mode.save(), empty);
+});
+if (name === 'ipvs') {
+  await suite.check('--ipvs-exclude-cidrs keeps virtual servers from --adopt', async () => {
+    mode.feed(before);
+    await expectApply(['apply', after, '--adopt', '--ipvs-exclude-cidrs', '10.96.0.22/32'], 0);
+    const listed = run('ipvsadm', ['-Sn']);
+    assert(listed.includes('-A -t 10.96.0.22:80'), `an excluded virtual server has gone:\n${listed}`);
+    assert(!listed.includes('10.96.0.13'), `a Service that is not wanted has stayed:\n${listed}`);
+    await expectApply(['cleanup', '--adopt'], 0);
+    run('ipvsadm', ['-D', '-t', '10.96.0.22:80']);
+    assertSaved(mode.save(), empty);
+  });
+}
+
+writeFileSync(
+  `${bundles}/faults-${name}.md`,
+  [
+    `## ${mode.title}\n`,
+    '| what goes wrong | exit status | the node afterwards | what kpc-apply says, and what to do |',
+    '| --- | --- | --- | --- |',
+    ...rows.map(({ fault, status, node, says }) => `| ${[fault, status, node, escapeCell(says)].join(' | ')} |`),
+    '',
+  ].join('\n'),
+);
 suite.finish();
 
 function escapeCell(text: string): string {

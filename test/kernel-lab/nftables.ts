@@ -1,5 +1,6 @@
-// nftables mode in a network namespace of this machine's kernel: every fixture over another one, drift, faults at each
-// step, SIGKILL, watch, and whose a table is. What packets do is in packets.ts and nftables-traffic.ts.
+// nftables mode in a network namespace of this machine's kernel: every fixture over another one, drift,
+// SIGKILL at any moment, watch, and whose a table is. Faults are in faults.ts, what packets do in packets.ts and
+// nftables-traffic.ts.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,62 +11,14 @@ import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.t
 import type { Fault } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
 import { run } from './network.ts';
+import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
 const suite = startSuite('nftables');
 const [before, after] = [`${bundles}/before-nftables`, `${bundles}/after-nftables`];
 
-/** Tables of others: a firewall's, a container runtime's, and one of a like name in another family. */
-const theirs = `
-table ip filter { chain INPUT { type filter hook input priority 0; policy accept; ip saddr 100.64.9.9 drop; }; }
-table ip docker { map kube-proxy { type ipv4_addr : verdict; }; chain nat { type nat hook prerouting priority -100; }; }
-table inet kube-proxy { chain theirs { counter drop; }; }
-`;
-run('nft', ['-f', '-'], theirs);
-const others = saveOthers();
-
-/** kube-proxy's tables in an order that does not depend on how they came to be. */
-function saveTables(): string {
-  return ['ip', 'ip6'].map(saveTable).join('\n');
-}
-
-function saveTable(family: string): string {
-  const { status, stdout } = spawnSync('nft', ['-s', 'list', 'table', family, 'kube-proxy'], { encoding: 'utf8' });
-  return status === 0 ? normalize(stdout) : '';
-}
-
-function normalize(text: string): string {
-  const parts = text.match(/^\t(?:chain|set|map) .*\n(?:\t\t.*\n)*\t\}$/gm) ?? [];
-  return parts
-    .map((part) =>
-      part.replace(/elements = \{([^}]*)\}/, (_, elements: string) =>
-        elements
-          .split(',')
-          .map((element) => element.trim())
-          .toSorted()
-          .join(',\n'),
-      ),
-    )
-    .toSorted()
-    .join('\n');
-}
-
-function saveByHand(folder: string): string {
-  run('ip', ['netns', 'add', 'by-hand']);
-  try {
-    const script = `nft -f ${folder}/nftables.nft; for f in ip ip6; do nft -s list table $f kube-proxy 2>/dev/null; echo =====; done`;
-    const [ipv4 = '', ipv6 = ''] = run('ip', ['netns', 'exec', 'by-hand', 'bash', '-c', script]).split('=====\n');
-    return [ipv4, ipv6].map((text) => (text === '' ? '' : normalize(text))).join('\n');
-  } finally {
-    run('ip', ['netns', 'del', 'by-hand']);
-  }
-}
-
-function saveOthers(): string {
-  return ['ip filter', 'ip docker', 'inet kube-proxy']
-    .map((table) => run('nft', ['-s', 'list', 'table', ...table.split(' ')]))
-    .join('');
-}
+makeOtherTables();
+const others = saveOtherTables();
 
 const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('list');
 /** Any program does so whenever it changes a rule of its own. */
@@ -78,7 +31,7 @@ for (const name of readdirSync('fixtures').toSorted()) {
   fixtures++;
   await suite.check(name, async () => {
     await expectApply(['apply', folder], 0);
-    assertSame('the tables', saveTables(), saveByHand(folder));
+    assertSame('the tables', saveTables(), saveTablesByHand(folder));
     const again = await expectApply(['apply', folder], 0);
     assert(!again.commands.some(isRestore), 'a second apply ran a restore tool');
     assert(!again.commands.some(isListing), 'a second apply listed a table');
@@ -87,10 +40,10 @@ for (const name of readdirSync('fixtures').toSorted()) {
 }
 await suite.check('at least 40 fixtures', () => assert(fixtures >= 40, `${fixtures}`));
 await suite.check('the tables of others are as they were, and cleanup leaves nothing but them', async () => {
-  assertSame('the other tables', saveOthers(), others);
+  assertSame('the other tables', saveOtherTables(), others);
   await expectApply(['cleanup'], 0);
   assertSame('kube-proxy’s tables', saveTables(), '\n');
-  assertSame('the other tables', saveOthers(), others);
+  assertSame('the other tables', saveOtherTables(), others);
 });
 
 await suite.check('doctor finds nothing wrong', async () => void (await expectApply(['doctor', before], 0)));
@@ -125,7 +78,7 @@ await suite.check(
     for (const bundle of [after, before, before]) {
       const { commands } = await expectApply(['apply', bundle], 0);
       assert(!commands.some(isListing), `${bundle}: a table was listed`);
-      assertSame('the tables', saveTables(), saveByHand(bundle));
+      assertSame('the tables', saveTables(), saveTablesByHand(bundle));
       await expectApply(['verify', bundle], 0);
     }
   },
@@ -144,7 +97,7 @@ await suite.check('without perl, or where no namespace is to be had, the tables 
     for (const bundle of [after, before]) {
       const { status, commands } = await kpcApply(['apply', bundle], host);
       assert(status === 0 && commands.some(isListing), `status ${status}`);
-      assertSame('the tables', saveTables(), saveByHand(bundle));
+      assertSame('the tables', saveTables(), saveTablesByHand(bundle));
     }
   }
 });
@@ -153,7 +106,7 @@ await suite.check('a change is one transaction a family, and does not touch what
   const { commands } = await expectApply(['apply', after], 0);
   const inputs = commands.filter(isRestore).map(({ stdin = '' }) => stdin);
   assert(inputs.length >= 2 && !inputs.join('').includes('delete table'), inputs.join('---\n'));
-  assertSame('the tables', saveTables(), saveByHand(after));
+  assertSame('the tables', saveTables(), saveTablesByHand(after));
   await expectApply(['rollback'], 0);
   assertSame('the tables', saveTables(), beginning);
 });
@@ -185,7 +138,7 @@ async function expectFault(name: string, host: Host): Promise<void> {
     const { status, err } = await kpcApply(['apply', after], host);
     assert(status === 3 && /what to do: .{10,}/.test(err), `status ${status}: ${err}`);
     assertSame('the tables', saveTables(), beginning);
-    assertSame('the other tables', saveOthers(), others);
+    assertSame('the other tables', saveOtherTables(), others);
   });
 }
 
@@ -212,13 +165,6 @@ for (const [how, lie] of Object.entries(lies)) {
   assert(isTold, `${how}: there was nothing to lie about`);
 }
 
-const transactions = (await expectApply(['apply', after], 0)).commands.filter(isRestore).length;
-await expectApply(['rollback'], 0);
-for (let nth = 1; nth <= transactions; nth++) {
-  for (const [how, fault] of Object.entries(faults)) {
-    await expectFault(`transaction ${nth} of ${transactions}: nft ${how}`, failOnce(realHost, isRestore, fault, nth));
-  }
-}
 for (const nth of [1, 2, 3, 4]) {
   moveGeneration();
   await expectFault(
@@ -226,28 +172,6 @@ for (const nth of [1, 2, 3, 4]) {
     failOnce(realHost, isListing, async () => ended(1, 'no reason given'), nth),
   );
 }
-await expectFault('another program changes the table meanwhile', {
-  ...realHost,
-  run: async (command) => {
-    const result = await realHost.run(command);
-    if (isRestore(command) && command.stdin?.includes('ip6 kube-proxy')) {
-      await realHost.run({ tool: 'nft', args: ['add', 'rule', 'ip', 'kube-proxy', 'services', 'drop'] });
-    }
-    return result;
-  },
-});
-await suite.check('putting back fails too: status 4, what is left, and rollback when the cause is gone', async () => {
-  let seen = 0;
-  const host: Host = {
-    ...realHost,
-    run: async (command) => (isRestore(command) && ++seen > 1 ? ended(1, 'no memory') : realHost.run(command)),
-  };
-  const { status, err } = await kpcApply(['apply', after], host);
-  assert(status === 4 && err.includes('Left to do:'), `status ${status}: ${err}`);
-  await expectApply(['rollback'], 0);
-  assertSame('the tables', saveTables(), beginning);
-});
-
 /** An nft that kills kpc-apply at its nth transaction, before or after its work. */
 function killAt(nth: number, when: 'before' | 'after'): void {
   const bin = '/run/killer';
@@ -268,27 +192,6 @@ exec ${real} "$@"
   );
   chmodSync(`${bin}/nft`, 0o755);
 }
-for (let nth = 1; nth <= transactions; nth++) {
-  for (const when of ['before', 'after'] as const) {
-    for (const next of ['rollback', 'apply'] as const) {
-      await suite.check(`SIGKILL ${when} transaction ${nth} is carried out, then ${next}`, async () => {
-        killAt(nth, when);
-        const { signal, stderr } = spawnSync(process.execPath, [program, 'apply', after, '--state-dir', stateDir], {
-          env: { ...process.env, PATH: `/run/killer:${process.env['PATH']}` },
-          encoding: 'utf8',
-        });
-        assert(signal === 'SIGKILL', `it was not killed: ${stderr}`);
-        while (!existsSync('/run/killer/ended')) await sleep(20);
-        await expectApply(next === 'apply' ? ['apply', after] : ['rollback'], 0);
-        if (next === 'apply') {
-          assertSame('the tables', saveTables(), saveByHand(after));
-          await expectApply(['rollback'], 0);
-        }
-        assertSame('the tables', saveTables(), beginning);
-      });
-    }
-  }
-}
 await suite.check('SIGKILL at twenty moments, then apply: a whole node each time', async () => {
   for (let i = 0; i < 20; i++) {
     const [bundle, args] = i % 2 === 0 ? [after, ['apply', after]] : [before, ['apply', before]];
@@ -300,7 +203,7 @@ await suite.check('SIGKILL at twenty moments, then apply: a whole node each time
     // A transaction that nft has begun may still come to its end.
     await sleep(100);
     await expectApply(['apply', bundle], 0);
-    assertSame('the tables', saveTables(), saveByHand(bundle));
+    assertSame('the tables', saveTables(), saveTablesByHand(bundle));
   }
   await expectApply(['apply', before], 0);
   assertSame('the tables', saveTables(), beginning);
@@ -325,7 +228,7 @@ await suite.check('watch repairs drift, takes up a new bundle and ends', async (
   await until('drift repaired', () => saveTables() === beginning);
   run('nft', ['-f', '-'], 'delete table ip kube-proxy\n');
   await until('a table made anew', () => saveTables() === beginning);
-  const wanted = saveByHand(after);
+  const wanted = saveTablesByHand(after);
   cpSync(after, '/run/next', { recursive: true });
   renameSync(folder, '/run/last');
   renameSync('/run/next', folder);
@@ -357,7 +260,7 @@ await suite.check(
     assert(err.includes('ip kube-proxy'), err);
     assertSame('the tables', saveTables(), beginning);
     await expectApply(['apply', '--adopt', after], 0);
-    assertSame('the tables', saveTables(), saveByHand(after));
+    assertSame('the tables', saveTables(), saveTablesByHand(after));
     await expectApply(['cleanup'], 0);
     assertSame('the tables', saveTables(), '\n');
   },
@@ -380,7 +283,7 @@ await suite.check('nothing is taken from a kube-proxy that runs', async () => {
 });
 /** So many chains that they are loaded in several transactions. */
 const many = `${bundles}/many-nftables`;
-const [none, all] = [saveTables(), saveByHand(many)];
+const [none, all] = [saveTables(), saveTablesByHand(many)];
 const stages = (await expectApply(['apply', many], 0)).commands.filter(isRestore);
 await suite.check('a first apply of much changes what packets meet in its last transaction alone', async () => {
   assert(stages.length > 3, `${stages.length} transactions`);
@@ -429,7 +332,7 @@ await suite.check('a table that sleeps is replaced at once, however much is in i
   await expectApply(['cleanup'], 0);
 });
 await suite.check('the tables of others have survived it all', () => {
-  assertSame('the other tables', saveOthers(), others);
+  assertSame('the other tables', saveOtherTables(), others);
   const tables = run('nft', ['list', 'tables'])
     .trim()
     .split('\n')

@@ -1,6 +1,6 @@
 // Runs the kernel tests: builds them, boots a kernel for each suite (two at a time, for two cores), adds up.
 //
-//   node test/kernel-lab/run.mjs [SUITE...]
+//   node test/kernel-lab/run.mjs [SUITE...]      faults: those of all modes
 // @ts-check
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,10 +22,11 @@ const root = join(lab, '../..');
 const suites = {
   'equality-ipvs': ['equality.ts', 'ipvs'],
   'equality-iptables': ['equality.ts', 'iptables'],
-  faults: ['faults.ts'],
+  'faults-ipvs': ['faults.ts', 'ipvs'],
   'mode-change': ['mode-change.ts'],
   hitless: ['hitless.ts'],
   neighbours: ['neighbours.ts', 'legacy'],
+  'faults-iptables': ['faults.ts', 'iptables'],
   confirm: ['confirm.ts'],
   watch: ['watch.ts'],
   packets: ['packets.ts', 'ipvs', 'iptables'],
@@ -33,6 +34,7 @@ const suites = {
   nft: ['nft.ts'],
   'neighbours-nft': ['neighbours.ts', 'nft'],
   nftables: ['nftables.ts'],
+  'faults-nftables': ['faults.ts', 'nftables'],
   'nftables-packets': ['packets.ts', 'nftables'],
   'nftables-traffic': ['nftables-traffic.ts'],
   'wide-host': ['wide-host.ts'],
@@ -43,6 +45,7 @@ const inOwnKernel = new Set([
   'nft',
   'neighbours-nft',
   'nftables',
+  'faults-nftables',
   'nftables-packets',
   'nftables-traffic',
   'speed-nftables',
@@ -51,10 +54,13 @@ const inOwnKernel = new Set([
 /** Suites of the lab itself, which boot kernels of their own. */
 const besideKernels = new Set(['wide-host']);
 
+/** One suite for each mode, which together write the page of faults. */
+const faults = ['faults-ipvs', 'faults-iptables', 'faults-nftables'];
+
 /** These take many minutes where they measure kube-proxy too, so they run only when they are asked for. */
 const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'], 'speed-nftables': ['speed-nftables.ts'] });
 
-const asked = process.argv.slice(2);
+const asked = process.argv.slice(2).flatMap((name) => (name === 'faults' ? faults : [name]));
 const chosen =
   asked.length === 0
     ? Object.entries(suites)
@@ -90,11 +96,20 @@ try {
       for (let next = queue.shift(); next; next = queue.shift()) await runSuite(...next);
     }),
   );
+  const page = process.env['KPC_FAULTS_OUT'];
+  if (page !== undefined && failed === 0) writeFileSync(page, joinFaults());
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+
+/** The page of what the suites of faults have tried. */
+function joinFaults() {
+  const about = 'Written by `npm run faults`: each of these was made to happen in a kernel, in the middle of an apply.';
+  const parts = faults.map((name) => readFileSync(join(work, `${name}.md`), 'utf8'));
+  return ['# Faults\n', `${about}\n`, ...parts].join('\n');
+}
 
 /** The Services of packets/, in all modes: before-ipvs, after-iptables and so on. */
 function compileBundles() {

@@ -4,6 +4,7 @@ import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../src/
 import { isBuiltInChain } from '../../src/kernel/iptables.ts';
 import { parseAddress } from '../../src/kernel/address.ts';
 import type { Address } from '../../src/kernel/address.ts';
+import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import type { IpSet } from '../../src/kernel/ipset.ts';
 import { compareEntries, formatEntry, parseEntry } from '../../src/kernel/set-entry.ts';
 import type { SetEntry } from '../../src/kernel/set-entry.ts';
@@ -18,6 +19,12 @@ const addresses: { readonly [F in Family]: readonly string[] } = {
   ipv4: ['10.0.0.1', '10.0.0.9', '10.0.0.10', '192.168.1.1', '203.0.113.250'],
   ipv6: ['fd00::1', 'fd00::a', 'fd00:10:96::77', '2001:db8::1:0:0:1', '::1'],
 };
+
+function existing<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('not an address');
+  return value;
+}
+
 const port = fc.constantFrom(53, 80, 443, 8080, 30080);
 const protocol = fc.constantFrom('tcp' as const, 'udp' as const, 'sctp' as const);
 const mark = fc.constantFrom(0, 1, 0x4000, 0x80000000, 0xffffffff);
@@ -47,11 +54,11 @@ function negatable<T extends object>(arg: fc.Arbitrary<T>): fc.Arbitrary<T & { n
 }
 
 function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
-  const cidr = fc
+  const range = fc
     .tuple(fc.constantFrom(...addresses[family]), fc.constantFrom('', '/0', '/8', '/32'))
-    .map(([address, length]) => address + length);
+    .map(([address, length]) => existing(parseAddressRange(address + length)));
   return fc.oneof(
-    negatable(fc.record({ kind: fc.constantFrom('source' as const, 'destination' as const), cidr })),
+    negatable(fc.record({ kind: fc.constantFrom('source' as const, 'destination' as const), range })),
     negatable(
       fc.record({
         kind: fc.constantFrom('in-interface' as const, 'out-interface' as const),
@@ -63,7 +70,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
     negatable(
       fc.record({
         kind: fc.constantFrom('destination-port' as const, 'source-port' as const),
-        ports: fc.constantFrom('80', '80:90'),
+        ports: fc.constantFrom({ first: 80, last: 80 }, { first: 80, last: 90 }),
       }),
     ),
     fc.record({ kind: fc.constant('comment' as const), text }),
@@ -91,7 +98,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
     negatable(fc.record({ kind: fc.constant('physdev-is-in' as const) })),
     fc.record({
       kind: fc.constant('virtual-server' as const),
-      address: fc.constantFrom(...addresses[family]),
+      address: fc.constantFrom(...addresses[family]).map((each) => existing(parseAddress(each))),
       protocol,
       port,
     }),
@@ -116,7 +123,7 @@ function ruleArgs(family: Family): fc.Arbitrary<RuleArg> {
 }
 
 function targets(family: Family): fc.Arbitrary<Target> {
-  const [first = ''] = addresses[family];
+  const address = existing(parseAddress(addresses[family][0] ?? ''));
   return fc.oneof(
     fc.record({ kind: fc.constant('chain' as const), chain: fc.constantFrom(...userChains) }),
     fc.constantFrom<Target>(
@@ -127,7 +134,8 @@ function targets(family: Family): fc.Arbitrary<Target> {
       { kind: 'reject', with: 'tcp-reset' },
       { kind: 'masquerade', randomFully: false },
       { kind: 'masquerade', randomFully: true },
-      { kind: 'dnat', to: family === 'ipv4' ? `${first}:80` : `[${first}]:80` },
+      { kind: 'dnat', address, port: 80 },
+      { kind: 'dnat', address, port: undefined },
       { kind: 'mark', operation: 'or', value: 0x4000, mask: 0x4000 },
       { kind: 'mark', operation: 'xor', value: 0x4000, mask: 0 },
       { kind: 'mark', operation: 'set', value: 1, mask: 0xff },

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { isInterfaceName, isInterfacePrefix } from '../../src/cluster/object-names.ts';
+import { isInterfaceName, isInterfacePrefix } from '../../src/base/object-names.ts';
 import { formatRule } from '../../src/kernel/nftables/format-expression.ts';
 import { whyNoNetwork } from './network.ts';
 

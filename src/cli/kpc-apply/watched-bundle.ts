@@ -9,7 +9,7 @@ import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
-import { mapOf, objectOf, text } from '../../bundle/shape.ts';
+import { mapOf, objectOf, text } from '../../base/shape.ts';
 import { reportFailure, reportWarning } from './environment.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import type { Terminal } from '../shared/terminal.ts';

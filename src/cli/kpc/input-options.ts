@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
 import { releaseRange } from '../../compile/kubernetes-version.ts';
-import { proxyModeNames } from '../../input/choose-mode.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
+import { proxyFlags } from '../../settings/flags.ts';
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
 export function addInputOptions(command: Command): Command {
-  return command
+  command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
     .option(
       '--exclude <pattern>',
@@ -39,35 +39,12 @@ export function addInputOptions(command: Command): Command {
     .option(
       '--kubernetes-version <version>',
       `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
-    )
-    .option(
-      '--proxy-mode <mode>',
-      `${proxyModeNames} (default: as the config says, iptables if it names none, ipvs without a config)`,
-    )
-    .option('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs')
-    .option('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded")
-    .option('--detect-local-mode <mode>', 'ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix')
-    .option('--pod-bridge-interface <name>', 'the bridge of the pods, for BridgeInterface')
-    .option('--pod-interface-name-prefix <prefix>', "the prefix of the pods' interface names, for InterfaceNamePrefix")
-    .option('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary')
-    .option('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31')
-    .option('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1')
-    .option('--ipvs-scheduler <name>', 'rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf or twos')
-    .option('--ipvs-strict-arp [bool]', 'do not answer ARP for addresses on kube-ipvs0')
-    .option('--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs')
-    .option('--ipvs-tcp-timeout <duration>', 'timeout of idle TCP connections, such as 15m')
-    .option('--ipvs-tcpfin-timeout <duration>', 'timeout of TCP connections after FIN')
-    .option('--ipvs-udp-timeout <duration>', 'timeout of UDP packets')
-    .option('--conntrack-max-per-core <number>', 'connections to track for each CPU core; 0 leaves the limit as it is')
-    .option('--conntrack-min <number>', 'the least number of connections to track')
-    .option('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack')
-    .option('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT')
-    .option('--conntrack-tcp-be-liberal [bool]', 'also track TCP packets that are out of window')
-    .option('--conntrack-udp-timeout <duration>', 'timeout of UDP connections without a reply')
-    .option('--conntrack-udp-timeout-stream <duration>', 'timeout of UDP connections with replies')
-    .option('--bind-address <ip>', "the node's own address, instead of the Node object's")
-    .option('--feature-gates <gates>', "kube-proxy's feature gates, such as AllowServiceExternalIPs=false", append)
-    .option('--hostname-override <name>', 'the name that kube-proxy uses for the node');
+    );
+  for (const { usage, help, repeats } of proxyFlags) {
+    if (repeats) command.option(usage, help, append);
+    else command.option(usage, help);
+  }
+  return command;
 }
 
 /** Collects an option that may be given more than once. */

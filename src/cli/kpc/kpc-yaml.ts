@@ -13,6 +13,7 @@ import { findRepository, isForeignLink, leadsInto } from '../../input/repository
 import { TextFile } from '../../input/text-file.ts';
 import { describeValue, quote } from '../../input/wording.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
+import { proxyFlags } from '../../settings/flags.ts';
 import { findOtherName } from '../shared/other-names.ts';
 import type { FlagPlaces } from './message-options.ts';
 
@@ -322,9 +323,14 @@ function wordOf(value: unknown): string | undefined {
     : undefined;
 }
 
+/** kube-proxy's flags that are lists. */
+const lists: ReadonlySet<string | undefined> = new Set(
+  proxyFlags.filter(({ kind }) => kind === 'list').map(({ name }) => name),
+);
+
 /** Whether a flag may be given more than once, or takes a list with commas. */
-export function takesList({ description, flags }: Option): boolean {
-  return /repeat|CIDRs|cidrs|gates>/.test(`${description} ${flags}`);
+export function takesList({ description, flags, long }: Option): boolean {
+  return lists.has(long) || /repeat|CIDRs|cidrs/.test(`${description} ${flags}`);
 }
 
 export function takesBoolean(option: Option): boolean {

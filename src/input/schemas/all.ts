@@ -1,3 +1,4 @@
+import type { Schema } from '../../base/json-schema.ts';
 import { endpointSliceSchema } from './endpoint-slice.ts';
 import type { RawEndpointSlice } from './endpoint-slice.ts';
 import { endpointsSchema } from './endpoints.ts';
@@ -12,7 +13,6 @@ import { serviceCidrSchema } from './service-cidr.ts';
 import type { RawServiceCidr } from './service-cidr.ts';
 import { serviceSchema } from './service.ts';
 import type { RawService } from './service.ts';
-import type { Schema } from './shared.ts';
 import { workloadSchema } from './workload.ts';
 import type { RawWorkload } from './workload.ts';
 

@@ -1,6 +1,7 @@
+import { flag, list, object, text } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import type { RawMetadata } from './service.ts';
-import { flag, list, metadata, object, optionalPort, protocol, text, word } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { metadata, optionalPort, protocol, word } from './shared.ts';
 
 const named: Schema = { ...object({ name: text }), type: 'object' };
 

@@ -1,7 +1,8 @@
+import { list, object, text } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import type { RawEndpointPort } from './endpoint-slice.ts';
 import type { RawMetadata } from './service.ts';
-import { list, metadata, object, optionalPort, protocol, text } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { metadata, optionalPort, protocol } from './shared.ts';
 
 const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text }), type: 'object' });
 

@@ -1,6 +1,7 @@
+import { list, object, text, texts } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import type { RawMetadata } from './service.ts';
-import { list, metadata, object, text, texts } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { metadata } from './shared.ts';
 
 /** The conditions of a Node or a Pod. */
 export const conditions = list({ ...object({ type: text, status: text }), type: 'object' });

@@ -1,8 +1,9 @@
+import { flag, list, object, text } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import { conditions } from './node.ts';
 import type { RawCondition } from './node.ts';
 import type { RawMetadata } from './service.ts';
-import { flag, list, object, ownedMetadata, port, protocol, text, word } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { ownedMetadata, port, protocol, word } from './shared.ts';
 
 const containers = list({
   ...object({

@@ -1,6 +1,7 @@
+import { object, texts } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import type { RawMetadata } from './service.ts';
-import { metadata, object, texts } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { metadata } from './shared.ts';
 
 /** What kpc reads of a ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
 export const serviceCidrSchema: Schema = object({ metadata, spec: object({ cidrs: texts }) });

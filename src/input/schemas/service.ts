@@ -1,18 +1,6 @@
-import {
-  flag,
-  integer,
-  list,
-  metadata,
-  object,
-  optionalPort,
-  port,
-  protocol,
-  text,
-  textMap,
-  texts,
-  word,
-} from './shared.ts';
-import type { Schema } from './shared.ts';
+import { flag, integer, list, object, text, texts } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
+import { metadata, optionalPort, port, protocol, textMap, word } from './shared.ts';
 
 const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
 

@@ -1,44 +1,7 @@
-/**
- * A JSON schema, with two annotations of kpc's own that the messages come from: `code` is the diagnostic's code, and
- * `expected` says what would be right.
- */
-export interface Schema {
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly unknown[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: boolean | Schema;
-  readonly items?: Schema;
-  readonly code?: string;
-  readonly expected?: string;
-}
+import { flag, integer, item, list, map, object, text } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 
-/** A field that is null is a field that is not there: Kubernetes reads both the same way. */
-export function object(properties: Readonly<Record<string, Schema>>): Schema {
-  return { type: ['object', 'null'], properties, expected: 'a mapping of fields' };
-}
-
-export function list(items: Schema): Schema {
-  return { type: ['array', 'null'], items, expected: 'a list, each item after "- "' };
-}
-
-export const text: Schema = { type: ['string', 'null'], expected: 'a string' };
-
-export const flag: Schema = { type: ['boolean', 'null'], expected: 'true or false' };
-
-/** A list whose items are texts, none of them null. */
-export const texts: Schema = list({ type: 'string', expected: 'a string' });
-
-export const textMap: Schema = {
-  type: ['object', 'null'],
-  additionalProperties: { type: ['string', 'null'], expected: 'a string' },
-  expected: 'a mapping of strings',
-};
-
-export function integer(minimum: number, maximum: number, expected: string, code = 'bad-number'): Schema {
-  return { type: ['integer', 'null'], minimum, maximum, code, expected };
-}
+export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
 export function word(words: readonly string[], code: string): Schema {
@@ -70,5 +33,5 @@ export const metadata = object(metadataFields);
 /** The metadata of Pods and of what makes Pods. */
 export const ownedMetadata = object({
   ...metadataFields,
-  ownerReferences: list({ ...object({ kind: text, name: text, controller: flag }), type: 'object' }),
+  ownerReferences: list(item({ kind: text, name: text, controller: flag })),
 });

@@ -1,9 +1,10 @@
+import { flag, integer, object, text } from '../../base/json-schema.ts';
+import type { Schema } from '../../base/json-schema.ts';
 import type { RawCondition } from './node.ts';
 import { conditions } from './node.ts';
 import { podSpecSchema } from './pod.ts';
 import type { RawOwnedMetadata, RawPodSpec } from './pod.ts';
-import { flag, integer, metadata, object, ownedMetadata, text } from './shared.ts';
-import type { Schema } from './shared.ts';
+import { metadata, ownedMetadata } from './shared.ts';
 import type { RawMetadata } from './service.ts';
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');

@@ -2,6 +2,61 @@ import { compareAddresses } from '../address.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
+/** Elements by their keys, as compareElements orders them; those of one key in the order in which they came. */
+export interface SortedElements {
+  readonly elements: readonly Element[];
+  /** Whether no two of them have one key. */
+  readonly areDistinct: boolean;
+}
+
+/** Sorts the elements of a set. */
+export function sortElements(elements: readonly Element[]): SortedElements {
+  const { sorted, hasTies } = sortByFirst(elements) ?? { sorted: [...elements], hasTies: true };
+  if (!hasTies) return { elements: sorted, areDistinct: true };
+  // Where it is sorted but for a few, this does little more than look at each.
+  sorted.sort(compareElements);
+  return { elements: sorted, areDistinct: sorted.every(isOtherThanBefore) };
+}
+
+function isOtherThanBefore(element: Element, i: number, sorted: readonly Element[]): boolean {
+  const before = sorted[i - 1];
+  return before === undefined || compareElements(before, element) !== 0;
+}
+
+/** How many numbers of 32 bits can be packed into a double with their position. */
+const mostPacked = 2 ** 21;
+
+/**
+ * Sorted by the number that their keys begin with, an IPv4 address mostly, and whether that is one number for several;
+ * undefined where a key begins with anything else. Sorting numbers takes a tenth of the time of comparing keys.
+ */
+function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies: boolean } | undefined {
+  if (elements.length > mostPacked) return undefined;
+  const kind = elements[0]?.key[0]?.kind;
+  const packed = new Float64Array(elements.length);
+  for (const [i, { key }] of elements.entries()) {
+    const first = firstNumber(key);
+    if (first === undefined || key[0]?.kind !== kind) return undefined;
+    packed[i] = first * mostPacked + i;
+  }
+  let last = -1;
+  let hasTies = false;
+  const sorted = Array.from(packed.sort(), (number) => {
+    const position = number % mostPacked;
+    const first = number - position;
+    hasTies ||= first === last;
+    last = first;
+    return elements[position] as Element;
+  });
+  return { sorted, hasTies };
+}
+
+/** A number of 32 bits; undefined where the key begins with none. */
+function firstNumber([first]: ElementKey): number | undefined {
+  if (first?.kind === 'address') return first.address.family === 'ipv4' ? first.address.number : undefined;
+  return first?.kind === 'number' && first.value < 2 ** 32 ? first.value : undefined;
+}
+
 /** Orders the elements of a set by their keys: addresses and ports as numbers, names as text. */
 export function compareElements(a: Element, b: Element): number {
   return compareKeys(a.key, b.key);
@@ -18,6 +73,7 @@ function compareKeys(a: ElementKey, b: ElementKey): number {
 }
 
 function compareValues(a: Value, b: Value): number {
+  if (a === b) return 0;
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
   return compareText(textOf(a), textOf(b));

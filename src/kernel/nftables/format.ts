@@ -1,3 +1,4 @@
+import { LongText } from '../../base/long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
 import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
@@ -15,14 +16,16 @@ export function formatTables(
   tables: readonly NftTable[],
   formatOwn: (chain: NftChain) => string = formatChain,
 ): string {
-  return tables.map((table) => formatTable(table, formatOwn)).join('');
+  const text = new LongText();
+  for (const table of tables) addTable(text, table, formatOwn);
+  return text.toString();
 }
 
-function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): string {
+function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) => string): void {
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
-  const start = `table ${name}\ndelete table ${name}\n`;
-  return start + formatTableParts(table, [...table.sets.values()], [...table.chains.values()].map(formatOwn));
+  text.add(`table ${name}\ndelete table ${name}\n`);
+  addTableParts(text, table, table.sets.values(), [...table.chains.values()].map(formatOwn));
 }
 
 /**
@@ -30,26 +33,37 @@ function formatTable(table: NftTable, formatOwn: (chain: NftChain) => string): s
  * `chains` are texts of formatChain.
  */
 export function formatTableParts(
-  { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
-  sets: readonly (NftSet | NftMap)[],
+  table: Pick<NftTable, 'family' | 'name' | 'comment'>,
+  sets: Iterable<NftSet | NftMap>,
   chains: readonly string[],
 ): string {
-  let text = `table ${nftFamily[family]} ${name} {\n`;
-  if (comment !== undefined) text += `\tcomment ${quote(comment)}\n`;
-  for (const set of sets) text += `\n${formatSet(set)}`;
-  for (const chain of chains) text += `\n${chain}`;
-  return `${text}}\n`;
+  const text = new LongText();
+  addTableParts(text, table, sets, chains);
+  return text.toString();
 }
 
-function formatSet(set: NftSet | NftMap): string {
-  let text = `\t${set.kind} ${set.name} {\n`;
-  for (const property of formatSetProperties(set)) text += `\t\t${property}\n`;
+function addTableParts(
+  text: LongText,
+  { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
+  sets: Iterable<NftSet | NftMap>,
+  chains: readonly string[],
+): void {
+  text.add(`table ${nftFamily[family]} ${name} {\n`);
+  if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
+  for (const set of sets) addSet(text, set);
+  for (const chain of chains) text.add(`\n${chain}`);
+  text.add('}\n');
+}
+
+function addSet(text: LongText, set: NftSet | NftMap): void {
+  text.add(`\n\t${set.kind} ${set.name} {\n`);
+  for (const property of formatSetProperties(set)) text.add(`\t\t${property}\n`);
   if (set.elements.length > 0) {
-    text += '\t\telements = {\n';
-    for (const element of set.elements) text += `\t\t\t${formatElement(element)},\n`;
-    text += '\t\t}\n';
+    text.add('\t\telements = {\n');
+    for (const element of set.elements) text.add(`\t\t\t${formatElement(element)},\n`);
+    text.add('\t\t}\n');
   }
-  return `${text}\t}\n`;
+  text.add('\t}\n');
 }
 
 /** What a set is, without its elements: one property a text, without the end of its line. */

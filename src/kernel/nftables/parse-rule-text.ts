@@ -1,4 +1,5 @@
 import type { Family } from '../family.ts';
+import { parseSocketAddress } from '../socket-address.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
 import { comparedType, inOrder, prefixMask, readNumber, readTarget, readValue } from './read-value.ts';
@@ -94,7 +95,7 @@ function readDnat(words: Words, family: Family): Expression | undefined {
     const targets = readPairs(words, count, () => readConcatTarget(words, family));
     return targets && { kind: 'dnat-random', targets };
   }
-  const target = readHostPort(words.next() ?? '', family);
+  const target = readSocket(words.next() ?? '', family);
   return target && { kind: 'dnat', target };
 }
 
@@ -103,12 +104,9 @@ function readConcatTarget(words: Words, family: Family): Target | undefined {
   return words.take('.') ? readTarget(address, words.next() ?? '', family) : undefined;
 }
 
-function readHostPort(text: string, family: Family): Target | undefined {
-  const colon = text.lastIndexOf(':');
-  if (colon < 0) return undefined;
-  const host = text.slice(0, colon);
-  const bracketed = /^\[(.*)\]$/.exec(host)?.[1];
-  return readTarget(bracketed ?? host, text.slice(colon + 1), family);
+function readSocket(text: string, family: Family): Target | undefined {
+  const socket = parseSocketAddress(text);
+  return socket?.address.family === family ? socket : undefined;
 }
 
 function readRandomGoto(words: Words): Expression | undefined {

@@ -1,0 +1,72 @@
+declare const described: unique symbol;
+
+/**
+ * A JSON schema of a T, with two annotations of kpc's own that the messages come from: `code` is the diagnostic's code, and
+ * `expected` says what would be right.
+ */
+export interface Schema<T = unknown> {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly code?: string;
+  readonly expected?: string;
+  /** Never there: it holds the type alone. */
+  readonly [described]?: () => T;
+}
+
+/** The type of the values that a schema takes. */
+type Described<S> = S extends Schema<infer T> ? T : never;
+
+type Properties = Readonly<Record<string, Schema>>;
+
+/** An object of these properties, as its schema takes it: each may be missing. */
+export type DescribedFields<P> = { readonly [K in keyof P]?: Described<P[K]> };
+
+/** A field that is null is a field that is not there: Kubernetes reads both the same way. */
+export function object<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
+  return { type: ['object', 'null'], properties, expected: 'a mapping of fields' };
+}
+
+/** An object that knows no other fields. */
+export function closedObject<P extends Properties>(properties: P): Schema<DescribedFields<P> | null> {
+  return { ...object(properties), additionalProperties: false };
+}
+
+/** An object in a list, where null is no object. */
+export function item<P extends Properties>(properties: P): Schema<DescribedFields<P>> {
+  return { ...object(properties), type: 'object' } as Schema<DescribedFields<P>>;
+}
+
+export function list<T>(items: Schema<T>): Schema<readonly T[] | null> {
+  return { type: ['array', 'null'], items, expected: 'a list, each item after "- "' };
+}
+
+/** An object whose keys are not known beforehand. */
+export function map<T>(values: Schema<T>, expected: string): Schema<Readonly<Record<string, T>> | null> {
+  return { type: ['object', 'null'], additionalProperties: values, expected };
+}
+
+export const text: Schema<string | null> = { type: ['string', 'null'], expected: 'a string' };
+
+export const flag: Schema<boolean | null> = { type: ['boolean', 'null'], expected: 'true or false' };
+
+/** A list whose items are texts, none of them null. */
+export const texts: Schema<readonly string[] | null> = list<string>({ type: 'string', expected: 'a string' });
+
+export function integer(
+  minimum: number,
+  maximum: number,
+  expected: string,
+  code = 'bad-number',
+): Schema<number | null> {
+  return { type: ['integer', 'null'], minimum, maximum, code, expected };
+}
+
+export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'a whole number' };
+
+/** A duration as Go writes it. kube-proxy takes no bare numbers. */
+export const duration: Schema<string | null> = { ...text, expected: 'a duration such as "15m0s" or "30s"' };

@@ -1,0 +1,34 @@
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { featureGatesField, featureGatesFlag } from '../settings/external-ips.ts';
+import { readSwitch, splitList } from '../settings/flag.ts';
+import { onCommandLine, refuse } from '../settings/setting.ts';
+import type { SettingSource } from '../settings/setting.ts';
+import { checkFeatureGates } from './feature-gates.ts';
+import { quote } from './wording.ts';
+
+/** What the settings of gates are read from. */
+type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
+
+/** The configuration's gates with those of the flag over them. Reports what keeps the release's kube-proxy from starting. */
+export function readFeatureGates(source: GatesSource, release: Release): FeatureGates {
+  const configured = Object.entries(source.field(featureGatesField) ?? {});
+  const flagged = new Map((splitList(source.flag(featureGatesFlag)) ?? []).flatMap((text) => readGate(source, text)));
+  const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
+  for (const { gate, text } of checkFeatureGates(gates, release)) {
+    const isConfigured = !flagged.has(gate) && configured.some(([name]) => name === gate);
+    const place = isConfigured ? { path: [...featureGatesField.path, gate] } : onCommandLine;
+    refuse(source, place, 'bad-feature-gate', text);
+  }
+  return gates;
+}
+
+/** "Name=true", with blanks around both allowed; none of what is blank or wrong. */
+function readGate(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
+  if (text.trim() === '') return [];
+  const [name = '', ...values] = text.split('=');
+  const isOn = readSwitch(values.join('=').trim());
+  if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
+  const hint = 'write the name of a gate, = and true or false';
+  refuse(source, onCommandLine, 'bad-feature-gate', `${featureGatesFlag.name} ${quote(text)}: ${hint}`);
+  return [];
+}

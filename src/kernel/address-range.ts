@@ -1,0 +1,38 @@
+import { compareAddresses, hostNetwork, parseAddress, parseNetwork } from './address.ts';
+import type { Address, Network } from './address.ts';
+
+/** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
+export type AddressRange = Address | Network;
+
+/** Reads "10.0.0.1" or "10.0.0.0/8"; undefined for anything else. */
+export function parseAddressRange(text: string): AddressRange | undefined {
+  return text.includes('/') ? parseNetwork(text) : parseAddress(text);
+}
+
+export function isNetwork(range: AddressRange): range is Network {
+  return 'prefixLength' in range;
+}
+
+/** The same addresses as a network: a single one is a network of itself. */
+export function networkOfRange(range: AddressRange): Network {
+  return isNetwork(range) ? range : hostNetwork(range);
+}
+
+/** The address of a range that holds no more than one, however it is written; undefined where it holds more. */
+export function singleAddress(range: AddressRange): Address | undefined {
+  if (!isNetwork(range)) return range;
+  return range.prefixLength === (range.family === 'ipv4' ? 32 : 128) ? range.address : undefined;
+}
+
+/** By first address; of ranges that begin with the same, the widest comes first. An address is narrower than any network. */
+export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
+  return compareAddresses(firstAddress(a), firstAddress(b)) || lengthOf(a) - lengthOf(b);
+}
+
+function firstAddress(range: AddressRange): Address {
+  return isNetwork(range) ? range.address : range;
+}
+
+function lengthOf(range: AddressRange): number {
+  return isNetwork(range) ? range.prefixLength : 129;
+}

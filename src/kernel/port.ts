@@ -1,0 +1,31 @@
+/** Ports of a transport protocol, both ends included; one port is a range of itself. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const highestPort = 65535;
+
+/** A port as tools print it: a decimal number without leading zeros. */
+export function parsePort(text: string): number | undefined {
+  if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= highestPort ? port : undefined;
+}
+
+/** Reads "80", "1000:2000", ":1023" or "1024:", as iptables takes ports; undefined for anything else, such as a name. */
+export function parsePortRange(text: string): PortRange | undefined {
+  const colon = text.indexOf(':');
+  if (colon < 0) {
+    const port = parsePort(text);
+    return port === undefined ? undefined : { first: port, last: port };
+  }
+  const first = colon === 0 ? 0 : parsePort(text.slice(0, colon));
+  const last = colon === text.length - 1 ? highestPort : parsePort(text.slice(colon + 1));
+  return first === undefined || last === undefined || text === ':' ? undefined : { first, last };
+}
+
+/** "80" or "1000:2000". */
+export function formatPortRange({ first, last }: PortRange): string {
+  return first === last ? String(first) : `${first}:${last}`;
+}

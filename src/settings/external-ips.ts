@@ -1,0 +1,26 @@
+import { flag, map } from '../base/json-schema.ts';
+import { oneOf, optional } from '../base/shape.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import { field } from './field.ts';
+import { listFlag } from './flag.ts';
+import { setting } from './setting.ts';
+
+/** "A=true,B=false", or one or more each. */
+export const featureGatesFlag = listFlag(
+  '--feature-gates <gates>',
+  "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
+  { repeats: true, rank: 2 },
+);
+export const featureGatesField = field('featureGates', map(flag, 'a mapping of true and false'));
+
+/**
+ * Set where the feature gate AllowServiceExternalIPs is off: releases that know the gate program no external IPs then. The
+ * gates are read before all settings (src/input/given-gates.ts): other behaviours depend on them, too.
+ */
+export const ignoresExternalIPs = setting({
+  flags: [featureGatesFlag],
+  fields: [featureGatesField],
+  defaultIn: (): true | undefined => undefined,
+  read: ({ release, gates }) => (behavioursOf(release, gates).has('external-ips') ? undefined : true),
+  stored: optional(oneOf(true)),
+});

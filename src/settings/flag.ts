@@ -1,0 +1,77 @@
+/** What is written after a flag, and so what its value is. */
+export interface FlagValues {
+  text: string;
+  /** True where nothing is written after it. */
+  switch: boolean | string;
+  /** Commas between the items, or one item each. */
+  list: string | readonly string[];
+}
+
+type FlagKind = keyof FlagValues;
+
+/** A flag of kube-proxy's. */
+export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> {
+  readonly kind: Kind;
+  /** Its name in camel case, which it has among options: "clusterCidr". */
+  readonly key: Key;
+  /** "--cluster-cidr". */
+  readonly name: string;
+  /** "--cluster-cidr <cidrs>". */
+  readonly usage: string;
+  readonly help: string;
+  /** Whether it can be given more than once, and adds up. */
+  readonly repeats: boolean;
+  /** Where the help lists it: those of one rank in the order of the settings, those of a lower rank before them. */
+  readonly rank: number;
+}
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
+
+type FlagNotes = Partial<Pick<Flag, 'repeats' | 'rank'>>;
+
+/** A flag with a value: "--cluster-cidr <cidrs>". */
+export function textFlag<const Usage extends `--${string} <${string}>`>(usage: Usage, help: string, notes?: FlagNotes) {
+  return makeFlag('text', usage, help, notes);
+}
+
+/** A flag whose value is a list. */
+export function listFlag<const Usage extends `--${string} <${string}>`>(usage: Usage, help: string, notes?: FlagNotes) {
+  return makeFlag('list', usage, help, notes);
+}
+
+/** A flag that is on where it stands alone: "--masquerade-all [bool]". */
+export function switchFlag<const Usage extends `--${string} [bool]`>(usage: Usage, help: string, notes?: FlagNotes) {
+  return makeFlag('switch', usage, help, notes);
+}
+
+function makeFlag<Kind extends FlagKind, Usage extends string>(
+  kind: Kind,
+  usage: Usage,
+  help: string,
+  { repeats = false, rank = 0 }: FlagNotes = {},
+): Flag<KeyOf<Usage>, Kind> {
+  const [name = ''] = usage.split(' ');
+  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, repeats, rank };
+}
+
+/** "cluster-cidr" → "clusterCidr", as the parser of the command line has it. */
+export function flagKey(name: string): string {
+  return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Go's strconv.ParseBool, in any case. */
+export function readSwitch(value: string): boolean | undefined {
+  if (/^(?:1|t|true)$/i.test(value)) return true;
+  return /^(?:0|f|false)$/i.test(value) ? false : undefined;
+}
+
+/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
+export function splitList(value: FlagValues['list'] | undefined): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  const parts = typeof value === 'string' ? [value] : value;
+  return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
+}

@@ -1,0 +1,13 @@
+import type { Flag } from './flag.ts';
+import { listSettings } from './table.ts';
+import type { ProxyFlags } from './table.ts';
+
+/** The flags of all settings, in the order in which help lists them. */
+export const proxyFlags: readonly Flag[] = listSettings()
+  .flatMap(({ row }) => row.flags)
+  .sort((a, b) => a.rank - b.rank);
+
+/** Whether any flag of kube-proxy's was given: they say how it is set up. */
+export function hasProxyFlags(options: ProxyFlags): boolean {
+  return proxyFlags.some(({ key }) => options[key as keyof ProxyFlags] !== undefined);
+}

@@ -1,0 +1,121 @@
+import { integer } from '../base/json-schema.ts';
+import { quote } from '../base/wording.ts';
+import { amount, boolean, wholeNumber } from '../base/shape.ts';
+import { parseNetwork } from '../kernel/address.ts';
+import type { Network } from '../kernel/address.ts';
+import { parseDuration } from './durations.ts';
+import type { Field } from './field.ts';
+import { readSwitch } from './flag.ts';
+import type { Flag } from './flag.ts';
+import { given, onCommandLine, quoteGiven, refuse, setting } from './setting.ts';
+import type { Given, Requirement, Setting, SettingSource } from './setting.ts';
+
+type SwitchFlag = Flag<string, 'switch'>;
+type SwitchField = Field<string, boolean | null>;
+type TextFlag = Flag<string, 'text'>;
+type TextField = Field<string, string | null>;
+type NumberField = Field<string, number | null>;
+
+const mostInt32 = 2 ** 31 - 1;
+
+/** What a field that is an amount takes. */
+export const anyAmount = integer(0, mostInt32, 'a number from 0 up');
+
+const networkHint = 'write it like 10.0.0.0/8 or fd00::/64';
+
+/** A setting that is on or off. */
+export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: {
+  readonly flag: F;
+  readonly field: D;
+  readonly usual: boolean;
+}): Setting<boolean, F, D> {
+  return setting({
+    flags: [row.flag],
+    fields: [row.field],
+    defaultIn: () => row.usual,
+    read: (source) => switchOf(source, row.flag) ?? source.field(row.field),
+    stored: boolean,
+  });
+}
+
+/** What a flag says that is on or off; undefined where it is not given, or says neither. */
+export function switchOf(source: SettingSource, flag: SwitchFlag): boolean | undefined {
+  const value = source.flag(flag);
+  if (value === undefined || typeof value === 'boolean') return value;
+  const isOn = readSwitch(value);
+  if (isOn === undefined)
+    refuse(source, onCommandLine, 'bad-flag', `${flag.name} is ${quote(value)}: write true or false`);
+  return isOn;
+}
+
+/** A number of things. */
+export function amountSetting<F extends TextFlag, D extends NumberField>(row: {
+  readonly flag: F;
+  readonly field: D;
+  readonly usual: number;
+  readonly dumped?: number;
+  readonly must?: Requirement<number>;
+}): Setting<number, F, D> {
+  return setting({
+    flags: [row.flag],
+    fields: [row.field],
+    defaultIn: () => row.usual,
+    read: (source) => amountOf(source, row.flag) ?? source.field(row.field),
+    stored: wholeNumber(0),
+    must: row.must,
+    dumped: row.dumped,
+  });
+}
+
+function amountOf(source: SettingSource, flag: TextFlag): number | undefined {
+  const value = source.flag(flag);
+  if (value === undefined) return undefined;
+  const number = Number(value);
+  if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
+  refuse(source, onCommandLine, 'bad-number', `${flag.name} ${quote(value)}: write a number from 0 to ${mostInt32}`);
+  return undefined;
+}
+
+/** A time, in seconds. */
+export function secondsSetting<F extends TextFlag, D extends TextField>(row: {
+  readonly flag: F;
+  readonly field: D;
+  readonly usual: number;
+  readonly dumped?: number;
+  readonly must?: Requirement<number>;
+  readonly read?: (source: SettingSource, given: Given<string>) => number | undefined;
+}): Setting<number, F, D> {
+  const { read = readSeconds } = row;
+  return setting({
+    flags: [row.flag],
+    fields: [row.field],
+    defaultIn: () => row.usual,
+    read: (source) => {
+      const written = given(source, row.flag, row.field);
+      return written && read(source, written);
+    },
+    stored: amount,
+    must: row.must,
+    dumped: row.dumped,
+  });
+}
+
+/** Seconds of a duration as Go writes it; undefined for what is none. */
+export function readSeconds(source: SettingSource, written: Given<string>): number | undefined {
+  const seconds = parseDuration(written.value);
+  if (seconds !== undefined && seconds >= 0) return seconds;
+  const text = `${written.name} is ${quote(written.value)}: write a duration such as 15m0s or 30s`;
+  refuse(source, written, 'bad-duration', text);
+  return undefined;
+}
+
+/** A network, or what is wrong with it in the report. */
+export function readNetwork(source: SettingSource, written: Given<string>): Network | undefined {
+  const network = parseNetwork(written.value);
+  if (!network) refuse(source, written, 'bad-cidr', describeNoNetwork(written));
+  return network;
+}
+
+export function describeNoNetwork(written: Given<string>): string {
+  return `${quoteGiven(written)} is not a network: ${networkHint}`;
+}

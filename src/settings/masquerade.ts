@@ -1,0 +1,70 @@
+import { anyInteger, flag, integer } from '../base/json-schema.ts';
+import { quote } from '../base/wording.ts';
+import { boolean, wholeNumber } from '../base/shape.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import type { ModeFacts } from '../kube-proxy/modes.ts';
+import { field } from './field.ts';
+import { switchFlag, textFlag } from './flag.ts';
+import { switchOf } from './kinds.ts';
+import { onCommandLine, refuse, refuseIn, setting } from './setting.ts';
+import type { SettingSource } from './setting.ts';
+
+/** The parts of the configuration that masquerading is read from: each mode goes by one of them. */
+type Section = ModeFacts['masqueradeSection'];
+
+const allFlag = switchFlag('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
+const allFields = {
+  iptables: field('iptables.masqueradeAll', flag),
+  nftables: field('nftables.masqueradeAll', flag),
+} satisfies Record<Section, unknown>;
+
+export const masqueradeAll = setting({
+  flags: [allFlag],
+  fields: Object.values(allFields),
+  defaultIn: () => false,
+  read: (source) => switchOf(source, allFlag) ?? source.field(allFields[modeFacts[source.mode].masqueradeSection]),
+  stored: boolean,
+});
+
+const bitHint = 'the bit of the packet mark is a number from 0 to 31';
+
+const bitFlag = textFlag('--iptables-masquerade-bit <bit>', 'the bit of the packet mark for masquerading, 0 to 31');
+const bitFields = {
+  iptables: field('iptables.masqueradeBit', integer(0, 31, bitHint, 'bad-masquerade-bit')),
+  // kube-proxy checks it in mode nftables only.
+  nftables: field('nftables.masqueradeBit', anyInteger),
+} satisfies Record<Section, unknown>;
+
+/**
+ * The bit of the packet mark. --iptables-masquerade-bit counts only where the section iptables does: kube-proxy checks it
+ * all the same. The bit in the section nftables it does not even look at in other modes.
+ */
+export const masqueradeBit = setting({
+  flags: [bitFlag],
+  fields: Object.values(bitFields),
+  defaultIn: () => 14,
+  read: (source) => {
+    const bits: Record<Section, number | undefined> = {
+      iptables: flaggedBit(source) ?? source.field(bitFields.iptables),
+      nftables: nftablesBit(source),
+    };
+    return bits[modeFacts[source.mode].masqueradeSection];
+  },
+  stored: wholeNumber(0, 31),
+});
+
+function flaggedBit(source: SettingSource): number | undefined {
+  const value = source.flag(bitFlag);
+  if (value === undefined) return undefined;
+  const bit = Number(value);
+  if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
+  refuse(source, onCommandLine, 'bad-masquerade-bit', `${bitFlag.name} ${quote(value)}: ${bitHint}`);
+  return undefined;
+}
+
+function nftablesBit(source: SettingSource): number | undefined {
+  const bit = source.field(bitFields.nftables);
+  if (bit === undefined || (bit >= 0 && bit <= 31)) return bit;
+  refuseIn('nftables', source, bitFields.nftables, 'bad-masquerade-bit', `masqueradeBit ${bit}: ${bitHint}`);
+  return undefined;
+}

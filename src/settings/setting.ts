@@ -1,0 +1,139 @@
+import { quote } from '../base/wording.ts';
+import type { Shape } from '../base/shape.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import type { Field } from './field.ts';
+import { lastName } from './field.ts';
+import { splitList } from './flag.ts';
+import type { Flag, FlagValues } from './flag.ts';
+
+/** A setting of kube-proxy's that shapes rules: all that kpc knows of it but what it does. */
+export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
+  readonly kind: 'setting';
+  readonly flags: readonly F[];
+  readonly fields: readonly D[];
+  /** What kube-proxy takes where nothing is set. */
+  defaultIn(mode: ProxyMode): T;
+  /** What is set, by a flag or else in the configuration, and reports what is wrong with it; undefined for the default. */
+  read(source: SettingSource): T | undefined;
+  /** What it is like in a bundle's manifest.json. */
+  readonly stored: Shape<T>;
+  /** What kpc writes of all that is of this shape. */
+  readonly must?: Requirement<T> | undefined;
+  /** What a dump of a node says, for which nothing was configured: what asks for nothing, where the default does. */
+  readonly dumped?: T | undefined;
+}
+
+/** Which values are right, among those of the right shape. */
+export interface Requirement<T> {
+  /** What follows "must": "be an IP address". */
+  readonly text: string;
+  isMet(value: T, settings: object): boolean;
+}
+
+/** Settings that the configuration has in a section of their own. */
+export interface SettingGroup<Rows> {
+  readonly kind: 'group';
+  readonly rows: Rows;
+}
+
+/** Where settings come from, and what they are read for. */
+export interface SettingSource {
+  readonly mode: ProxyMode;
+  readonly release: Release;
+  readonly gates: FeatureGates;
+  /** What was written after a flag; undefined where it was not given. */
+  flag<K extends keyof FlagValues>(flag: Flag<string, K>): FlagValues[K] | undefined;
+  /** A field of the configuration; undefined where it is not set. */
+  field<T>(field: Field<string, T>): NonNullable<T> | undefined;
+  /** Whether the configuration has a section. */
+  hasSection(name: string): boolean;
+  report(fault: SettingFault): void;
+}
+
+/** What is wrong with a setting. */
+export interface SettingFault {
+  readonly severity: 'error' | 'warning';
+  readonly code: string;
+  readonly text: string;
+  /** Where in the configuration; undefined for a flag. */
+  readonly path: SettingPath | undefined;
+}
+
+type SettingPath = readonly (string | number)[];
+
+/** A value with where it was written: a flag, or a field of the configuration. */
+export interface Given<T> {
+  readonly value: T;
+  /** What the user calls it: "--cluster-cidr" or "clusterCIDR". */
+  readonly name: string;
+  readonly path: SettingPath | undefined;
+}
+
+/** A row of the table. */
+export function setting<T, F extends Flag = never, D extends Field = never>(
+  row: Omit<Setting<T, F, D>, 'kind'>,
+): Setting<T, F, D> {
+  return { kind: 'setting', ...row };
+}
+
+export function group<Rows>(rows: Rows): SettingGroup<Rows> {
+  return { kind: 'group', rows };
+}
+
+/** The flag's value where the flag was given, else the field's; undefined where neither is set. */
+export function given(
+  source: SettingSource,
+  flag: Flag<string, 'text'>,
+  field: Field<string, string | null>,
+): Given<string> | undefined {
+  return givenOf(source.flag(flag), flag, source.field(field), field);
+}
+
+/** As given, where a value that is empty is none. */
+export function givenFilled(
+  source: SettingSource,
+  flag: Flag<string, 'text'>,
+  field: Field<string, string | null>,
+): Given<string> | undefined {
+  return givenOf(source.flag(flag) || undefined, flag, source.field(field) || undefined, field);
+}
+
+/** As given, for a list. */
+export function givenList(
+  source: SettingSource,
+  flag: Flag<string, 'list'>,
+  field: Field<string, readonly string[] | null>,
+): Given<readonly string[]> | undefined {
+  return givenOf(splitList(source.flag(flag)), flag, source.field(field), field);
+}
+
+function givenOf<T>(fromFlag: T | undefined, flag: Flag, fromField: T | undefined, field: Field): Given<T> | undefined {
+  if (fromFlag !== undefined) return { value: fromFlag, name: flag.name, path: undefined };
+  return fromField === undefined ? undefined : { value: fromField, name: lastName(field), path: field.path };
+}
+
+type Written = Pick<Given<unknown>, 'path'>;
+
+/** What a flag is, as a place: none. */
+export const onCommandLine: Written = { path: undefined };
+
+export function refuse(source: Pick<SettingSource, 'report'>, { path }: Written, code: string, text: string): void {
+  source.report({ severity: 'error', code, text, path });
+}
+
+/** What kube-proxy does not look at but in one mode is an error there alone. */
+export function refuseIn(mode: ProxyMode, source: SettingSource, { path }: Written, code: string, text: string): void {
+  if (source.mode === mode) source.report({ severity: 'error', code, text, path });
+  else source.report({ severity: 'warning', code, text: `${text}; mode ${source.mode} ignores it`, path });
+}
+
+/** The item of a list that was given. */
+export function itemOf({ name, path }: Given<unknown>, value: string, i: number): Given<string> {
+  return { value, name, path: path && [...path, i] };
+}
+
+/** "clusterCIDR "x"": a value and what its user calls it. */
+export function quoteGiven({ name, value }: Given<string>): string {
+  return `${name} ${quote(value)}`;
+}

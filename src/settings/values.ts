@@ -1,0 +1,58 @@
+import { objectOf } from '../base/shape.ts';
+import type { Shape } from '../base/shape.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { SettingSource } from './setting.ts';
+import { listSettings, mapSettings, settingAt, settingTable } from './table.ts';
+import type { AnySetting, ProxyFlags, SettingRows, SettingValues } from './table.ts';
+
+/** All settings, from flags over the configuration over kube-proxy's defaults. */
+export function readSettings(source: SettingSource): SettingValues {
+  return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
+}
+
+/** The settings of a kube-proxy for which nothing is set but its mode. */
+export function defaultSettings(mode: ProxyMode): SettingValues {
+  return mapSettings((row) => row.defaultIn(mode)) as SettingValues;
+}
+
+/** What a dump of a node says, whose configuration is not known: it asks for nothing beyond the state itself. */
+export function dumpedSettings(mode: ProxyMode): SettingValues {
+  return mapSettings((row) => (row.dumped === undefined ? row.defaultIn(mode) : row.dumped)) as SettingValues;
+}
+
+/** Settings that flags alone shaped, in another mode: what no flag says is that mode's default. */
+export function settingsInMode(settings: SettingValues, mode: ProxyMode, flags: ProxyFlags): SettingValues {
+  return mapSettings((row, path) =>
+    isGiven(row, flags) ? settingAt(settings, path) : row.defaultIn(mode),
+  ) as SettingValues;
+}
+
+function isGiven({ flags }: AnySetting, given: ProxyFlags): boolean {
+  return flags.some(({ key }) => given[key as keyof ProxyFlags] !== undefined);
+}
+
+/** What settings must be like in a manifest. */
+export const settingsShape = shapeOf(settingTable) as Shape<SettingValues>;
+
+function shapeOf(rows: SettingRows): Shape<object> {
+  const shapes = Object.entries(rows).map(([name, row]) => {
+    return [name, row.kind === 'group' ? shapeOf(row.rows) : row.stored] as const;
+  });
+  return objectOf(Object.fromEntries(shapes));
+}
+
+/** A setting of the right shape, of a value that kpc would not write. */
+interface WrongSetting {
+  /** "ipvs.scheduler". */
+  readonly name: string;
+  /** What follows "must": "be one of …". */
+  readonly must: string;
+}
+
+export function findWrongSettings(settings: SettingValues): readonly WrongSetting[] {
+  return listSettings().flatMap(({ path, row: { must } }) =>
+    must === undefined || must.isMet(settingAt(settings, path), settings)
+      ? []
+      : [{ name: path.join('.'), must: must.text }],
+  );
+}

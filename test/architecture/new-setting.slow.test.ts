@@ -1,0 +1,237 @@
+// Adds two settings of kube-proxy's to a copy of the sources: one that shapes rules, and one that kpc-apply goes by. Each is
+// a row of the table and its use. All else has to follow: this lists the files that each touches, and tries what follows.
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Command, Option } from 'commander';
+import type * as NodeDecisions from '../../src/apply/node-decisions.ts';
+import type * as ManifestShape from '../../src/bundle/manifest-shape.ts';
+import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
+import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
+import type * as AlignSides from '../../src/diff/align-sides.ts';
+import type * as Library from '../../src/library/compile.ts';
+import type * as Values from '../../src/settings/values.ts';
+import { complaintsOf, copySources, showFiles, sourcesFolder } from '../support/changed-sources.ts';
+import type { Edit } from '../support/changed-sources.ts';
+
+/** How many files outside src/settings a setting may need: its use, and one more. */
+const most = 2;
+
+const folder = sourcesFolder();
+
+const ofRules: readonly Edit[] = [
+  [
+    'src/settings/masquerade.ts',
+    'const bitHint',
+    `export const neverMasquerade = switchSetting({
+  flag: switchFlag('--iptables-never-masquerade [bool]', 'masquerade nothing to cluster IPs'),
+  field: field('iptables.neverMasquerade', flag),
+  usual: false,
+});
+
+const bitHint`,
+  ],
+  ['src/settings/masquerade.ts', 'import { switchOf }', 'import { switchOf, switchSetting }'],
+  ['src/settings/table.ts', 'import { masqueradeAll,', 'import { neverMasquerade, masqueradeAll,'],
+  ['src/settings/table.ts', '  masqueradeAll,\n', '  masqueradeAll,\n  neverMasquerade,\n'],
+  [
+    'src/cluster/plan-masquerade.ts',
+    "'masqueradeAll' | 'masqueradeBit'>",
+    "'masqueradeAll' | 'neverMasquerade' | 'masqueradeBit'>",
+  ],
+  [
+    'src/cluster/plan-masquerade.ts',
+    'toClusterIPs: masqueradedClients(',
+    "toClusterIPs: settings.neverMasquerade ? { kind: 'none-known' } : masqueradedClients(",
+  ],
+];
+
+const ofNode: readonly Edit[] = [
+  [
+    'src/settings/conntrack.ts',
+    '  tcpBeLiberal: switchSetting({',
+    `  tcpFinTimeout: secondsSetting({
+    flag: textFlag('--conntrack-tcp-timeout-fin <duration>', 'timeout of TCP connections after FIN'),
+    field: field('conntrack.tcpFinTimeout', duration),
+    usual: 120,
+    dumped: 0,
+    must: timeout,
+  }),
+  tcpBeLiberal: switchSetting({`,
+  ],
+  [
+    'src/apply/node-decisions.ts',
+    "    ['nf_conntrack_udp_timeout', conntrack.udpTimeout],",
+    "    ['nf_conntrack_tcp_timeout_fin_wait', conntrack.tcpFinTimeout],\n    ['nf_conntrack_udp_timeout', conntrack.udpTimeout],",
+  ],
+];
+
+const ofNoKind: readonly Edit[] = [
+  [
+    'src/settings/node-ports.ts',
+    'export const localhostNodePorts',
+    `const interfacesFlag = listFlag('--nodeport-interfaces <names>', 'the interfaces that NodePorts listen on');
+const interfacesField = field('nodePortInterfaces', texts);
+
+export const nodePortInterfaces = setting({
+  flags: [interfacesFlag],
+  fields: [interfacesField],
+  defaultIn: (): readonly string[] => [],
+  read: (source) => givenList(source, interfacesFlag, interfacesField)?.value,
+  stored: listOf(text),
+});
+
+export const localhostNodePorts`,
+  ],
+  ['src/settings/table.ts', 'import { localhostNodePorts,', 'import { nodePortInterfaces, localhostNodePorts,'],
+  ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
+];
+
+/** Compiles with the copy alone where the types of both settings follow from their rows. */
+const typeCheck = `
+import type { Manifest } from './bundle/manifest.ts';
+import type { ProxySettings } from './cluster/objects.ts';
+import type { KubeProxyConfig } from './input/schemas/kube-proxy-configuration.ts';
+import type { CompileOptions } from './library/compile.ts';
+
+export const options: Partial<CompileOptions> = { iptablesNeverMasquerade: true, conntrackTcpTimeoutFin: '30s' };
+export const config: KubeProxyConfig = { iptables: { neverMasquerade: true }, conntrack: { tcpFinTimeout: '30s' } };
+export function read(settings: ProxySettings, stored: Manifest['settings']): readonly [boolean, number] {
+  return [settings.neverMasquerade, stored.conntrack.tcpFinTimeout];
+}
+// @ts-expect-error: the field is true or false.
+export const wrongField: KubeProxyConfig = { iptables: { neverMasquerade: 'yes' } };
+// @ts-expect-error: the flag is a text.
+export const wrongFlag: Partial<CompileOptions> = { conntrackTcpTimeoutFin: 30 };
+`;
+
+beforeAll(() => copySources(folder, [...ofRules, ...ofNode, ...ofNoKind], { 'src/type-check.ts': typeCheck }));
+
+/** A module of the copy. */
+function load<T>(file: string): Promise<T> {
+  return import(join(folder, 'src', file)) as Promise<T>;
+}
+
+test.each([
+  ['that shapes rules', ofRules],
+  ['that kpc-apply goes by', ofNode],
+  ['of a kind of its own', ofNoKind],
+])('a setting %s touches few files outside src/settings', (what, edits) => {
+  const files = [...new Set(edits.map(([file]) => file))].toSorted();
+  showFiles(`a setting ${what}`, files);
+  expect(files.filter((file) => !file.startsWith('src/settings/')).length).toBeLessThanOrEqual(most);
+});
+
+test('no other file lacks anything, and the types follow', () => {
+  expect(complaintsOf(folder)).toBe('');
+});
+
+const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n';
+
+const service = `
+apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { clusterIP: 10.96.0.1, ports: [{ port: 80 }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ name: "", port: 8080 }]
+endpoints: [{ addresses: [10.244.0.5] }]
+`;
+
+/** What the copy compiles of a Service, with these fields of the configuration and these flags. */
+async function compile(config: string, flags: object = {}) {
+  const { compile: compileTexts } = await load<typeof Library>('library/compile.ts');
+  return compileTexts({
+    manifests: [{ name: 'web.yaml', text: service }],
+    config: { name: 'config.yaml', text: head + config },
+    clusterCidr: '10.244.0.0/16',
+    ...flags,
+  });
+}
+
+describe('what follows from the rows', () => {
+  test('help, and with it kpc.yaml and the pages, has the flags', async () => {
+    const { addInputOptions } = await load<typeof InputOptions>('cli/kpc/input-options.ts');
+    const command = addInputOptions(new Command());
+    const flags = new Map(command.options.map(({ flags: usage, description }) => [usage, description]));
+    expect(flags.get('--iptables-never-masquerade [bool]')).toBe('masquerade nothing to cluster IPs');
+    expect(flags.get('--conntrack-tcp-timeout-fin <duration>')).toBe('timeout of TCP connections after FIN');
+  });
+
+  test('a list is one in kpc.yaml, in a configuration and as a flag', async () => {
+    const { takesList } = await load<typeof KpcYaml>('cli/kpc/kpc-yaml.ts');
+    expect(takesList(new Option('--nodeport-interfaces <names>', 'the interfaces'))).toBe(true);
+    const field = await compile('nodePortInterfaces: [eth0, eth1]\n');
+    expect(field.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth0', 'eth1'] });
+    const flag = await compile('nodePortInterfaces: [eth0]\n', { nodeportInterfaces: 'eth2,eth3' });
+    expect(flag.bundle?.manifest.settings).toMatchObject({ nodePortInterfaces: ['eth2', 'eth3'] });
+  });
+
+  test('the configuration has the fields, and a flag wins', async () => {
+    const fields = 'iptables: { neverMasquerade: true }\nconntrack: { tcpFinTimeout: 30s }\n';
+    const { bundle, diagnostics } = await compile(fields);
+    expect(diagnostics.map(({ code }) => code)).not.toContain('unknown-field');
+    expect(bundle?.manifest.settings).toMatchObject({ neverMasquerade: true, conntrack: { tcpFinTimeout: 30 } });
+    const flagged = await compile(fields, { iptablesNeverMasquerade: 'false', conntrackTcpTimeoutFin: '1m' });
+    expect(flagged.bundle?.manifest.settings).toMatchObject({
+      neverMasquerade: false,
+      conntrack: { tcpFinTimeout: 60 },
+    });
+    const usual = await compile('');
+    expect(usual.bundle?.manifest.settings).toMatchObject({
+      neverMasquerade: false,
+      conntrack: { tcpFinTimeout: 120 },
+    });
+  });
+
+  test('the rules go by it', async () => {
+    const rules = async (config: string) => (await compile(config)).bundle?.files.get('iptables.restore');
+    expect(await rules('')).toContain('! -s 10.244.0.0/16 -j KUBE-MARK-MASQ');
+    expect(await rules('iptables: { neverMasquerade: true }\n')).not.toContain('! -s 10.244');
+  });
+
+  test('values that are wrong are told as those of other settings are', async () => {
+    const flags = { iptablesNeverMasquerade: 'perhaps', conntrackTcpTimeoutFin: 'x' };
+    const told = (await compile('', flags)).diagnostics.map(({ code, text }) => `${text} [${code}]`);
+    expect(told).toContain('--iptables-never-masquerade is "perhaps": write true or false [bad-flag]');
+    expect(told).toContain('--conntrack-tcp-timeout-fin is "x": write a duration such as 15m0s or 30s [bad-duration]');
+    const fields = await compile('iptables: { neverMasquerade: 5 }\nconntrack: { tcpFinTimeuot: 1s }\n');
+    expect(fields.diagnostics.map(({ text }) => text)).toEqual(
+      expect.arrayContaining([
+        'neverMasquerade is 5: it must be true or false',
+        expect.stringContaining('did you mean tcpFinTimeout?'),
+      ]),
+    );
+  });
+
+  test('a manifest must have it, and of a right value', async () => {
+    const { manifestShape } = await load<typeof ManifestShape>('bundle/manifest-shape.ts');
+    const { findWrongSettings } = await load<typeof Values>('settings/values.ts');
+    const { bundle } = await compile('');
+    if (!bundle) throw new Error('nothing was compiled');
+    const { settings } = bundle.manifest;
+    expect(manifestShape({ ...bundle.manifest }, '')).toBeUndefined();
+    const without = { ...bundle.manifest, settings: { ...settings, neverMasquerade: undefined } };
+    expect(manifestShape(without, '')).toBe('settings.neverMasquerade is missing');
+    const long = { ...settings, conntrack: { ...settings.conntrack, tcpFinTimeout: 1e9 } };
+    expect(findWrongSettings(long).map(({ name }) => name)).toEqual(['conntrack.tcpFinTimeout']);
+  });
+
+  test('a dump asks for nothing, and a comparison and kpc-apply go by it', async () => {
+    const { dumpedSettings } = await load<typeof Values>('settings/values.ts');
+    expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
+    const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
+    const { decideOnNode } = await load<typeof NodeDecisions>('apply/node-decisions.ts');
+    const { bundle } = await compile('conntrack: { tcpFinTimeout: 30s }\n');
+    if (!bundle) throw new Error('nothing was compiled');
+    const settings = { ...bundle.manifest.settings, release: '1.36' as const };
+    expect(nodeSettings(settings).get('conntrack.tcpFinTimeout')).toBe('30');
+    const decided = decideOnNode(settings, { kernel: [6, 1], cores: 1, conntrackBuckets: undefined });
+    expect(decided).toContainEqual(
+      expect.objectContaining({ name: 'net.netfilter.nf_conntrack_tcp_timeout_fin_wait', value: '30' }),
+    );
+  });
+});

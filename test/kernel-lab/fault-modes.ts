@@ -1,0 +1,214 @@
+import type { Command } from '../../src/apply/host.ts';
+import { run } from './network.ts';
+import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
+import type { SavedState } from './saved-state.ts';
+import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
+
+/** One tool that the change of a node runs: the nth time that this tool changes something. */
+export interface FaultStep {
+  readonly name: string;
+  readonly tool: string;
+  readonly nth: number;
+}
+
+/** Something on the node that the bundle has a use for, and that kpc-apply did not make. */
+export interface Conflict {
+  readonly fault: string;
+  /** What makes it, and what takes it away again. */
+  readonly make: readonly [tool: string, ...args: string[]];
+  readonly remove: readonly [tool: string, ...args: string[]];
+  readonly flags: readonly string[];
+  readonly says: RegExp;
+}
+
+/** What the suite of faults has to know of a mode. */
+export interface FaultMode {
+  /** As a heading has it. */
+  readonly title: string;
+  /** The steps of the change from the first bundle to the second, in their order. */
+  readonly steps: readonly FaultStep[];
+  /** Whether a step happens as a whole or not at all: kpc-apply is then killed before and after it, not in its middle. */
+  readonly isAtomic: boolean;
+  /** The tools that read the node, each both before and after the change. */
+  readonly readers: readonly string[];
+  /** What the tools say of themselves that are too old. */
+  readonly oldVersions: readonly (readonly [tool: string, says: string])[];
+  /** The file of the bundle that is spoiled. */
+  readonly file: string;
+  /** What another program does to the node meanwhile. */
+  readonly meddling: Command;
+  /** A kind of command that works once and never again, and what is then left to do. */
+  readonly broken: { readonly fault: string; readonly tool: string | undefined; readonly left: RegExp };
+  readonly conflicts: readonly Conflict[];
+  /** Feeds a bundle to the tools by hand, which leaves what a kube-proxy leaves. */
+  readonly feed: (folder: string) => void;
+  /** Makes what other programs have on the node. */
+  readonly makeOthers: () => void;
+  /** Everything on the node, and what other programs have there. */
+  readonly save: () => Readonly<Record<string, string>>;
+  /** What the bundle's own is on the node, and what it would be on an empty one. */
+  readonly saveOwn: () => Readonly<Record<string, string>>;
+  readonly saveOwnByHand: (folder: string) => Readonly<Record<string, string>>;
+}
+
+function makeOtherRules(): void {
+  run('iptables', ['-A', 'INPUT', '-s', '100.64.9.9', '-j', 'DROP']);
+}
+
+function makeOtherServers(): void {
+  const lines = [
+    '-A -t 100.64.9.1:80 -s rr',
+    '-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7',
+    '-A -u 100.64.9.2:53 -s sh',
+  ];
+  run('ipvsadm', ['-R'], `${lines.join('\n')}\n`);
+}
+
+function feedRestoreFiles(folder: string): void {
+  run('bash', [
+    '-c',
+    `cd ${folder} && if [ -e ipset.restore ]; then ipset restore <ipset.restore; fi &&
+    iptables-restore --noflush <iptables.restore && ip6tables-restore --noflush <ip6tables.restore &&
+    if [ -e ip.batch ]; then ipvsadm -R <ipvsadm.restore && ip -batch ip.batch; fi`,
+  ]);
+}
+
+const iptablesOld: readonly [string, string] = ['iptables-restore', 'iptables-restore v1.4.21'];
+
+/** What the suite of faults knows of the mode of this name. */
+export function findFaultMode(name: string): FaultMode {
+  const mode = faultModes[name];
+  if (!mode) throw new Error(`which mode? ${Object.keys(faultModes).join(', ')}`);
+  return mode;
+}
+
+const faultModes: Readonly<Record<string, FaultMode>> = {
+  ipvs: {
+    title: 'IPVS mode',
+    steps: [
+      { name: 'ipset restore (adding)', tool: 'ipset', nth: 1 },
+      { name: 'iptables-restore', tool: 'iptables-restore', nth: 1 },
+      { name: 'ip6tables-restore', tool: 'ip6tables-restore', nth: 1 },
+      { name: 'ipvsadm -R (adding)', tool: 'ipvsadm', nth: 1 },
+      { name: 'ip -batch (adding)', tool: 'ip', nth: 1 },
+      { name: 'ip -batch (taking away)', tool: 'ip', nth: 2 },
+      { name: 'ipvsadm -R (taking away)', tool: 'ipvsadm', nth: 2 },
+      { name: 'ipset restore (taking away)', tool: 'ipset', nth: 2 },
+      { name: 'ipvsadm -R (taking away what has no connections)', tool: 'ipvsadm', nth: 3 },
+    ],
+    isAtomic: false,
+    readers: ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'ip'],
+    oldVersions: [
+      iptablesOld,
+      ['ipset', 'ipset v4.5, protocol version: 4'],
+      ['ipvsadm', 'ipvsadm v1.26 2008/5/15 (compiled with popt and IPVS v1.2.1)'],
+    ],
+    file: 'ipvsadm.restore',
+    meddling: { tool: 'ipset', args: ['add', 'KUBE-CLUSTER-IP', '10.96.99.99,tcp:80'] },
+    broken: {
+      fault: 'ipvsadm -R (taking away) ends with status 1, and so does every one after it',
+      tool: 'ipvsadm',
+      left: /Left to do:\n {2}.*\n {2}remove virtual server TCP 10\.96\.0\.30:80 with \d+ real servers?\n/,
+    },
+    conflicts: [
+      {
+        fault: 'a set of another type is in the way',
+        make: ['ipset', 'create', 'KUBE-CLUSTER-IP', 'hash:net'],
+        remove: ['ipset', 'destroy', 'KUBE-CLUSTER-IP'],
+        flags: [],
+        says: /KUBE-CLUSTER-IP.*--adopt/s,
+      },
+      {
+        fault: "another program's virtual server is in the way",
+        make: ['ipvsadm', '-A', '-t', '10.96.0.10:80', '-s', 'wlc'],
+        remove: ['ipvsadm', '-D', '-t', '10.96.0.10:80'],
+        flags: ['--adopt'],
+        says: /10\.96\.0\.10/,
+      },
+    ],
+    feed: feedRestoreFiles,
+    makeOthers: () => {
+      makeOtherServers();
+      makeOtherRules();
+    },
+    save: () => ({ ...saveState() }),
+    saveOwn: () => pickOwn(saveState()),
+    saveOwnByHand: (folder) => pickOwn(saveByHand(folder)),
+  },
+  iptables: {
+    title: 'iptables mode',
+    steps: [
+      { name: 'iptables-restore', tool: 'iptables-restore', nth: 1 },
+      { name: 'ip6tables-restore', tool: 'ip6tables-restore', nth: 1 },
+    ],
+    isAtomic: false,
+    readers: ['iptables-save', 'ip6tables-save'],
+    oldVersions: [iptablesOld],
+    file: 'iptables.restore',
+    meddling: { tool: 'iptables', args: ['-t', 'nat', '-A', 'KUBE-SERVICES', '-s', '100.64.9.9', '-j', 'RETURN'] },
+    broken: {
+      fault: 'ip6tables-restore ends with status 1, and so does every restore after it',
+      tool: undefined,
+      left: /Left to do:\n/,
+    },
+    conflicts: [
+      {
+        fault: 'a chain of the same name is in the way',
+        make: ['iptables', '-t', 'nat', '-N', 'KUBE-SERVICES'],
+        remove: ['iptables', '-t', 'nat', '-X', 'KUBE-SERVICES'],
+        flags: [],
+        says: /KUBE-SERVICES.*--adopt/s,
+      },
+    ],
+    feed: feedRestoreFiles,
+    makeOthers: makeOtherRules,
+    save: () => ({ ...saveState() }),
+    saveOwn: () => pickOwn(saveState()),
+    saveOwnByHand: (folder) => pickOwn(saveByHand(folder)),
+  },
+  nftables: {
+    title: 'nftables mode',
+    steps: [
+      { name: 'nft -f (IPv4, adding)', tool: 'nft', nth: 1 },
+      { name: 'nft -f (IPv6, adding)', tool: 'nft', nth: 2 },
+      { name: 'nft -f (IPv4, taking away)', tool: 'nft', nth: 3 },
+      { name: 'nft -f (IPv6, taking away)', tool: 'nft', nth: 4 },
+    ],
+    isAtomic: true,
+    readers: ['nft'],
+    oldVersions: [['nft', 'nftables v0.9.0 (Fearless Fosdick)']],
+    file: 'nftables.nft',
+    meddling: { tool: 'nft', args: ['add', 'rule', 'ip', 'kube-proxy', 'services', 'drop'] },
+    broken: {
+      fault: 'nft -f (IPv6, adding) ends with status 1, and so does every one after it',
+      tool: 'nft',
+      left: /Left to do:\n/,
+    },
+    conflicts: [
+      {
+        fault: 'a table of the same name is in the way',
+        make: ['nft', 'add', 'table', 'ip', 'kube-proxy'],
+        remove: ['nft', 'delete', 'table', 'ip', 'kube-proxy'],
+        flags: [],
+        says: /table ip kube-proxy.*--adopt/s,
+      },
+    ],
+    feed: (folder) => void run('nft', ['-f', `${folder}/nftables.nft`]),
+    makeOthers: makeOtherTables,
+    save: () => ({ 'the tables': saveTables(), 'the other tables': saveOtherTables() }),
+    saveOwn: () => ({ 'the tables': saveTables() }),
+    saveOwnByHand: (folder) => ({ 'the tables': saveTablesByHand(folder) }),
+  },
+};
+
+/** What is not of the other programs. */
+function pickOwn({ iptables, ipvsadm, ...rest }: SavedState): Readonly<Record<string, string>> {
+  return {
+    ...rest,
+    iptables: normalizeTables(iptables.replace(/^-A INPUT -s 100\.64\.9\.9\/32 .*\n/m, '')),
+    ipvsadm: ipvsadm
+      .split('\n')
+      .filter((line) => !line.includes(' 100.64.9.'))
+      .join('\n'),
+  };
+}
