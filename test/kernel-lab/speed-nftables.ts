@@ -76,20 +76,26 @@ await suite.check('verify finds what is there', async () => void (await kpcApply
 if (oracle === undefined) {
   console.log('kube-proxy was not measured: KPC_ORACLE names no program that runs its code');
 } else {
-  await suite.check('no more CPU time than kube-proxy from empty, and a twentieth for one Service', async () => {
-    await kpcApply('cleanup');
-    const costs = [...(await measure(oracle, ['-case', `${bundles}/large-case`, '-as', 'nftables', '-real']))];
-    const at = (what: string) => costs.findIndex(([line]) => line.includes(what));
-    const step = (what: string) => (costs[at(what)]?.[1].cpu ?? 0) - (costs[at(what) - 1]?.[1].cpu ?? 0);
-    // What the last line says has ended by then, and may have been waited for or not.
-    const again = (costs.at(-1)?.[1].cpu ?? 0) - (costs[at('first full sync')]?.[1].cpu ?? 0);
-    const sync = step('first full sync');
-    console.log(`kube-proxy: ${sync.toFixed(1)} s of CPU time for its first sync, ${again.toFixed(1)} s for the next`);
-    assert(first !== undefined && small !== undefined, 'nothing was measured');
-    const ratios = [sync / first.cpu, again / small.cpu] as const;
-    console.log(`ratios: ${ratios[0].toFixed(2)} from empty, ${ratios[1].toFixed(1)} for one Service`);
-    assert(ratios[0] >= 1, `more than kube-proxy from empty: ${ratios[0].toFixed(2)}`);
-    assert(ratios[1] >= 20, `only ${ratios[1].toFixed(1)} times less for one Service`);
-  });
+  await suite.check(
+    'a quarter more CPU time than kube-proxy from empty at most, and a tenth for one Service',
+    async () => {
+      await kpcApply('cleanup');
+      const costs = [...(await measure(oracle, ['-case', `${bundles}/large-case`, '-as', 'nftables', '-real']))];
+      const at = (what: string) => costs.findIndex(([line]) => line.includes(what));
+      const step = (what: string) => (costs[at(what)]?.[1].cpu ?? 0) - (costs[at(what) - 1]?.[1].cpu ?? 0);
+      // What the last line says has ended by then, and may have been waited for or not.
+      const again = (costs.at(-1)?.[1].cpu ?? 0) - (costs[at('first full sync')]?.[1].cpu ?? 0);
+      const sync = step('first full sync');
+      console.log(
+        `kube-proxy: ${sync.toFixed(1)} s of CPU time for its first sync, ${again.toFixed(1)} s for the next`,
+      );
+      assert(first !== undefined && small !== undefined, 'nothing was measured');
+      const ratios = [sync / first.cpu, again / small.cpu] as const;
+      console.log(`ratios: ${ratios[0].toFixed(2)} from empty, ${ratios[1].toFixed(1)} for one Service`);
+      assert(ratios[0] >= 0.8, `much more than kube-proxy from empty: ${ratios[0].toFixed(2)}`);
+      // The oracle's second sync changes nothing; one that changes a Service takes longer.
+      assert(ratios[1] >= 10, `only ${ratios[1].toFixed(1)} times less for one Service`);
+    },
+  );
 }
 suite.finish();
