@@ -17,6 +17,7 @@ import type { ChangeOutcome, Session } from './change-node.ts';
 import type { ChangeRequest, Settling } from './look.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply } from './doctor.ts';
@@ -217,25 +218,23 @@ function isUdpRule({ args }: Rule): boolean {
   return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
 }
 
-/** What is to be known of sysctls that this mode neither sets nor sets back. Nothing for modes that set their own. */
+/** What is to be known of sysctls that this mode neither sets nor sets back. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: Plan): Promise<readonly string[]> {
   const { mode } = manifest;
-  if (!programs(mode, 'nftables')) return [];
-  const forwarding = await examineForwarding(host, manifest.families);
-  const left = modeOfState(present);
-  const stays =
-    left === undefined || left === mode
-      ? []
-      : await Promise.all(
-          modeFacts[left].sysctls.map(async (name) => ({ name, value: await host.readFile(sysctlPath(name)) })),
-        );
-  const set = stays.flatMap(({ name, value }) => (value?.trim() === '1' ? [name] : []));
-  return [
-    ...forwarding.map(({ text, advice }) => `${text}; ${advice}`),
-    ...(left !== undefined && set.length > 0
-      ? [`${modeFacts[left].title} needed ${set.join(', ')}: set to 1, and left so`]
-      : []),
-  ];
+  const [forwarding, left] = await Promise.all([
+    programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
+    listLeftSysctls(host, modeOfState(present) ?? mode, mode),
+  ]);
+  return [...forwarding.map(({ text, advice }) => `${text}; ${advice}`), ...left];
+}
+
+/** Sysctls that the mode before has set, and that the next one does not set: kube-proxy leaves them as they are. */
+async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): Promise<readonly string[]> {
+  if (before === next) return [];
+  const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));
+  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
+  const set = names.filter((_, i) => values[i]?.trim() === '1');
+  return set.length === 0 ? [] : [`${modeFacts[before].title} needed ${set.join(', ')}: set to 1, and left so`];
 }
 
 async function assertReady(host: Host, bundle: StoredBundle, plan: Plan, modules: ModuleIndex): Promise<void> {

@@ -86,6 +86,11 @@ export function chainKey(family: Family, table: TableName, chain: string): strin
   return `${family} ${table} ${chain}`;
 }
 
+/** Whether a chainKey or jumpKey is of the family. */
+export function isOfFamily(key: string, family: Family): boolean {
+  return key.startsWith(`${family} `);
+}
+
 /** "ip kube-proxy", as nft names it. */
 export function nftTableKey(family: Family, name: string): string {
   return `${nftFamily[family]} ${name}`;

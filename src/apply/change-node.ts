@@ -16,6 +16,7 @@ import type { ReadingPart } from './node-reading.ts';
 import { proveNftChange } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
 import { describeConflict } from './ownership.ts';
+import type { Conflict } from './ownership.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts';
 import type { DrainTerms, Plan } from './plan.ts';
 import { readBootId } from './process-identity.ts';
@@ -182,10 +183,17 @@ function assertNoConflicts(plan: Plan): void {
   throw new Failure(
     'conflict',
     `these exist already, and kpc-apply did not make them: ${shown.join(', ')}`,
-    conflicts.every((conflict) => conflict.adoptable)
-      ? 'if kube-proxy left them, apply with --adopt to take them over'
-      : 'remove them, or remove what collides with them from the bundle',
+    adviseOnConflicts(conflicts),
   );
+}
+
+function adviseOnConflicts(conflicts: readonly Conflict[]): string {
+  if (conflicts.every(({ adoptable }) => adoptable)) {
+    return 'if kube-proxy left them, apply with --adopt to take them over';
+  }
+  return conflicts.every(({ adoptable, isHeld }) => adoptable || isHeld)
+    ? 'stop the program that owns the table: the kernel removes the table then'
+    : 'remove them, or remove what collides with them from the bundle';
 }
 
 async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {

@@ -5,7 +5,7 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { examineKernel, examineNftables } from './examine-nftables.ts';
-import { examineReading, examineTools } from './examine-tools.ts';
+import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
@@ -26,11 +26,17 @@ export const generalNeeds: Needs = {
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
-  const modules = await readModuleIndex(host, [...needs.modules, ...needs.schedulers.map(schedulerModule)]);
+  const modules = await readModuleIndex(host, [
+    ...needs.modules,
+    ...needs.schedulers.map(schedulerModule),
+    'nf_tables',
+    'ip_set',
+  ]);
   const groups = await Promise.all([
     examineRights(host),
     examineTools(host, modules, needs),
     examineReading(host, modules, needs),
+    examineOtherModes(host, modules, needs.mode),
     examineModules(host, modules, needs),
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
@@ -268,7 +274,13 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
         text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
       },
     ];
-  const text = `iptables is the ${variant} variant; without iptables-${other}-save, kpc-apply cannot tell whether the ${other} variant holds rules too`;
+  const refused = saved.flatMap((result) => (result.kind === 'ended' ? result.stderr.trim().split('\n') : []));
+  const reason = refused.find((line) => line !== '');
+  const cause =
+    reason === undefined
+      ? `without iptables-${other}-save, kpc-apply`
+      : `iptables-${other}-save fails: ${reason}; so kpc-apply`;
+  const text = `iptables is the ${variant} variant; ${cause} cannot tell whether the ${other} variant holds rules too`;
   return [{ severity: 'note', subject, text }];
 }
 

@@ -16,7 +16,7 @@ import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { dumpedSettings } from '../settings/values.ts';
 import { sysctlPath } from './node-decisions.ts';
-import { parseReading, readNode } from './node-reading.ts';
+import { neededParts, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading } from './node-reading.ts';
 import { ownershipOf } from './belongings.ts';
 import { takeShare } from './ownership.ts';
@@ -28,15 +28,22 @@ import { readRecord } from './record.ts';
  * configuration is of a kind that asks nothing of a node beyond the state itself.
  */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
-  const { host, folder } = session;
+  const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder, await readBootId(host));
   const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
+  const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
+    needed: neededParts(emptyState, record.owned),
+    onLeftOut: ({ code, message }, tool) =>
+      void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     families: [],
     nftables: record.owned.nftTables.length > 0,
     timeouts: true,
     settings: names.map(sysctlPath),
   });
+  for (const reason of leftOut.values()) {
+    onEvent({ kind: 'warning', text: `${reason}, so the dump has nothing of what it lists` });
+  }
   const present = parseReading(reading);
   const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
   const ours = restrictState(present, {

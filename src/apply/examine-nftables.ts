@@ -9,7 +9,7 @@ import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
 import { aboutTables, askKernel } from './nft-netlink.ts';
 import { sysctlPath } from './node-decisions.ts';
-import { adviseRights, capNetAdmin, hasCapability } from './rights.ts';
+import { adviseRights, capNetAdmin, hasCapability, isRefusal } from './rights.ts';
 import { compareVersions, parseVersion } from './version.ts';
 import type { Version } from './version.ts';
 
@@ -124,25 +124,35 @@ function listFeatures(index: ModuleIndex, used: readonly Family[]): readonly Fin
   return [ok, ...missing.map((module) => describeMissing(index, module))];
 }
 
+/** A rule that the kernel did not take, and what nft said. */
+interface Refusal {
+  readonly family: Family;
+  readonly feature: Feature;
+  readonly reason: string;
+}
+
 /** The kernel is asked itself, and nothing is made: where a module is missing, and cannot be loaded, it says no. */
 async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family[]): Promise<readonly Finding[]> {
   const trials = used.flatMap((family) => features.map((feature) => ({ family, feature })));
-  const findings = await Promise.all(
-    trials.map(async ({ family, feature }): Promise<readonly Finding[]> => {
+  const tried = await Promise.all(
+    trials.map(async ({ family, feature }): Promise<readonly Refusal[]> => {
       const stdin = `table ${nftFamily[family]} kpc-doctor { chain trial { ${feature.trial(family)}; }; }\n`;
       const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
       // That it is missing is said where the tools are.
       if (result.kind === 'missing' || result.status === 0) return [];
       const [said = ''] = result.stderr.trim().split('\n');
-      const reason = said.replace(/^.*?Error: /, '') || 'nft gives no reason';
-      const text = `this kernel cannot ${feature.what} for ${nftFamily[family]}: ${reason}`;
-      return [{ severity: 'error', subject: 'nftables', text, advice: await advise(host, index, feature, family) }];
+      return [{ family, feature, reason: said.replace(/^.*?Error: /, '') || 'nft gives no reason' }];
     }),
   );
-  const wrong = findings.flat();
-  if (wrong.length > 0) return wrong;
-  const ok: Finding = { severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' };
-  return [ok, ...(await examineSmallChanges(host))];
+  const refusals = tried.flat();
+  const [first] = refusals;
+  if (!first) {
+    const ok: Finding = { severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' };
+    return [ok, ...(await examineSmallChanges(host))];
+  }
+  const isOne = refusals.length === trials.length && refusals.every(({ reason }) => reason === first.reason);
+  if (isOne && isOfAnyRule.test(first.reason)) return [await describeStandstill(host, first.reason)];
+  return Promise.all(refusals.map((refusal) => describeRefusal(host, index, refusal)));
 }
 
 /** Whether a small change can be proven without a list of the whole tables. It is made all the same where not. */
@@ -157,6 +167,23 @@ async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   if (result.kind === 'ended' && result.status === 0) return [];
   const text = `unshare (package util-linux) cannot make a network namespace to try a change in, ${listed}`;
   return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
+}
+
+/** What nft says where it comes to no rule at all. */
+const isOfAnyRule = /cache initialization failed|not permitted|permission denied|must be root/i;
+
+async function describeStandstill(host: Host, reason: string): Promise<Finding> {
+  const [severity, subject] = ['error', 'nftables'] as const;
+  if (isRefusal(reason)) {
+    return { severity, subject, text: `nft may not change anything here: ${reason}`, advice: await adviseRights(host) };
+  }
+  const text = `nft cannot work with this kernel: ${reason}`;
+  return { severity, subject, text, advice: 'see what "nft list tables" says; boot a kernel that has nf_tables' };
+}
+
+async function describeRefusal(host: Host, index: ModuleIndex, { family, feature, reason }: Refusal): Promise<Finding> {
+  const text = `this kernel cannot ${feature.what} for ${nftFamily[family]}: ${reason}`;
+  return { severity: 'error', subject: 'nftables', text, advice: await advise(host, index, feature, family) };
 }
 
 async function advise(host: Host, index: ModuleIndex, feature: Feature, family: Family): Promise<string> {

@@ -1,10 +1,11 @@
 import { programs } from '../kube-proxy/modes.ts';
+import type { ObjectKind, ProxyMode } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
 import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
 import { findModule, isInKernel } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
-import { adviseRights } from './rights.ts';
+import { adviseRights, isRefusal } from './rights.ts';
 import { inspectTools, isOfMode, tools } from './tools.ts';
 import type { Tool, ToolState } from './tools.ts';
 
@@ -72,13 +73,10 @@ function adviseOnBroken(tool: Tool, reason: string, modules: ModuleIndex, rights
     }
   }
   const call = `${tool.name} ${(tool.versionArgs ?? []).join(' ')}`;
-  if (refusal.test(reason)) return rights;
+  if (isRefusal(reason)) return rights;
   if (/shared librar|symbol lookup|exec format/i.test(reason)) return `reinstall the package ${tool.package}`;
   return `see what "${call}" says`;
 }
-
-/** How tools say that they were not allowed to do something. */
-const refusal = /permission denied|not permitted|must be root/i;
 
 function explainPurpose(tool: Tool): string {
   return tool.purpose === undefined ? '' : ` (without it, ${tool.purpose})`;
@@ -98,6 +96,48 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
   return findings.flat();
 }
 
+/**
+ * Tools that list what kube-proxy makes in another mode: an apply does without them, and leaves what they list. Nothing
+ * of what is not in the kernel.
+ */
+export async function examineOtherModes(
+  host: Host,
+  modules: ModuleIndex,
+  mode: ProxyMode,
+): Promise<readonly Finding[]> {
+  const hasIpvs = (await host.readFile('/proc/net/ip_vs')) !== undefined;
+  const kinds: readonly (readonly [ObjectKind, isThere: boolean, lists: readonly string[]])[] = [
+    ['iptables', true, ['iptables-save', 'ip6tables-save']],
+    ['sets', isInKernel(modules, 'ip_set'), ['ipset']],
+    ['virtualServers', hasIpvs, ['ipvsadm']],
+    ['nftables', isInKernel(modules, 'nf_tables'), ['nft']],
+  ];
+  const asked = kinds.flatMap(([kind, isThere, lists]) => (isThere && !programs(mode, kind) ? lists : []));
+  const results = await Promise.all(asked.map((tool) => host.run({ tool, args: ['--version'] })));
+  const missing = asked.filter((_, i) => results[i]?.kind === 'missing');
+  if (missing.length === 0) return [];
+  const packages = [...new Set(missing.map((name) => packageOf(name)))];
+  return [
+    {
+      severity: 'note',
+      subject: 'tools',
+      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: what a kube-proxy of another mode left is not seen`,
+      advice: `if one ran here, install ${joinWords(packages)}`,
+    },
+  ];
+}
+
+function packageOf(name: string): string {
+  const known = tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'));
+  return known?.package ?? name;
+}
+
+/** "a, b and c". */
+function joinWords(words: readonly string[]): string {
+  const [last = '', ...others] = words.toReversed();
+  return others.length === 0 ? last : `${others.toReversed().join(', ')} and ${last}`;
+}
+
 async function examineCommand(host: Host, command: Command): Promise<readonly Finding[]> {
   const subject = 'tools';
   const result = await host.run(command);
@@ -113,7 +153,7 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
       severity: 'error',
       subject,
       text: `"${formatCommand(command)}" fails: ${reason || 'it printed no reason'}`,
-      advice: refusal.test(reason)
+      advice: isRefusal(reason)
         ? await adviseRights(host)
         : `run it by hand to see what it says; if the kernel lacks a feature, boot a kernel that has it${variantAdvice(command, reason)}`,
     },

@@ -1,5 +1,28 @@
 import { hasCode, isSystemError } from '../bundle/errors.ts';
 
+/** What each code stands for, for the table in docs/diagnostics.md. */
+export const failureMeanings = {
+  'bad-bundle': 'a folder is not a bundle that can be applied',
+  'bad-state-folder': 'the state folder cannot be trusted, or what is in it is damaged',
+  'bad-usage': 'the command line is wrong, or names a folder that cannot be written',
+  busy: 'another kpc-apply is running',
+  conflict: 'what is to be added exists already, and kpc-apply did not make it',
+  'internal-error': 'kpc-apply has a bug',
+  interrupted: 'a signal stopped kpc-apply before it was done',
+  'not-confirmed': 'the apply was not confirmed in time, and is rolled back',
+  'not-ready': 'the node lacks what the bundle needs, or another program works on it',
+  'nothing-to-confirm': 'no apply waits for a confirmation',
+  'nothing-to-roll-back': 'there is no state to go back to',
+  'system-error': 'the operating system refused something',
+  'tool-failed': 'a tool that changes the kernel failed',
+  'tool-missing': 'a tool that is needed is not installed',
+  'unreadable-node': 'the state of the node cannot be read',
+  'write-failed': 'a file of the state folder cannot be written',
+  'wrong-result': 'the tools reported success, but the node is not as it should be',
+} as const;
+
+export type FailureCode = keyof typeof failureMeanings;
+
 /**
  * Why something could not be done, for people: what happened and what to do about it. `code` is stable, for programs.
  */
@@ -14,25 +37,6 @@ export class Failure extends Error {
     this.advice = advice;
   }
 }
-
-export type FailureCode =
-  | 'bad-bundle'
-  | 'bad-state-folder'
-  | 'bad-usage'
-  | 'busy'
-  | 'conflict'
-  | 'internal-error'
-  | 'interrupted'
-  | 'not-confirmed'
-  | 'not-ready'
-  | 'nothing-to-confirm'
-  | 'nothing-to-roll-back'
-  | 'system-error'
-  | 'tool-failed'
-  | 'tool-missing'
-  | 'unreadable-node'
-  | 'write-failed'
-  | 'wrong-result';
 
 /** Any error as a Failure: what the operating system refused, and what was not foreseen. */
 export function explainError(error: unknown): Failure {

@@ -17,7 +17,7 @@ import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
 import { isSameMoment, readNftStamp } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
-import { parseReading, readNode } from './node-reading.ts';
+import { neededParts, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -115,6 +115,7 @@ export async function look(
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
     hasIpvs: listing && listing.ipvs !== undefined,
+    needed: neededParts(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
@@ -194,7 +195,7 @@ async function readAtMoment(
 function refuseLeftovers(plan: Plan): Plan {
   const { conflicts, leftovers } = plan.share;
   const inTheWay = leftovers.filter(({ isInEffect }) => isInEffect);
-  const added = inTheWay.map(({ kind, name }): Conflict => ({ kind, name, adoptable: true }));
+  const added = inTheWay.map(({ kind, name, isHeld }): Conflict => ({ kind, name, adoptable: !isHeld, isHeld }));
   return { ...plan, share: { ...plan.share, conflicts: [...conflicts, ...added] } };
 }
 

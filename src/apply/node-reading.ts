@@ -14,10 +14,13 @@ import type { NftTable } from '../kernel/nftables/table.ts';
 import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isKubeProxyTable, nftTableName } from '../kube-proxy/nftables.ts';
+import type { Belongings } from './belongings.ts';
+import { isOfFamily } from './belongings.ts';
 import { Failure } from './failure.ts';
 import { formatCommand } from './host.ts';
 import type { Command, CommandResult, Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
+import { isRefusal } from './rights.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
@@ -36,7 +39,9 @@ export interface NodeReading {
 
 /** What to read. */
 export interface ReadingScope {
-  /** Families that must be readable; of the others, what cannot be read is taken to be empty. */
+  /** What must be readable. Of the rest, what no tool is there for is taken to be empty: see neededParts. */
+  readonly needed: ReadonlySet<ReadingPart>;
+  /** Families whose tools may not fail, where they are there at all. */
   readonly families: readonly Family[];
   /** Whether nftables must be readable; else, what cannot be read is taken to be empty. */
   readonly nftables: boolean;
@@ -48,10 +53,31 @@ export interface ReadingScope {
   readonly nftTables?: NodeReading['nftables'] | undefined;
   /** Whether IPVS is in the kernel, where that is known already. */
   readonly hasIpvs?: boolean | undefined;
+  /** Told of each tool that has left out its part. */
+  readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
 /** What one tool tells of a node. */
 export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
+
+/**
+ * What a node must tell, of iptables, ipset and ipvsadm: that of which something is wanted, or recorded as made. A node
+ * has the tools of the modes that it is for, whatever modules its kernel has: other programs bring tools of their own.
+ */
+export function neededParts(
+  { iptables, sets, virtualServers }: Pick<KernelState, 'iptables' | 'sets' | 'virtualServers'>,
+  owned: Belongings,
+): ReadonlySet<ReadingPart> {
+  const needed = new Set<ReadingPart>();
+  for (const family of families) {
+    const isWanted = Object.values(iptables[family] ?? {}).some((table) => table.size > 0);
+    const isMade = [...owned.chains, ...owned.jumps].some((key) => isOfFamily(key, family));
+    if (isWanted || isMade) needed.add(family);
+  }
+  if (sets.length > 0 || owned.sets.length > 0) needed.add('ipset');
+  if (virtualServers.length > 0 || owned.virtualServers.length > 0) needed.add('ipvsadm');
+  return needed;
+}
 
 /** A reading to go by for all but the parts that may have changed since. */
 export interface EarlierReading {
@@ -82,16 +108,18 @@ const partReaders: { readonly [P in ReadingPart]: PartReader } = {
   'nft ipv6': nftReader('ipv6'),
   ipset: {
     textOf: ({ ipset }) => ipset,
-    read: ({ host, hasSets }) => (hasSets ? readTool(host, { tool: 'ipset', args: ['save'] }) : ''),
+    read: ({ host, scope, hasSets }) =>
+      hasSets ? readPart(host, 'ipset', { tool: 'ipset', args: ['save'] }, scope) : '',
   },
   ipvsadm: {
     textOf: ({ ipvsadm }) => ipvsadm,
-    read: ({ host, hasIpvs }) => (hasIpvs ? readTool(host, { tool: 'ipvsadm', args: ['-Sn'] }) : ''),
+    read: ({ host, scope, hasIpvs }) =>
+      hasIpvs ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, scope) : '',
   },
   'ipvs timeouts': {
     textOf: ({ ipvsTimeouts }) => ipvsTimeouts,
     read: ({ host, scope, hasIpvs }) =>
-      hasIpvs && scope.timeouts ? readTool(host, { tool: 'ipvsadm', args: ['-L', '--timeout'] }) : '',
+      hasIpvs && scope.timeouts ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, scope) : '',
   },
   addresses: {
     textOf: ({ addresses }) => addresses,
@@ -102,7 +130,7 @@ const partReaders: { readonly [P in ReadingPart]: PartReader } = {
 function rulesReader(family: Family): PartReader {
   return {
     textOf: ({ iptables }) => iptables[family],
-    read: ({ host, scope }) => readTables(host, family, scope),
+    read: ({ host, scope }) => readPart(host, family, { tool: saveTools[family], args: [] }, scope),
   };
 }
 
@@ -152,12 +180,16 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
 
 const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
-async function readTables(host: Host, family: Family, scope: ReadingScope): Promise<string> {
+async function readPart(host: Host, part: ReadingPart, command: Command, scope: ReadingScope): Promise<string> {
+  const { needed, onLeftOut } = scope;
+  const result = await host.run(command);
   try {
-    return await readTool(host, { tool: saveTools[family], args: [] });
+    return outputOf(command, result);
   } catch (error) {
-    if (error instanceof Failure && !scope.families.includes(family)) return '';
-    throw error;
+    const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
+    if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
+    onLeftOut?.(error, command.tool);
+    return '';
   }
 }
 
@@ -178,8 +210,13 @@ async function readNftTable(host: Host, family: Family, scope: ReadingScope): Pr
   const command: Command = { tool: 'nft', args: ['-s', 'list', ...table] };
   const result = await host.run(command);
   if (isNoTable(result)) return '';
-  if (!scope.nftables && (result.kind === 'missing' || result.status !== 0)) return '';
-  return outputOf(command, result);
+  try {
+    return outputOf(command, result);
+  } catch (error) {
+    if (!(error instanceof Failure) || scope.nftables) throw error;
+    scope.onLeftOut?.(error, command.tool);
+    return '';
+  }
 }
 
 function isNoTable(result: CommandResult): boolean {
@@ -205,8 +242,8 @@ function outputOf(command: Command, result: CommandResult): string {
   throw new Failure(
     'unreadable-node',
     [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),
-    /permission denied|not permitted|must be root/i.test(result.stderr)
-      ? 'run it as root'
+    isRefusal(result.stderr)
+      ? 'run it as root; a container needs the capability NET_ADMIN besides'
       : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
   );
 }
@@ -285,8 +322,15 @@ function parseNftTables(reading: NodeReading, family: Family, { earlier }: Known
   if (earlier && isUnchanged(`nft ${family}`, reading, earlier)) {
     return earlier.state.nftables.filter((table) => table.family === family);
   }
-  const { tables, unread } = parseNftText(reading.nftables[family], (_, name) => isKubeProxyTable(name));
-  return unread.length === 0 ? tables : tables.map((table) => ({ ...table, hasStrangeParts: true }));
+  return parseNodeTables(reading.nftables[family]);
+}
+
+/** kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. */
+export function parseNodeTables(text: string): readonly NftTable[] {
+  const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
+  if (unread.length === 0) return tables;
+  const heads = [...new Set(unread.map((line) => line.text.trim().replace(/ *\{.*$/, '')))];
+  return tables.map((table) => ({ ...table, strange: { heads, text } }));
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */

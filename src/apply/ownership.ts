@@ -57,11 +57,14 @@ export interface Conflict {
   readonly kind: 'virtual-server' | 'set' | 'chain' | 'table' | 'link' | 'address';
   readonly name: string;
   readonly adoptable: boolean;
+  /** Whether a running program has it to itself, so that the kernel lets no other change it. */
+  readonly isHeld?: boolean | undefined;
 }
 
 /** "virtual server TCP 10.96.0.1:80". */
-export function describeConflict({ kind, name }: Conflict): string {
-  return kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
+export function describeConflict({ kind, name, isHeld }: Omit<Conflict, 'adoptable'>): string {
+  const text = kind === 'virtual-server' ? `virtual server ${name}` : `${kind} ${name}`;
+  return isHeld ? `${text} (which a running program owns)` : text;
 }
 
 /** How the objects of one kind divide. */

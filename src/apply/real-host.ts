@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import {
   access,
   constants,
@@ -17,7 +16,7 @@ import {
 import { uptime } from 'node:os';
 import { dirname, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRegularFile } from '../base/read-file.ts';
+import { readKernelFile, readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
 import { hasCode } from '../bundle/errors.ts';
 import { formatCommand } from './host.ts';
@@ -238,9 +237,8 @@ async function readFileIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** The kernel's own files are short, many, and safe to open: Node reads those in one go. */
 function readText(path: string): string {
-  return /^\/(?:proc|sys)\//.test(path) ? readFileSync(path, 'utf8') : readRegularFile(path).toString('utf8');
+  return /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8');
 }
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {

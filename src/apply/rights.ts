@@ -24,3 +24,8 @@ export async function isRoots(host: Host, pid: string): Promise<boolean> {
 export async function adviseRights(host: Host): Promise<string> {
   return (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
 }
+
+/** Whether a tool says that it was not allowed to do something. */
+export function isRefusal(said: string): boolean {
+  return /permission denied|not permitted|must be root/i.test(said);
+}

@@ -1,5 +1,5 @@
 import { diffNftTables } from '../kernel/nftables/delta.ts';
-import { findTable } from '../kernel/nftables/table.ts';
+import { findTable, isOwnedByProgram } from '../kernel/nftables/table.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { nftTableKey } from './belongings.ts';
@@ -26,8 +26,11 @@ export function shareNftTables(
   const conflicts: Conflict[] = [];
   const leftovers: Leftover[] = [];
   const ownedTables = new Set(owned.nftTables);
-  const isMine = ({ family, name }: NftTable): boolean =>
-    isKubeProxyTable(name) && (adopt || ownedTables.has(nftTableKey(family, name)));
+  // A table that a program has to itself is that program's, even where the record has one of that name.
+  const isMine = (table: NftTable): boolean =>
+    isKubeProxyTable(table.name) &&
+    !isOwnedByProgram(table) &&
+    (adopt || ownedTables.has(nftTableKey(table.family, table.name)));
 
   for (const table of wanted) {
     const key = nftTableKey(table.family, table.name);
@@ -37,7 +40,8 @@ export function shareNftTables(
       tables.touched.push(key);
       tables.belongings.push(key);
     } else if (diffNftTables([twin], [table]).length > 0) {
-      conflicts.push({ kind: 'table', name: key, adoptable: isKubeProxyTable(table.name) });
+      const isHeld = isOwnedByProgram(twin);
+      conflicts.push({ kind: 'table', name: key, adoptable: isKubeProxyTable(table.name) && !isHeld, isHeld });
     }
   }
   for (const table of present) {
@@ -46,7 +50,9 @@ export function shareNftTables(
     if (isMine(table)) {
       tables.ours.push(key);
       tables.touched.push(key);
-    } else if (isKubeProxyTable(table.name)) leftovers.push({ kind: 'table', name: key, isInEffect: true });
+    } else if (isKubeProxyTable(table.name)) {
+      leftovers.push({ kind: 'table', name: key, isInEffect: true, isHeld: isOwnedByProgram(table) });
+    }
   }
   return { tables, conflicts, leftovers };
 }

@@ -46,6 +46,8 @@ export interface Leftover {
   readonly name: string;
   /** Whether packets get there: a hook of the kernel leads to it. */
   readonly isInEffect: boolean;
+  /** As Conflict has it. */
+  readonly isHeld?: boolean | undefined;
 }
 
 type RuleClaims = Pick<Claims, 'owned' | 'adopt'>;

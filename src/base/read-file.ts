@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { isatty } from 'node:tty';
 
@@ -38,6 +38,11 @@ export function readRegularFile(path: string, most: number = largestFile): Buffe
   } finally {
     closeSync(file);
   }
+}
+
+/** The text of a file of the kernel's own, in /proc or /sys. They are many, short, and safe to open: Node reads one in one go. */
+export function readKernelFile(path: string): string {
+  return readFileSync(path, 'utf8');
 }
 
 /** What the shell hands over in a file's place: `<(command)`, and standard input by name. */

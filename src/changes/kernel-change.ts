@@ -56,6 +56,16 @@ export type KernelChange =
       readonly chains: number;
       readonly sets: number;
     }
+  /** A table of nftables that is made anew, since one side holds what kpc knows by its text alone. */
+  | {
+      readonly kind: 'nft-table';
+      readonly change: 'changed';
+      readonly family: Family;
+      readonly table: string;
+      /** The first line of each such part: "counter hits". */
+      readonly strangeFrom: readonly string[];
+      readonly strangeTo: readonly string[];
+    }
   | {
       readonly kind: 'nft-chain';
       readonly change: ChangeKind;
@@ -67,8 +77,10 @@ export type KernelChange =
       /** Rules in one text for all ways to write them. */
       readonly added: readonly string[];
       readonly removed: readonly string[];
-      /** Whether the same rules stand in another order, or the hook differs. */
+      /** Whether the same rules stand in another order. */
       readonly reordered: boolean;
+      /** Where the kernel enters it and what becomes of packets that no rule decides, where that differs; '' for a chain without. */
+      readonly base?: { readonly from: string; readonly to: string };
       /** "ip:port" of what its rules send packets to, where nothing else differs. */
       readonly endpointsAdded: readonly string[];
       readonly endpointsRemoved: readonly string[];

@@ -1,10 +1,11 @@
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { diffNftTables } from '../kernel/nftables/delta.ts';
 import type { NftChange, NftTableDelta } from '../kernel/nftables/delta.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../kernel/nftables/format-expression.ts';
-import { formatSetProperties } from '../kernel/nftables/format.ts';
-import { elementMeaning, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
+import { formatBaseChain, formatSetProperties } from '../kernel/nftables/format.ts';
+import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
 import type { NftChain, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import { tally } from './change-lister.ts';
@@ -24,7 +25,9 @@ type Counted = readonly [ChangedObject, ChangeKind];
 function countTable(delta: NftTableDelta): readonly Counted[] {
   switch (delta.kind) {
     case 'create-table':
-      return countWhole(delta.table, 'added');
+      return delta.replaced
+        ? [['table', 'changed'], ...diffReplaced(delta.replaced, delta.table).flatMap(countStep)]
+        : countWhole(delta.table, 'added');
     case 'delete-table':
       return countWhole(delta.table, 'removed');
     case 'change-table':
@@ -80,7 +83,9 @@ interface At {
 function nftTableChanges(delta: NftTableDelta, owners: SideOwners): readonly OwnedChange[] {
   switch (delta.kind) {
     case 'create-table':
-      return wholeTable(delta, 'added', owners.to);
+      return delta.replaced
+        ? replacedTable(delta.replaced, delta.table, owners)
+        : wholeTable(delta, 'added', owners.to);
     case 'delete-table':
       return wholeTable(delta, 'removed', owners.from);
     case 'change-table': {
@@ -105,6 +110,24 @@ function wholeTable(
     { owner: undefined, change: { kind: 'nft-table', change, ...at, chains: free(ofChains), sets: free(ofSets) } },
     ...[...ofElements, ...ofSets, ...ofChains].filter(({ owner }) => owner !== undefined),
   ];
+}
+
+/** A table that is made anew: what was strange, and what else differs. */
+function replacedTable(from: NftTable, to: NftTable, owners: SideOwners): readonly OwnedChange[] {
+  const at = { family: to.family, table: to.name };
+  const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
+  return [
+    { owner: undefined, change: { kind: 'nft-table', change: 'changed', ...at, strangeFrom, strangeTo } },
+    ...diffReplaced(from, to).flatMap((change) => changesOf(change, at, owners)),
+  ];
+}
+
+/** How the two differ but for what is strange. */
+function diffReplaced(from: NftTable, to: NftTable): readonly NftChange[] {
+  const plain = (table: NftTable): NftTable => ({ ...table, strange: undefined });
+  return diffNftTables([plain(from)], [plain(to)]).flatMap((delta) =>
+    delta.kind === 'change-table' ? delta.changes : [],
+  );
 }
 
 function changesOf(change: NftChange, at: At, owners: SideOwners): readonly OwnedChange[] {
@@ -168,11 +191,16 @@ function changedChain(from: NftChain, to: NftChain, at: At, owners: Owners): Own
       rulesTo: after.length,
       added,
       removed,
-      reordered: added.length + removed.length === 0,
+      reordered: before.join('\n') !== after.join('\n') && added.length + removed.length === 0,
+      ...(isSameBase(from.base, to.base) ? {} : { base: { from: describeBase(from), to: describeBase(to) } }),
       endpointsAdded: without(targetsTo, targetsFrom),
       endpointsRemoved: without(targetsFrom, targetsTo),
     },
   };
+}
+
+function describeBase({ base }: NftChain): string {
+  return base ? formatBaseChain(base).replace(/;$/, '') : '';
 }
 
 /** A rule without the endpoints that it sends packets to. */

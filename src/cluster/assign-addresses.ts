@@ -2,7 +2,9 @@ import type { Network } from '../kernel/address.ts';
 import { addressAfter, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { compareText } from './compare-text.ts';
-import type { Diagnostic } from './diagnostic.ts';
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
 import { maxPoolSize, pick } from './stable-choice.ts';
 
@@ -42,9 +44,6 @@ export interface Assignment {
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Diagnostic[];
 }
-
-const wayOut =
-  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
 
 /**
  * Gives Services what the API server would give them on creation where the manifests leave it out: cluster addresses,
@@ -151,9 +150,8 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksClusterIP(spec)) return undefined;
     if (this.#ranges.clusterIPs.length === 0) {
-      if (spec.clusterIP !== '') return undefined;
-      const text = `kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
-      this.#report(service, 'warning', ['spec'], 'no-cluster-ip', text);
+      if (spec.clusterIP === '')
+        this.#report(service, ['spec'], 'no-cluster-ip', { service: labelOf(service.object), problem: 'not-assigned' });
       return undefined;
     }
     const ipFamilies = this.#familiesOf(spec);
@@ -179,9 +177,13 @@ class Assigner {
     const name = labelOf(service.object);
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
-      const source = this.#ranges.fromObjects ? 'no ServiceCIDR has one' : '--service-cluster-ip-range has none';
-      const text = `the Service wants an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${source}`;
-      this.#report(service, 'error', ['spec', 'ipFamilies'], 'no-cluster-ip', text);
+      const source = this.#ranges.fromObjects ? 'ServiceCIDR' : '--service-cluster-ip-range';
+      this.#report(service, ['spec', 'ipFamilies'], 'no-cluster-ip', {
+        service: labelOf(service.object),
+        problem: 'no-range',
+        family,
+        source,
+      });
       return undefined;
     }
     const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - range.prefixLength));
@@ -195,7 +197,11 @@ class Assigner {
         !this.#usedAddresses.has(addressAfter(range.address, at).text),
     });
     if (offset === undefined) {
-      this.#report(service, 'error', ['spec'], 'no-cluster-ip', `no address of ${range.text} is free for this Service`);
+      this.#report(service, ['spec'], 'no-cluster-ip', {
+        service: labelOf(service.object),
+        problem: 'range-is-full',
+        range: range.text,
+      });
       return undefined;
     }
     const address = addressAfter(range.address, offset).text;
@@ -209,15 +215,13 @@ class Assigner {
     if (!lacksNodePort(spec)) return undefined;
     if (!this.#ranges.nodePorts) {
       const missing = spec.ports.filter(({ nodePort }) => nodePort === 0);
-      const names = missing.map(({ port, protocol }) => `${port}/${protocol}`).join(', ');
-      const text = `kube-proxy opens no node port for ${names}, because there is no nodePort yet: ${wayOut} --service-node-port-range`;
-      this.#report(
-        service,
-        'warning',
-        ['spec', 'ports', spec.ports.findIndex((port) => port.nodePort === 0)],
-        'no-node-port',
-        text,
-      );
+      const ports = missing.map(({ port, protocol }) => `${port}/${protocol}`);
+      const first = spec.ports.findIndex((port) => port.nodePort === 0);
+      this.#report(service, ['spec', 'ports', first], 'no-node-port', {
+        service: labelOf(service.object),
+        problem: 'not-assigned',
+        ports,
+      });
       return undefined;
     }
     const chosen = new Map<number, number>();
@@ -263,8 +267,10 @@ class Assigner {
       this.#usedAddresses.add(text);
       return text;
     }
-    const all = ranges.map(({ text }) => text).join(', ');
-    this.#report(service, 'error', ['spec'], 'no-load-balancer-ip', `no address of ${all} is free for this Service`);
+    this.#report(service, ['spec'], 'no-load-balancer-ip', {
+      service: labelOf(service.object),
+      ranges: ranges.map(({ text }) => text),
+    });
     return undefined;
   }
 
@@ -272,8 +278,9 @@ class Assigner {
     const { spec } = service.object;
     if (!lacksHealthCheckPort(spec)) return undefined;
     if (this.#ranges.nodePorts) return this.#takePort(service, 'health check');
-    const text = `load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`;
-    this.#report(service, 'warning', ['spec', 'externalTrafficPolicy'], 'no-health-check-port', text);
+    this.#report(service, ['spec', 'externalTrafficPolicy'], 'no-health-check-port', {
+      service: labelOf(service.object),
+    });
     return undefined;
   }
 
@@ -287,22 +294,26 @@ class Assigner {
       isFree: (at) => !this.#usedPorts.has(range.first + at),
     });
     if (offset === undefined) {
-      const text = `no node port from ${range.first} to ${range.last} is free for this Service`;
-      this.#report(service, 'error', ['spec', 'ports'], 'no-node-port', text);
+      const { first, last } = range;
+      this.#report(service, ['spec', 'ports'], 'no-node-port', {
+        service: labelOf(service.object),
+        problem: 'range-is-full',
+        first,
+        last,
+      });
       return undefined;
     }
     this.#usedPorts.add(range.first + offset);
     return range.first + offset;
   }
 
-  #report(
-    { object, source }: Sourced<Service>,
-    severity: 'error' | 'warning',
+  #report<Code extends DiagnosticCode>(
+    { source }: Sourced<Service>,
     path: FieldPath,
-    code: string,
-    text: string,
+    code: Code,
+    details: ArgumentsOf<Code>,
   ): void {
-    this.diagnostics.push({ severity, code, text: `${labelOf(object)}: ${text}`, place: source.place(path) });
+    this.diagnostics.push(diagnose(code, details, source.place(path)));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Diagnostic } from './diagnostic.ts';
-import { nameSome } from './name-some.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { nodeAddresses } from './node-context.ts';
 import type { Node, ProxySettings, Source } from './objects.ts';
 
@@ -10,8 +10,6 @@ export interface KnownNodes {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
 }
-
-const wordOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
 /**
  * Checks how local traffic is told on the nodes with these names: what keeps kube-proxy from starting there is an error
@@ -38,31 +36,20 @@ function checkNodeCIDRs(
   { nodes, nodeSources }: KnownNodes,
   settings: Pick<ProxySettings, 'bindAddress'>,
 ): readonly Diagnostic[] {
-  const error = (code: string, name: string | undefined, text: string): Diagnostic => {
-    const place = name === undefined ? undefined : nodeSources.get(name)?.place(['spec', 'podCIDRs']);
-    return { severity: 'error', code, text, place };
-  };
+  const placeOf = (name: string) => nodeSources.get(name)?.place(['spec', 'podCIDRs']);
   const absent = names.filter((name) => !nodes.has(name));
-  const needed = 'detectLocalMode NodeCIDR needs the pod CIDRs of the Node, and kube-proxy does not start without them';
-  const which = absent.includes('') ? '' : ` for ${nameSome(absent)}`;
+  const named = absent.includes('') ? [] : absent;
   return [
-    ...(absent.length === 0
-      ? []
-      : [
-          error(
-            'no-pod-cidr',
-            undefined,
-            `${needed}: give the Node object${which} with -f (kubectl get nodes -o yaml)`,
-          ),
-        ]),
+    ...(absent.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'no-node-object', names: named })]),
     ...names.flatMap((name) => {
       const node = nodes.get(name);
       if (!node) return [];
-      if (node.podCIDRs.length === 0) return [error('no-pod-cidr', name, `${needed}: Node ${name} has none`)];
-      const primary = primaryFamily(node, settings);
-      if (!areAllOfOther(node.podCIDRs, primary)) return [];
-      const text = `kube-proxy does not start: the address of Node ${name} is ${wordOf[primary]}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`;
-      return [error('wrong-family', name, text)];
+      if (node.podCIDRs.length === 0) {
+        return [diagnose('no-pod-cidr', { problem: 'none-of-node', name }, placeOf(name))];
+      }
+      const family = primaryFamily(node, settings);
+      if (!areAllOfOther(node.podCIDRs, family)) return [];
+      return [diagnose('wrong-family', { of: 'pod-cidrs', node: name, family }, placeOf(name))];
     }),
   ];
 }
@@ -76,10 +63,8 @@ function checkClusterCIDRs(
   const { clusterCIDRs } = settings;
   const name = names.find((each) => areAllOfOther(clusterCIDRs, primaryFamily(nodes.get(each), settings)));
   if (name === undefined) return [];
-  const family = wordOf[primaryFamily(nodes.get(name), settings)];
-  const node = name === '' ? 'the node' : `node ${name}`;
-  const text = `the address of ${node} is ${family}, and clusterCIDR ${clusterCIDRs.join(',')} is not: no ${family} traffic counts as local, and without both families kube-proxy does not start`;
-  return [{ severity: 'warning', code: 'wrong-family', text }];
+  const family = primaryFamily(nodes.get(name), settings);
+  return [diagnose('wrong-family', { of: 'cluster-cidrs', node: name, family, clusterCIDRs })];
 }
 
 /** The family of the node's own address (detectNodeIPs). */

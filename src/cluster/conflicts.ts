@@ -1,7 +1,8 @@
 import type { Address } from '../kernel/address.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { Diagnostic } from './diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster, ServicePort } from './model.ts';
 
 /** An address, port and protocol that a Service port wants for itself. */
@@ -23,8 +24,8 @@ export function findConflicts(cluster: Cluster): readonly Diagnostic[] {
       const holder = holders.get(what);
       if (!holder) holders.set(what, port);
       else if (holder.label !== port.label || holder.protocol !== port.protocol) {
-        const text = `${what} is claimed by ${holder.label} and ${port.label}: ${holder.label} gets it, in every run`;
-        diagnostics.set(text, { severity: 'warning', code: 'address-conflict', text, place });
+        const diagnostic = diagnose('address-conflict', { what, holder: holder.label, rival: port.label }, place);
+        diagnostics.set(diagnostic.text, diagnostic);
       }
     }
   }

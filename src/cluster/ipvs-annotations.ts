@@ -1,6 +1,8 @@
 import { schedulers } from '../kernel/ipvs.ts';
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
-import type { Diagnostic } from './diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { PortChange } from '../diagnostics/services.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';
 import type { Service, Sourced } from './objects.ts';
@@ -52,34 +54,26 @@ function checkValue(
 ): readonly Diagnostic[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  const text = `${annotation} is "${value}": write one of ${known.join(', ')}`;
-  return [{ severity: 'error', code: 'bad-annotation', text, place: annotationPlace(source, annotation) }];
+  return [diagnose('bad-annotation', { annotation, value, known }, annotationPlace(source, annotation))];
 }
 
 function checkPorts({ object, source }: Sourced<Service>, ports: readonly ServicePort[]): readonly Diagnostic[] {
   const method = readForwardingMethod(object.metadata.annotations);
   if (method === undefined || method === 'masquerade') return [];
   const place = annotationPlace(source, forwardingAnnotation);
-  return [...new Set(ports.flatMap(portChanges))].map((change) => ({
-    severity: 'error',
-    code: 'forwarding-changes-port',
-    text: `${forwardingAnnotation} is "${method}", which cannot change a port, but ${change}`,
-    place,
-  }));
+  const found = ports
+    .flatMap(portChanges)
+    .map((change) => diagnose('forwarding-changes-port', { method, change }, place));
+  // Both addresses of a dual-stack Service change the same.
+  return [...new Map(found.map((each) => [each.text, each])).values()];
 }
 
 /** Each port number that a packet to the Service port would have to be given on its way. */
-export function portChanges(port: ServicePort): readonly string[] {
-  const targets = [...new Set(port.endpoints.map((endpoint) => endpoint.port))];
+export function portChanges({ label, port, nodePort, endpoints }: ServicePort): readonly PortChange[] {
+  const targets = [...new Set(endpoints.map((endpoint) => endpoint.port))].filter((target) => target !== port);
   return [
-    ...targets
-      .filter((target) => target !== port.port)
-      .map((target) => `${port.label} has port ${port.port} and its endpoints port ${target}: make them equal`),
-    ...(port.nodePort === 0
-      ? []
-      : [
-          `${port.label} has node port ${port.nodePort}: use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer`,
-        ]),
+    ...targets.map((targetPort) => ({ reason: 'target-port', servicePort: label, port, targetPort }) as const),
+    ...(nodePort === 0 ? [] : [{ reason: 'node-port', servicePort: label, nodePort } as const]),
   ];
 }
 

@@ -1,5 +1,5 @@
 import type { Address, Network } from '../kernel/address.ts';
-import { contains, isLinkLocal, isLoopback, parseNetwork } from '../kernel/address.ts';
+import { contains, hostNetwork, isLinkLocal, isLoopback, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
@@ -23,9 +23,7 @@ export function nodePortNetworks(
   node: Pick<NodeContext, 'nodeIPs'>,
   family: Family,
 ): NodePortNetworks {
-  const ofFamily = resolvePrimary(settings.nodePortAddresses, node)
-    .flatMap((cidr) => parseNetwork(cidr) ?? [])
-    .filter((network) => network.family === family);
+  const ofFamily = readNetworks(settings.nodePortAddresses, node).filter((network) => network.family === family);
   const listed = ofFamily.length > 0 ? ofFamily : [parseNetwork(everything[family])].flatMap((n) => n ?? []);
   const zero = listed.findIndex((network) => network.prefixLength === 0);
   const networks = zero < 0 ? listed : listed.slice(zero, zero + 1);
@@ -73,10 +71,11 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
   );
 }
 
-function resolvePrimary(cidrs: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly string[] {
-  if (cidrs.length !== 1 || cidrs[0] !== 'primary') return cidrs;
-  const { ipv4, ipv6 } = node.nodeIPs;
-  return [...(isLoopback(ipv4) ? [] : [`${ipv4.text}/32`]), ...(isLoopback(ipv6) ? [] : [`${ipv6.text}/128`])];
+function readNetworks(cidrs: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
+  if (cidrs.length !== 1 || cidrs[0] !== 'primary') return cidrs.flatMap((cidr) => parseNetwork(cidr) ?? []);
+  return Object.values(node.nodeIPs)
+    .filter((address) => !isLoopback(address))
+    .map(hostNetwork);
 }
 
 function touchesLoopback(network: Network): boolean {

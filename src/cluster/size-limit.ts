@@ -1,4 +1,5 @@
-import type { Diagnostic } from './diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { SlicesByService } from './endpoints.ts';
 import type { EndpointSlice, Service, Sourced } from './objects.ts';
 
@@ -58,14 +59,14 @@ function countSliceEntries({ object }: Sourced<EndpointSlice>): number {
 
 function describe({ service, pairs }: Size, lines: number, limit: number): Diagnostic {
   const { metadata, spec, ingress } = service.object;
-  const factors = [
-    `${spec.ports.length} ports`,
-    `${pairs} pairs of a port and an endpoint`,
-    `${spec.clusterIPs.length + spec.externalIPs.length + ingress.length} addresses`,
-    `${spec.loadBalancerSourceRanges.length} source ranges`,
-  ];
-  const text = `the input comes to about ${lines} rules, but the limit for an input of this size is ${limit}: Service ${metadata.namespace}/${metadata.name} has ${factors.join(', ')}`;
-  return { severity: 'error', code: 'too-large', text, place: service.source.place([]) };
+  const factors = {
+    ports: spec.ports.length,
+    pairs,
+    addresses: spec.clusterIPs.length + spec.externalIPs.length + ingress.length,
+    sourceRanges: spec.loadBalancerSourceRanges.length,
+  };
+  const name = `${metadata.namespace}/${metadata.name}`;
+  return diagnose('too-large', { lines, limit, service: name, factors }, service.source.place([]));
 }
 
 function sum(numbers: readonly number[]): number {

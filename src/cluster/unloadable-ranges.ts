@@ -1,4 +1,5 @@
-import type { Diagnostic } from './diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';
 
 /**
@@ -12,11 +13,8 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Diagno
     .flatMap((port) =>
       port.sourceRanges.flatMap((range, index): readonly Diagnostic[] => {
         if (range.prefixLength > 0) return [];
-        const halves = range.family === 'ipv4' ? '0.0.0.0/1 and 128.0.0.0/1' : '::/1 and 8000::/1';
-        const text =
-          `${port.label}: no ipset takes the source range ${range.text}: kube-proxy of this release goes on without it and lets ` +
-          `no client in, and ipset.restore does not load; write ${halves}`;
-        return [{ severity: 'warning', code: 'unloadable-range', text, place: port.places?.sourceRange(index) }];
+        const details = { servicePort: port.label, range: range.text, family: range.family };
+        return [diagnose('unloadable-range', details, port.places?.sourceRange(index))];
       }),
     );
 }

@@ -1,8 +1,8 @@
 import type { Names } from './by-name.ts';
 import { compareText } from './compare-text.ts';
-import type { Diagnostic } from './diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';
-import { nameSome } from './name-some.ts';
 import type { Service, Sourced } from './objects.ts';
 
 /**
@@ -25,14 +25,9 @@ export function findUnserved(
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
   const [first] = unserved;
   if (!first) return [];
-  const names = nameSome(unserved.map(({ object }) => labelOf(object)));
-  const which =
-    selecting.length === 1
-      ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
-      : `the input holds no EndpointSlices or Endpoints of ${unserved.length} of ${selecting.length} Services with a selector (${names}): the compiled rules refuse all connections to them`;
-  const assume = hasWorkloads ? ', or take the workloads of the input to have ready Pods: --assume-endpoints' : '';
-  const text = `${which}; add them (kubectl get endpointslices -A -o yaml)${assume}`;
-  return [{ severity: 'warning', code: 'no-endpoints-given', text, place: first.source.place(['metadata', 'name']) }];
+  const names = unserved.map(({ object }) => labelOf(object));
+  const details = { services: names, selecting: selecting.length, hasWorkloads };
+  return [diagnose('no-endpoints-given', details, first.source.place(['metadata', 'name']))];
 }
 
 function hasSelector({ spec }: Service): boolean {

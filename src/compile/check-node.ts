@@ -1,9 +1,8 @@
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nameSome } from '../cluster/name-some.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
-import { quote } from '../input/wording.ts';
 import type { Prepared } from './compile-node.ts';
 
 /** So many names are looked up for a near one each; a fleet's would take long. */
@@ -32,13 +31,8 @@ function findUnknown(
   // A name that no node can have is refused as such.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   const known = [...nodes.keys()].sort();
-  const [first] = unknown;
-  if (first === undefined) return [];
+  if (unknown.length === 0) return [];
+  const near = new Set(unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []));
   const named = flag ? '--node' : 'hostnameOverride';
-  const near = unknown.slice(0, mostHints).flatMap((name) => findNearest(name, known) ?? []);
-  const others = known.length === 1 ? `it holds only ${known[0]}` : `it holds ${nameSome(known)}`;
-  const hint = near.length > 0 ? `did you mean ${[...new Set(near)].join(' or ')}?` : others;
-  const names = nameSome(unknown.map((name) => quote(name)));
-  const text = `${named} ${names}: the input holds no such Node: ${hint} (without any Node object a name stands alone)`;
-  return [{ severity: 'error', code: 'unknown-node', text }];
+  return [diagnose('unknown-node', { what: 'flag', flag: named, names: unknown, near: [...near], known })];
 }

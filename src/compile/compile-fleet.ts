@@ -1,7 +1,7 @@
 import { BundleMemo } from '../bundle/bundle-texts.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { checkNodesAndResult, hasErrors } from './compile.ts';
 import type { Request } from './compile.ts';
 import { compileNode, NodeMemo } from './compile-node.ts';

@@ -1,11 +1,11 @@
-import { isError } from '../cluster/diagnostic.ts';
+import { isError } from '../diagnostics/diagnostic.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { eitherOf, namesOf } from '../cluster/by-name.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import { groupSlices } from '../cluster/endpoints.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';

@@ -1,7 +1,7 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
-import { isError } from '../cluster/diagnostic.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { isError } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { checkNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';

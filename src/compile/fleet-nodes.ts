@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Shard } from '../fleet/shard.ts';
 import { isInShard, parseShard } from '../fleet/shard.ts';
 import { isName } from '../base/object-names.ts';
@@ -56,10 +57,10 @@ export function chooseFleet(
     hostAddresses: host.addresses,
     diagnostics: [
       ...all.flatMap((name) => checkNodeName(name) ?? []),
-      ...(all.length === 0 ? [known.size > 0 ? noNodeNamed : noNodes] : []),
-      ...(options.shard !== undefined && !shard ? [badShard(options.shard)] : []),
-      ...(options.prune && !options.allNodes ? [pruneWhat] : []),
-      ...(unknown.length > 0 && known.size === 0 ? [noNodeObjects(unknown)] : []),
+      ...(all.length === 0 ? [diagnose('no-node', { problem: known.size > 0 ? 'none-named' : 'none-held' })] : []),
+      ...(options.shard !== undefined && !shard ? [diagnose('bad-shard', { shard: options.shard })] : []),
+      ...(options.prune && !options.allNodes ? [diagnose('bad-prune', {})] : []),
+      ...(unknown.length > 0 && known.size === 0 ? [diagnose('no-node-object', { of: 'fleet', names: unknown })] : []),
       ...host.diagnostics,
     ],
   };
@@ -67,39 +68,5 @@ export function chooseFleet(
 
 /** What is wrong with a name after --node; undefined for nothing. */
 export function checkNodeName(name: string): Diagnostic | undefined {
-  return isName(name, 'subdomain') ? undefined : badName(name);
-}
-
-function badName(name: string): Diagnostic {
-  const text = `--node ${JSON.stringify(name)}: a node's name is lower-case letters, digits, dashes and dots`;
-  return { severity: 'error', code: 'bad-name', text };
-}
-
-const noNodeNamed: Diagnostic = {
-  severity: 'error',
-  code: 'no-node',
-  text: 'no node to compile for: --shard needs --all-nodes or --node',
-};
-
-const noNodes: Diagnostic = {
-  severity: 'error',
-  code: 'no-node',
-  text: 'no node to compile for: the input holds no Node object; add the output of kubectl get nodes -o yaml, or name nodes with --node',
-};
-
-function badShard(shard: string): Diagnostic {
-  const text = `--shard ${shard}: write I/N for part I of N; I counts from 0, so the last of eight is 7/8`;
-  return { severity: 'error', code: 'bad-shard', text };
-}
-
-export const pruneWhat: Diagnostic = {
-  severity: 'error',
-  code: 'bad-prune',
-  text: '--prune needs --all-nodes: only then is it known which nodes are gone',
-};
-
-function noNodeObjects(names: readonly string[]): Diagnostic {
-  const some = names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
-  const text = `no Node object in the input for ${some}: zone, pod CIDRs and addresses are unknown there`;
-  return { severity: 'note', code: 'no-node-object', text };
+  return isName(name, 'subdomain') ? undefined : diagnose('bad-name', { problem: 'node-flag', value: name });
 }

@@ -1,5 +1,5 @@
-import { placeAtLine } from '../cluster/diagnostic.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
@@ -39,10 +39,5 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
 
 /** Why a file is of no use. */
 export function badHostAddresses(file: string, reason: string): Diagnostic {
-  return {
-    severity: 'error',
-    code: 'bad-host-addresses',
-    text: `${reason}; write what \`ip -j addr\` prints on the node to a file`,
-    place: placeAtLine(file),
-  };
+  return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
 }

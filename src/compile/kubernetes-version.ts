@@ -1,11 +1,11 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { ArgumentsOf } from '../diagnostics/codes.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
-import { describeModeOfRelease } from '../input/choose-mode.ts';
-import { describePrimary } from '../settings/node-ports.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
-import { quote } from '../input/wording.ts';
+import { isModeOf } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
+import { behavioursOf, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import type { LoadedInputs } from './load-texts.ts';
 import type { Prepared } from './compile-node.ts';
 import { checkRanges, prepareForRelease } from './compile-node.ts';
@@ -17,9 +17,6 @@ export type VersionChoice =
   | { readonly kind: 'auto' }
   /** Not said: the newest, unless something else tells better. */
   | { readonly kind: 'default' };
-
-/** The releases that kpc follows, for people. */
-export const releaseRange = `${releases[0]} to ${newestRelease}`;
 
 export interface VersionReading {
   readonly choice: VersionChoice;
@@ -35,17 +32,14 @@ export function parseVersionChoice(text: string | undefined, flag = '--kubernete
     case 'release':
       return { choice: reading, diagnostics: [] };
     case 'unsupported':
-      return wrong(`${flag} ${quote(text)}: kpc knows the kube-proxy of Kubernetes ${releaseRange}`);
+      return wrong({ problem: 'not-followed', flag, value: text });
     case 'unreadable':
-      return wrong(`${flag} is ${quote(text)}: write a release of Kubernetes, such as ${newestRelease}, or auto`);
+      return wrong({ problem: 'no-release', flag, value: text });
   }
 }
 
-function wrong(text: string): VersionReading {
-  return {
-    choice: { kind: 'default' },
-    diagnostics: [{ severity: 'error', code: 'bad-kubernetes-version', text }],
-  };
+function wrong(details: ArgumentsOf<'bad-kubernetes-version'>): VersionReading {
+  return { choice: { kind: 'default' }, diagnostics: [diagnose('bad-kubernetes-version', details)] };
 }
 
 /**
@@ -76,9 +70,9 @@ export function settleVersion(loaded: LoadedInputs, nodeName: string): LoadedInp
   if (loaded.version.kind !== 'auto') return loaded;
   const found = releaseOfNode(loaded.prepared.nodes.get(nodeName), nodeName);
   if (found.kind === 'unknown') return { ...loaded, diagnostics: [found.diagnostic, ...loaded.diagnostics] };
-  const text = `Kubernetes ${found.release}, as the Node ${quote(nodeName)} says: ${found.said}`;
-  const note: Diagnostic = { severity: 'note', code: 'kubernetes-version', text };
-  const prepared = prepareForRelease(loaded.prepared, found.release);
+  const { release, said } = found;
+  const note = diagnose('kubernetes-version', { release, node: nodeName, version: said });
+  const prepared = prepareForRelease(loaded.prepared, release);
   const faults = checkReleases(loaded.prepared, [prepared]);
   return { ...loaded, prepared, diagnostics: [...faults, note, ...loaded.diagnostics] };
 }
@@ -120,23 +114,23 @@ function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly D
   if (release === settings.release) return [];
   return [
     ...checkMode(settings, release),
-    ...checkFeatureGates(gates, release).map(({ text }): Diagnostic => {
-      return { severity: 'error', code: 'bad-feature-gate', text: `Kubernetes ${release}: ${text}` };
-    }),
+    ...checkFeatureGates(gates, release).map(({ fault }) =>
+      diagnose('bad-feature-gate', { ...fault, asRelease: release }),
+    ),
     ...checkPrimary(settings, release),
     ...checkRanges(seen),
   ];
 }
 
 function checkPrimary({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
-  const text = nodePortAddresses.includes('primary') ? describePrimary('nodePortAddresses', release) : undefined;
-  return text === undefined ? [] : [{ severity: 'warning', code: 'bad-cidr', text: `Kubernetes ${release}: ${text}` }];
+  if (!nodePortAddresses.includes('primary') || behavioursOf(release).has('primary-node-ports')) return [];
+  const field = 'nodePortAddresses';
+  return [diagnose('bad-cidr', { problem: 'unknown-primary', field, release, asRelease: release })];
 }
 
 /** What is wrong with a mode that the kube-proxy of a release has not got, or has got otherwise than kpc knows it. */
 export function checkMode({ mode }: Pick<ProxySettings, 'mode'>, release: Release): readonly Diagnostic[] {
-  const text = describeModeOfRelease(mode, release);
-  return text === undefined ? [] : [{ severity: 'error', code: 'bad-mode', text: `mode ${mode}: ${text}` }];
+  return isModeOf(mode, release) ? [] : [diagnose('bad-mode', { problem: 'not-in-release', mode, release })];
 }
 
 export type NodeRelease =
@@ -149,24 +143,22 @@ export function releaseOfNode(
   nodeName: string,
   flag = '--kubernetes-version auto',
 ): NodeRelease {
-  const unknown = (text: string): NodeRelease => ({
+  const unknown = (details: ArgumentsOf<'bad-kubernetes-version'>): NodeRelease => ({
     kind: 'unknown',
-    diagnostic: { severity: 'error', code: 'bad-kubernetes-version', text: `${flag}: ${text}` },
+    diagnostic: diagnose('bad-kubernetes-version', details),
   });
   if (!node) {
-    const which = nodeName === '' ? 'no node is named' : `there is no Node ${quote(nodeName)} in the input`;
-    return unknown(`${which}; give its Node object with -f, or name a release`);
+    if (nodeName === '') return unknown({ problem: 'no-node-named', flag });
+    return unknown({ problem: 'no-node-object', flag, node: nodeName });
   }
   const said = node.kubernetesVersion;
-  if (said === '') {
-    return unknown(`the Node ${quote(nodeName)} does not say its version (status.nodeInfo); name a release`);
-  }
+  if (said === '') return unknown({ problem: 'no-version-of-node', flag, node: nodeName });
   const reading = parseRelease(said);
   switch (reading.kind) {
     case 'release':
       return { kind: 'release', release: reading.release, said };
     case 'unsupported':
     case 'unreadable':
-      return unknown(`the Node ${quote(nodeName)} runs ${quote(said)}, and kpc knows Kubernetes ${releaseRange}`);
+      return unknown({ problem: 'not-followed-on-node', flag, node: nodeName, version: said });
   }
 }

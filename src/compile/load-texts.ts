@@ -1,14 +1,11 @@
-import { isError } from '../cluster/diagnostic.ts';
-import { formatCount } from '../base/format-count.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
-import { quote } from '../input/wording.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import { nearKind } from '../input/read-objects.ts';
 import { collectInputs } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import type { ProxyFlags } from '../settings/table.ts';
@@ -44,41 +41,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
 }
 
-/** A bundle of nothing takes all Services off a node: not what a user means who names an empty file. */
-const nothingFound: Diagnostic = {
-  severity: 'error',
-  code: 'no-input',
-  text: 'nothing to compile: the input holds no objects at all',
-};
-
-/** The same bundle comes of manifests without a single Service, as of a chart that renders none: --allow-empty says so. */
-const noServices: Diagnostic = {
-  severity: 'warning',
-  code: 'no-services',
-  text: 'the input holds no Services: the compiled rules remove all Services from a node',
-};
-
-/** Endpoints are given for Services: where there are none, these may have been forgotten. A cluster can hold such slices, too. */
-const servicesForgotten: Diagnostic = {
-  severity: 'warning',
-  code: 'no-services',
-  text: 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules remove all Services from a node; add the Services',
-};
-
-/** What looks like a misspelled Service would be taken off the node. */
-const servicesMisspelled: Diagnostic = {
-  severity: 'error',
-  code: 'no-services',
-  text: 'the input holds no Services, only objects whose kind or apiVersion looks misspelled: the compiled rules would remove all Services from a node (kpc compile --allow-empty takes it, if this is intended)',
-};
-
-/** As noServices, but what is missing stands elsewhere. */
-const notBuilt: Diagnostic = {
-  severity: 'error',
-  code: 'no-input',
-  text: 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"',
-};
-
+/** What to say where there are no Services: such a bundle takes all off a node. --allow-empty says that it is meant. */
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
   { allowEmpty }: InputOptions,
@@ -90,16 +53,22 @@ function describeEmptiness(
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
   );
-  if (skipped.has('Kustomization')) return [notBuilt];
-  if (diagnostics.some(({ code }) => code === nearKind)) return [servicesMisspelled];
-  if (slices.length > 0 || endpoints.length > 0) return [servicesForgotten];
-  return [found || skipped.size > 0 ? noServices : nothingFound];
+  if (skipped.has('Kustomization')) return [diagnose('no-input', { problem: 'kustomization' })];
+  // What looks like a misspelled Service would be taken off the node.
+  if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
+    return [diagnose('no-services', { instead: 'misspelled-kinds' })];
+  }
+  // Endpoints are given for Services, which may have been forgotten; but a cluster can hold such slices, too.
+  if (slices.length > 0 || endpoints.length > 0) return [diagnose('no-services', { instead: 'endpoints' })];
+  if (!found && skipped.size === 0) return [diagnose('no-input', { problem: 'no-objects' })];
+  return [diagnose('no-services', { instead: 'other-objects' })];
 }
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
 function describeRivals([, ...others]: Inputs['configs']): readonly Diagnostic[] {
-  const text = 'the input holds another KubeProxyConfiguration: keep one of them, or name one with --config';
-  return others.map(({ source }) => ({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) }));
+  return others.map(({ source }) =>
+    diagnose('duplicate-object', { what: 'configuration', where: 'input' }, source.place([])),
+  );
 }
 
 /** Everything read and checked; not to be compiled where a diagnostic is an error. */
@@ -172,34 +141,12 @@ function definedOf<T extends object>(options: T): Partial<T> {
 
 function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
-  const text = `--namespace ${quote(namespace)}: a namespace is lower-case letters, digits and dashes, 63 at most`;
-  return [{ severity: 'error', code: 'bad-name', text }];
+  return [diagnose('bad-name', { problem: 'namespace-flag', value: namespace })];
 }
 
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
-  const comeAndGo = assumes && skipped.has('CronJob') ? '; the Pods of CronJobs come and go, and none is assumed' : '';
-  const kinds = [...skipped]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([kind, count]) => `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`);
-  return [
-    {
-      severity: 'note',
-      code: 'skipped-kinds',
-      text: `ignored (kube-proxy does not read them): ${kinds.join(', ')}${comeAndGo}`,
-    },
-  ];
-}
-
-/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
-function pluralOf(name: string): string {
-  const [kind = '', version] = name.split(' of ', 2);
-  return version === undefined ? pluralOfKind(kind) : `${pluralOfKind(kind)} of ${version}`;
-}
-
-function pluralOfKind(kind: string): string {
-  if (/[^aeiou]y$/.test(kind)) return `${kind.slice(0, -1)}ies`;
-  if (/(ss|x|ch|sh)$/.test(kind)) return `${kind}es`;
-  return kind.endsWith('s') ? kind : `${kind}s`;
+  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => ({ kind, count }));
+  return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }

@@ -2,7 +2,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Hosts } from './fleet-nodes.ts';
@@ -28,8 +29,7 @@ export function readHostFolder(path: string | undefined, nodes: readonly string[
   const addresses = new Map<string, readonly Address[]>();
   if (path === undefined) return { addresses, diagnostics: [] };
   if (!isHostFolder(path)) {
-    const text = `--host-addresses ${path} is not a folder: for several nodes, name a folder with the output of \`ip -j addr\` on each in NODE.json`;
-    return { addresses, diagnostics: [{ severity: 'error', code: 'bad-host-addresses', text }] };
+    return { addresses, diagnostics: [diagnose('bad-host-addresses', { problem: 'no-folder', path })] };
   }
   const diagnostics: Diagnostic[] = [];
   const without: string[] = [];
@@ -44,8 +44,7 @@ export function readHostFolder(path: string | undefined, nodes: readonly string[
     for (const diagnostic of read.diagnostics) diagnostics.push(diagnostic);
   }
   if (without.length > 0) {
-    const text = `${path} holds no file for ${without.length} of ${nodes.length} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`;
-    diagnostics.push({ severity: 'note', code: 'no-host-addresses', text });
+    diagnostics.push(diagnose('no-host-addresses', { path, nodes: nodes.length, without }));
   }
   return { addresses, diagnostics };
 }

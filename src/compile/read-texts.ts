@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Stdin } from '../input/load-files.ts';
 import { loadFile, loadFiles } from '../input/load-files.ts';
 import { readHostText } from './read-hosts.ts';
@@ -13,12 +13,6 @@ export interface FileOptions extends InputOptions {
   readonly hostAddresses?: string;
 }
 
-const nothingNamed: Diagnostic = {
-  severity: 'error',
-  code: 'no-input',
-  text: 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
-};
-
 /** Reads all files that the options name, and says all that is wrong with them. */
 export async function loadInputs(options: FileOptions, readStdin: () => Promise<Stdin>): Promise<LoadedInputs> {
   const isStdinNamed = [...(options.file ?? []), options.config].includes('-');
@@ -30,7 +24,10 @@ function readTexts(
   stdin: Stdin | undefined,
 ): InputTexts {
   return {
-    manifests: sources.length === 0 ? { files: [], diagnostics: [nothingNamed] } : loadFiles(sources, stdin, exclude),
+    manifests:
+      sources.length === 0
+        ? { files: [], diagnostics: [diagnose('no-input', { problem: 'nothing-named' })] }
+        : loadFiles(sources, stdin, exclude),
     config: config === undefined ? undefined : loadFile(config, stdin),
     hostAddresses: hostAddresses === undefined ? undefined : readHostText(hostAddresses),
   };

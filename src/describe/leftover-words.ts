@@ -1,4 +1,4 @@
-import { nameSome } from '../cluster/name-some.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { Owners } from '../changes/owners.ts';
 import { count } from '../changes/counts.ts';
 import { joinHostPort } from '../kernel/address.ts';

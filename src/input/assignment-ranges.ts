@@ -1,7 +1,8 @@
 import type { AssignmentRanges, PortRange } from '../cluster/assign-addresses.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { RangeFlag } from '../diagnostics/command-line.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseNetwork } from '../kernel/address.ts';
-import { quote } from './wording.ts';
 
 /** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */
 export interface RangeFlags {
@@ -23,25 +24,22 @@ export function parseAssignmentRanges({
   loadBalancerIpRange,
 }: RangeFlags): ParsedRanges {
   const diagnostics: Diagnostic[] = [];
-  const refuse = (text: string): void => {
-    diagnostics.push({ severity: 'error', code: 'bad-range', text });
+  const refuse = (flag: RangeFlag['flag'], value: string): void => {
+    diagnostics.push(diagnose('bad-range', { flag, value }));
   };
   const texts = serviceClusterIpRange === undefined ? [] : serviceClusterIpRange.split(',');
   const clusterIPs = texts.flatMap((text) => parseNetwork(text.trim()) ?? []);
   if (clusterIPs.length < texts.length || new Set(clusterIPs.map(({ family }) => family)).size < texts.length) {
-    const example = 'write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112';
-    refuse(`--service-cluster-ip-range is ${quote(serviceClusterIpRange ?? '')}: ${example}`);
+    refuse('--service-cluster-ip-range', serviceClusterIpRange ?? '');
   }
   const nodePorts = serviceNodePortRange === undefined ? undefined : parsePortRange(serviceNodePortRange);
   if (serviceNodePortRange !== undefined && !nodePorts) {
-    const example = 'write the first and the last port, such as 30000-32767';
-    refuse(`--service-node-port-range is ${quote(serviceNodePortRange)}: ${example}`);
+    refuse('--service-node-port-range', serviceNodePortRange);
   }
   const balanced = loadBalancerIpRange === undefined ? [] : loadBalancerIpRange.split(',');
   const loadBalancerIPs = balanced.flatMap((text) => parseNetwork(text.trim()) ?? []);
   if (loadBalancerIPs.length < balanced.length) {
-    const example = 'write networks such as 203.0.113.0/24 or 2001:db8::/120';
-    refuse(`--load-balancer-ip-range is ${quote(loadBalancerIpRange ?? '')}: ${example}`);
+    refuse('--load-balancer-ip-range', loadBalancerIpRange ?? '');
   }
   return { ranges: { clusterIPs, nodePorts, ...(balanced.length > 0 ? { loadBalancerIPs } : {}) }, diagnostics };
 }

@@ -1,7 +1,6 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
-import { quote } from './wording.ts';
 
 /** The fields below one, with theirs. Those of a list are the fields of its items. */
 type Fields = ReadonlyMap<string, Fields>;
@@ -126,12 +125,13 @@ function warn(key: string, here: Fields, path: FieldPath, { kind, report, told }
   const where = nameOf(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
   const near = findNearest(key, [...here.keys()]);
   const right = findPath(key, known[kind], '');
-  const parent = here === known[kind] ? `beside ${right?.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
-  let text = `${where} has no field ${quote(key)}, and Kubernetes ignores it`;
+  const at = [...path, key];
   if (right !== undefined && near?.toLowerCase() !== key.toLowerCase()) {
-    text = `${quote(key).slice(1, -1)} ${parent}, where Kubernetes ignores it: did you mean ${right}?`;
-  } else if (near !== undefined) text = `${text}: did you mean ${near}?`;
-  report.atKey('warning', [...path, key], 'unknown-field', text);
+    const position = here === known[kind] ? `beside ${right.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
+    report.addAtKey(at, 'unknown-field', { problem: 'misplaced', name: key, position, meant: right });
+  } else {
+    report.addAtKey(at, 'unknown-field', { problem: 'object', name: key, parent: where, meant: near });
+  }
 }
 
 /** "spec.ports[0]". */

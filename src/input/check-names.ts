@@ -3,7 +3,7 @@ import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
-import { fieldName, quote } from './wording.ts';
+import { fieldName } from '../base/wording.ts';
 
 /** How many texts are remembered; others are checked each time. */
 const maxRemembered = 100_000;
@@ -39,14 +39,7 @@ export class EndpointNames {
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
-  const length = rule === 'label' ? 63 : 253;
-  const dots = rule === 'label' ? '' : ' and dots';
-  const shape = `lower-case letters, digits${dots ? ',' : ' and'} dashes${dots}, ${length} characters at most`;
-  report.error(
-    path,
-    'bad-name',
-    `${fieldName(path)} ${quote(text)}: a name is ${shape}, with a letter or digit at both ends`,
-  );
+  report.add(path, 'bad-name', { problem: 'name', field: fieldName(path), value: text, rule });
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */
@@ -54,8 +47,7 @@ export function readMetadata(raw: RawMetadata | null | undefined, rule: NameRule
   const name = raw?.name ?? '';
   const namespace = raw?.namespace || 'default';
   if (name === '') {
-    const hint = raw?.generateName ? ': the name that the cluster made of generateName is not in this file' : '';
-    report.error(['metadata', 'name'], 'missing-name', `the object has no metadata.name${hint}`);
+    report.add(['metadata', 'name'], 'missing-name', { isGenerated: Boolean(raw?.generateName) });
   } else {
     checkName(name, rule, ['metadata', 'name'], report);
   }

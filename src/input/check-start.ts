@@ -1,3 +1,5 @@
+import type { ArgumentsOf } from '../diagnostics/codes.ts';
+import type { Fault } from '../diagnostics/diagnostic.ts';
 import type { FieldPath, ProxySettings } from '../cluster/objects.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { parseDuration } from '../settings/durations.ts';
@@ -5,14 +7,9 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import { isGateOn } from './feature-gates.ts';
 import type { KubeProxyConfig, RawSyncPeriods } from './schemas/kube-proxy-configuration.ts';
-import { quote } from './wording.ts';
 
 /** What is wrong with a field of a configuration: kube-proxy does not start with it. */
-export interface StartFault {
-  readonly path: FieldPath;
-  readonly code: string;
-  readonly text: string;
-}
+export type StartFault = Fault & { readonly path: FieldPath };
 
 const mostInt32 = 2 ** 31 - 1;
 
@@ -50,10 +47,8 @@ function checkSyncPeriods(config: KubeProxyConfig, mode: ProxySettings['mode']):
   const least = read('minSyncPeriod', modeFacts[mode].minSyncPeriod);
   if (faults.length > 0 || least <= period) return faults;
   const path = [mode, periods.syncPeriod ? 'syncPeriod' : 'minSyncPeriod'];
-  const shown = periods.syncPeriod ? quote(periods.syncPeriod) : `${period}s, its default`;
-  const than = periods.minSyncPeriod ? quote(periods.minSyncPeriod) : `${least}s, its default`;
-  const text = `kube-proxy does not start: syncPeriod is ${shown}, and minSyncPeriod is longer: ${than}`;
-  return [{ path, code: 'bad-sync-period', text }];
+  const written = { period: periods.syncPeriod || period, least: periods.minSyncPeriod || least };
+  return [{ path, code: 'bad-sync-period', arguments: { problem: 'shorter-than-least', ...written } }];
 }
 
 function checkConfigSyncPeriod(value: string | null | undefined): readonly StartFault[] {
@@ -70,12 +65,10 @@ function readPeriod(
   const seconds = parseDuration(value);
   const name = path[path.length - 1] ?? '';
   if (seconds === undefined) {
-    const text = `${name} is ${quote(value)}: write a duration such as 15m0s or 30s`;
-    return { seconds: 0, fault: { path, code: 'bad-duration', text } };
+    return { seconds: 0, fault: { path, code: 'bad-duration', arguments: { problem: 'no-duration', name, value } } };
   }
   if (seconds >= 0) return { seconds };
-  const text = `kube-proxy does not start: ${name} is ${quote(value)}, and must not be negative`;
-  return { seconds: 0, fault: { path, code: 'bad-sync-period', text } };
+  return { seconds: 0, fault: { path, code: 'bad-sync-period', arguments: { problem: 'negative', name, value } } };
 }
 
 /** An address alone gets kube-proxy's port; '' is the default. */
@@ -84,61 +77,60 @@ function checkServerAddress(
   value: string | null | undefined,
 ): readonly StartFault[] {
   if (!value || parseAddress(value)) return [];
-  const fault = (why: string): readonly StartFault[] => {
-    const text = `kube-proxy does not start: ${field} ${quote(value)} ${why}`;
-    return [{ path: [field], code: 'bad-bind-address', text }];
+  const fault = (problem: ArgumentsOf<'bad-bind-address'>['problem']): readonly StartFault[] => {
+    return [{ path: [field], code: 'bad-bind-address', arguments: { problem, name: field, value } }];
   };
   const match = /^(?:\[([^[\]]*)\]|([^[\]:]*)):([^:[\]]*)$/.exec(value);
-  if (!match) return fault('is not an IP:port: write it like 0.0.0.0:10256 or [::]:10256');
+  if (!match) return fault('form');
   const [, bracketed, plain, port = ''] = match;
-  if (!parseAddress(bracketed ?? plain ?? ''))
-    return fault('has no IP address before the port: host names are not taken');
+  if (!parseAddress(bracketed ?? plain ?? '')) return fault('no-address');
   const number = /^[-+]?\d{1,6}$/.test(port) ? Number(port) : 0;
-  return number >= 1 && number <= 65535 ? [] : fault('has no port from 1 to 65535');
+  return number >= 1 && number <= 65535 ? [] : fault('no-port');
 }
 
 function checkHiddenMetrics(version: string | null | undefined): readonly StartFault[] {
   if (!version || version === '1.35') return [];
-  const text = `kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is ${quote(version)}, and only 1.35 is taken`;
-  return [{ path: ['showHiddenMetricsForVersion'], code: 'bad-metrics-version', text }];
+  return [{ path: ['showHiddenMetricsForVersion'], code: 'bad-metrics-version', arguments: { value: version } }];
 }
 
 function checkBurst(burst: number | null | undefined): readonly StartFault[] {
   if (burst === null || burst === undefined || (burst >= 0 && burst <= mostInt32)) return [];
-  const text = `kube-proxy does not start: burst is ${burst}: write a number from 0 up`;
-  return [{ path: ['clientConnection', 'burst'], code: 'bad-number', text }];
+  const path = ['clientConnection', 'burst'];
+  return [{ path, code: 'bad-number', arguments: { problem: 'burst', value: burst } }];
 }
 
 function checkLogging(logging: KubeProxyConfig['logging'], isOn: (gate: string) => boolean): readonly StartFault[] {
   if (!logging) return [];
   const { format, flushFrequency, verbosity, vmodule, options } = logging;
   const faults: StartFault[] = [];
-  const refuse = (path: FieldPath, why: string): void => {
-    const text = `kube-proxy does not start: ${why}`;
-    faults.push({ path: ['logging', ...path], code: 'bad-logging', text });
+  const refuse = (path: FieldPath, details: ArgumentsOf<'bad-logging'>): void => {
+    faults.push({ path: ['logging', ...path], code: 'bad-logging', arguments: details });
+  };
+  const needGate = (path: FieldPath, what: string, gate: string): void => {
+    refuse(path, { problem: 'needs-gate', what, gate });
   };
   const isText = !format || format === 'text';
-  if (!isText && format !== 'json') refuse(['format'], `format is ${quote(format)}: write text or json`);
+  if (!isText && format !== 'json') refuse(['format'], { problem: 'format', value: format });
   if (format === 'json' && !isOn('LoggingBetaOptions')) {
-    refuse(['format'], 'format json needs the feature gate LoggingBetaOptions');
+    needGate(['format'], 'format json', 'LoggingBetaOptions');
   }
-  if (isNegative(flushFrequency)) refuse(['flushFrequency'], 'flushFrequency must not be negative');
-  if (isNoVerbosity(verbosity)) refuse(['verbosity'], `verbosity ${verbosity} is not a number from 0 to ${mostInt32}`);
-  if (vmodule && vmodule.length > 0 && !isText) refuse(['vmodule'], `vmodule goes with format text only`);
+  if (isNegative(flushFrequency)) refuse(['flushFrequency'], { problem: 'negative-flush' });
+  if (isNoVerbosity(verbosity)) refuse(['verbosity'], { problem: 'verbosity', value: verbosity });
+  if (vmodule && vmodule.length > 0 && !isText) refuse(['vmodule'], { problem: 'vmodule-format' });
   for (const [i, { filePattern, verbosity: level }] of (vmodule ?? []).entries()) {
     if (!filePattern || /[=,]/.test(filePattern)) {
-      refuse(['vmodule', i], 'filePattern must not be empty, nor hold an equals sign or a comma');
+      refuse(['vmodule', i], { problem: 'file-pattern' });
     }
-    if (isNoVerbosity(level)) refuse(['vmodule', i], `verbosity ${level} is not a number from 0 to ${mostInt32}`);
+    if (isNoVerbosity(level)) refuse(['vmodule', i], { problem: 'verbosity', value: level });
   }
   if (isOn('LoggingAlphaOptions')) return faults;
   for (const kind of ['text', 'json'] as const) {
     const { splitStream, infoBufferSize } = options?.[kind] ?? {};
     const path = ['options', kind];
-    if (splitStream) refuse([...path, 'splitStream'], 'splitStream needs the feature gate LoggingAlphaOptions');
+    if (splitStream) needGate([...path, 'splitStream'], 'splitStream', 'LoggingAlphaOptions');
     // A quantity: "0", "0k" and "0.0" are nothing.
     if (/[1-9]/.test(String(infoBufferSize ?? 0))) {
-      refuse([...path, 'infoBufferSize'], 'infoBufferSize needs the feature gate LoggingAlphaOptions');
+      needGate([...path, 'infoBufferSize'], 'infoBufferSize', 'LoggingAlphaOptions');
     }
   }
   return faults;
@@ -150,6 +142,6 @@ function isNegative(value: number | string | null | undefined): boolean {
   return value ? (parseDuration(value) ?? -1) < 0 : false;
 }
 
-function isNoVerbosity(value: number | null | undefined): boolean {
+function isNoVerbosity(value: number | null | undefined): value is number {
   return value !== null && value !== undefined && (value < 0 || value > mostInt32);
 }

@@ -1,12 +1,10 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { ArgumentsOf } from '../diagnostics/codes.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { isModeOf, modeFacts, proxyModes } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
+import { isModeOf, proxyModes } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { listModes, proxyModeNames } from '../settings/mode.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
-import { quote } from './wording.ts';
 
 /** The mode to compile for; with an error, it is none that was asked for. */
 export interface ModeChoice {
@@ -28,35 +26,26 @@ export function chooseMode(
   if (flag) return readMode(flag, '--proxy-mode', undefined, release);
   const place = config?.source.place(['mode']);
   if (config?.object.mode) return readMode(config.object.mode, 'mode', place, release);
-  const text = config
-    ? "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)"
-    : 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one';
-  return { mode: config ? 'iptables' : 'ipvs', note: { severity: 'note', code: 'default-mode', text, place } };
+  const isConfigured = config !== undefined;
+  return { mode: isConfigured ? 'iptables' : 'ipvs', note: diagnose('default-mode', { isConfigured }, place) };
 }
 
 function readMode(value: string, name: string, place: Diagnostic['place'], release: Release): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
-  const refuse = (text: string): ModeChoice => {
-    return { mode: known ?? 'ipvs', error: { severity: 'error', code: 'bad-mode', text, place } };
+  const refuse = (details: ArgumentsOf<'bad-mode'>): ModeChoice => {
+    return { mode: known ?? 'ipvs', error: diagnose('bad-mode', details, place) };
   };
   if (known) {
-    const unknown = describeModeOfRelease(known, release);
-    return unknown === undefined ? { mode: known } : refuse(`${name} is ${known}: ${unknown}`);
+    return isModeOf(known, release)
+      ? { mode: known }
+      : refuse({ problem: 'not-in-release', name, mode: known, release });
   }
-  const instead = `compile for another mode with ${listModes((mode) => `--proxy-mode ${mode}`)}`;
   switch (value) {
     case 'userspace':
-      return refuse(`${name} is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead}`);
+      return refuse({ problem: 'gone', name });
     case 'kernelspace':
-      return refuse(`${name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`);
+      return refuse({ problem: 'windows', name });
     default:
-      return refuse(`${name} is ${quote(value)}: write ${proxyModeNames}`);
+      return refuse({ problem: 'unknown', name, value });
   }
-}
-
-/** Why kpc cannot compile a mode by a release of Kubernetes; undefined where it can. */
-export function describeModeOfRelease(mode: ProxyMode, release: Release): string | undefined {
-  if (isModeOf(mode, release)) return undefined;
-  const { title, since } = modeFacts[mode];
-  return `kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode`;
 }

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputSource } from './document.ts';
 import { flagKey } from '../settings/flag.ts';
 import type { ProxyFlags } from '../settings/table.ts';

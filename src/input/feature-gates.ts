@@ -1,9 +1,9 @@
 import { findNearest } from '../base/find-nearest.ts';
+import type { GateProblem } from '../diagnostics/settings.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { isSince, kubeProxyVersions } from '../kube-proxy/releases.ts';
+import { isSince } from '../kube-proxy/releases.ts';
 import type { Gate } from './feature-gate-histories.ts';
 import { gatesOf } from './feature-gate-histories.ts';
-import { quote } from './wording.ts';
 
 /** The name of a gate, and the releases that ask for it where not all do. */
 type Need = string | { readonly name: string; readonly since?: Release; readonly until?: Release };
@@ -72,7 +72,7 @@ const stages = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 /** What keeps kube-proxy from starting, and the gate it is about. */
 export interface GateFault {
   readonly gate: string;
-  readonly text: string;
+  readonly fault: GateProblem;
 }
 
 /** Whether a gate of a release's kube-proxy is on. */
@@ -94,29 +94,27 @@ function isOn(name: string, gates: FeatureGates, known: ReadonlyMap<string, Gate
  */
 export function checkFeatureGates(gates: FeatureGates, release: Release): readonly GateFault[] {
   const known = gatesOf(release);
-  const version = kubeProxyVersions[release];
   const faults = [...gates].flatMap(([gate, value]) => {
-    const text = describeFault(gate, value, known, version);
-    return text === undefined ? [] : [{ gate, text }];
+    const fault = findFault(gate, value, known, release);
+    return fault ? [{ gate, fault }] : [];
   });
   return faults.length > 0 ? faults : checkDependencies(gates, known, release);
 }
 
-function describeFault(
+function findFault(
   name: string,
   value: boolean,
   known: ReadonlyMap<string, Gate>,
-  version: string,
-): string | undefined {
+  release: Release,
+): GateProblem | undefined {
   if (Object.hasOwn(stages, name)) return undefined;
   const gate = known.get(name);
   if (!gate) {
-    const near = findNearest(name, [...known.keys()]);
-    const hint = near === undefined ? 'leave it out' : `did you mean ${near}?`;
-    return `kube-proxy ${version} knows no feature gate ${quote(name)}, and does not start: ${hint}`;
+    const meant = findNearest(name, [...known.keys()]);
+    return { problem: 'unknown', gate: name, release, meant };
   }
   if (!gate.isLocked || gate.isOn === value) return undefined;
-  return `the feature gate ${name} is ${gate.isOn} for good, and kube-proxy ${version} does not start with ${value}: leave it out`;
+  return { problem: 'locked', gate: name, release, value };
 }
 
 function checkDependencies(
@@ -132,8 +130,7 @@ function checkDependencies(
     const [first] = missing;
     if (first === undefined) return [];
     const gate = gates.has(name) ? name : (missing.find((other) => gates.has(other)) ?? first);
-    const text = `kube-proxy does not start: the feature gate ${name} is on, and needs ${missing.join(' and ')}, too`;
-    return [{ gate, text }];
+    return [{ gate, fault: { problem: 'needs', gate: name, needed: missing } }];
   });
 }
 

@@ -1,5 +1,7 @@
 import { folderOf, pathBelow } from '../base/file-names.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { DuplicateObject } from '../diagnostics/objects.ts';
 import { ByName } from '../cluster/by-name.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
@@ -56,27 +58,25 @@ function describeGroup(
   const [first, second] = pairOf(example);
   const origin = origins.get(example.place.file);
   // What a folder brought can be left out; what was named itself need not be named.
-  const advice = origin && first !== second ? adviseOn(origin, second, isUnbuilt) : '';
+  const leaveOut = origin && first !== second ? { pattern: patternFor(origin, second), isUnbuilt } : undefined;
   if (group.length === 1 || first === second || !origin) {
-    return group.map((duplicate) => toDiagnostic(duplicate, `${describeOne(duplicate)}${advice}`));
+    return group.map((duplicate) => toDiagnostic(duplicate, { leaveOut }));
   }
-  const text = `${describeOne(example)}, and ${group.length - 1} more of ${second} that ${first} holds too${advice}`;
-  return [toDiagnostic(example, text)];
+  const among = { more: group.length - 1, folder: second, otherFolder: first };
+  return [toDiagnostic(example, { among, leaveOut })];
 }
 
-function describeOne({ kind, label, first }: Duplicate): string {
-  return `duplicate ${kind} ${label}, first defined at ${first.file}:${first.line}`;
-}
-
-function adviseOn({ folder }: FolderOrigin, path: string, isUnbuilt: boolean): string {
+/** What excludes a path below a folder, where a shell takes it as it is. */
+function patternFor({ folder }: FolderOrigin, path: string): string | undefined {
   const below = pathBelow(folder, path);
-  const example = below !== '' && isPlain(below) ? ` ${below}` : '';
-  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
-  return `: leave one of them out, as with --exclude${example}${build}`;
+  return below !== '' && isPlain(below) ? below : undefined;
 }
 
-function toDiagnostic({ place }: Duplicate, text: string): Diagnostic {
-  return { severity: 'error', code: 'duplicate-object', text, place };
+function toDiagnostic(
+  { kind, label, first: { file, line }, place }: Duplicate,
+  others: Pick<DuplicateObject, 'among' | 'leaveOut'>,
+): Diagnostic {
+  return diagnose('duplicate-object', { what: 'object', kind, name: label, first: { file, line }, ...others }, place);
 }
 
 /** Kinds whose objects have no namespace. */

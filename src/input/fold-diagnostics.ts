@@ -1,8 +1,6 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { addWords } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
-
-/** "namespace/name: text" or "namespace/name:port: text". */
-const aboutOne = /^([\w.-]+\/[\w.-]+(?::[\w-]+)?): (.+)$/s;
 
 /** How many names are told after the first. */
 const mostNames = 5;
@@ -21,9 +19,8 @@ export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Di
     if (!first || others.length === 0) continue;
     const names = new Set(others.map(({ name }) => name));
     names.delete(first.name);
-    const text =
-      names.size === 0 ? first.diagnostic.text : `${first.diagnostic.text}; the same for ${list([...names])}`;
-    folded.set(first.diagnostic, { ...first.diagnostic, text });
+    const words = names.size === 0 ? '' : `; the same for ${list([...names])}`;
+    folded.set(first.diagnostic, addWords(first.diagnostic, words));
     for (const { diagnostic } of others) folded.set(diagnostic, undefined);
   }
   return diagnostics.flatMap((diagnostic) => {
@@ -41,12 +38,19 @@ interface Part {
 }
 
 function split(diagnostic: Diagnostic): Part | undefined {
-  const [, name, words] = aboutOne.exec(diagnostic.text) ?? [];
-  if (name !== undefined && words !== undefined) return { diagnostic, name, words };
-  // It is about the file.
-  return diagnostic.code === 'empty-file' && diagnostic.place
-    ? { diagnostic, name: diagnostic.place.file, words: diagnostic.text }
+  const { code, place, text } = diagnostic;
+  if (code === 'empty-file') return place && { diagnostic, name: place.file, words: text };
+  const name = findSubject(diagnostic);
+  const start = `${name}: `;
+  return name !== undefined && text.startsWith(start)
+    ? { diagnostic, name, words: text.slice(start.length) }
     : undefined;
+}
+
+/** The one Service or Service port that a diagnostic is about. */
+function findSubject({ arguments: details }: Diagnostic): string | undefined {
+  if ('servicePort' in details) return details.servicePort;
+  return 'service' in details ? details.service : undefined;
 }
 
 function list(names: readonly string[]): string {

@@ -4,7 +4,6 @@ import { readSwitch, splitList } from '../settings/flag.ts';
 import { onCommandLine, refuse } from '../settings/setting.ts';
 import type { SettingSource } from '../settings/setting.ts';
 import { checkFeatureGates } from './feature-gates.ts';
-import { quote } from './wording.ts';
 
 /** What the settings of gates are read from. */
 type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
@@ -14,10 +13,10 @@ export function readFeatureGates(source: GatesSource, release: Release): Feature
   const configured = Object.entries(source.field(featureGatesField) ?? {});
   const flagged = new Map((splitList(source.flag(featureGatesFlag)) ?? []).flatMap((text) => readGate(source, text)));
   const gates = new Map([...configured.map(([name, isOn]) => [name, isOn ?? false] as const), ...flagged]);
-  for (const { gate, text } of checkFeatureGates(gates, release)) {
+  for (const { gate, fault } of checkFeatureGates(gates, release)) {
     const isConfigured = !flagged.has(gate) && configured.some(([name]) => name === gate);
     const place = isConfigured ? { path: [...featureGatesField.path, gate] } : onCommandLine;
-    refuse(source, place, 'bad-feature-gate', text);
+    refuse(source, place, 'bad-feature-gate', fault);
   }
   return gates;
 }
@@ -28,7 +27,6 @@ function readGate(source: GatesSource, text: string): readonly (readonly [name: 
   const [name = '', ...values] = text.split('=');
   const isOn = readSwitch(values.join('=').trim());
   if (values.length > 0 && isOn !== undefined) return [[name.trim(), isOn]];
-  const hint = 'write the name of a gate, = and true or false';
-  refuse(source, onCommandLine, 'bad-feature-gate', `${featureGatesFlag.name} ${quote(text)}: ${hint}`);
+  refuse(source, onCommandLine, 'bad-feature-gate', { problem: 'no-gate', flag: featureGatesFlag.name, value: text });
   return [];
 }

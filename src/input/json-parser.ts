@@ -19,7 +19,7 @@ export function findJsonFaults(text: string): SyntaxFault[] {
   return errors.map(({ error, offset }) => ({
     offset,
     code: 'bad-json',
-    text: `not valid JSON: ${describe(printParseErrorCode(error))}`,
+    arguments: { problem: 'invalid', reason: describe(printParseErrorCode(error)) },
   }));
 }
 

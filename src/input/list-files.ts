@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
-import { quote } from './wording.ts';
+import { quote } from '../base/wording.ts';
 
 /** What a folder's files must be called to be read. */
 const manifestName = /\.(?:ya?ml|json)$/;

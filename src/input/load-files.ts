@@ -2,15 +2,14 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nameSome } from '../cluster/name-some.ts';
-import { placeAtLine } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import type { FileProblem } from '../diagnostics/files.ts';
 import { BadPattern, ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
 import type { ListedFile } from './list-files.ts';
 import { describeConflict } from './merge-conflict.ts';
 import { TextFile } from './text-file.ts';
 import type { FolderOrigin } from './text-file.ts';
-import { quote } from './wording.ts';
 
 /** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {
@@ -55,19 +54,14 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
     const file = decodeFile(path, read(), origin);
     return (file instanceof TextFile ? describeConflict(path, file.text) : undefined) ?? file;
   } catch (error) {
-    return fileError(path, describeNoFile(path) ?? describeSystemError(error));
+    return fileError(path, findMistake(path) ?? explainSystemError(error));
   }
 }
 
 /** What is meant by a name that is no file's: kpc never opens a connection, and leaves patterns to the shell. */
-function describeNoFile(path: string): string | undefined {
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
-    return `this is a URL, and kpc reads files only: pipe it in, as in "curl -sSL ${quote(path).slice(1, -1)} | kpc compile -f -"`;
-  }
-  if (/[*?[\]{}]/.test(path) && !existsSync(path)) {
-    return 'there is no such file or folder, and kpc expands no patterns: name the folder, or each file with an -f of its own';
-  }
-  return undefined;
+function findMistake(path: string): FileProblem | undefined {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
+  return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
 /** What is to be read of a source: itself, or the files of a folder. */
@@ -79,24 +73,18 @@ function listFiles(source: string, exclude: readonly string[], diagnostics: Diag
     if (!statSync(source).isDirectory()) return [{ path: source }];
     const { files, ignored } = listFolder(source, exclude);
     if (files.length === 0) {
-      const others = exclude.length > 0 || ignored.length > 0 ? ' that are not left out' : '';
-      const text = `the folder holds no files named *.yaml, *.yml or *.json${others}`;
-      diagnostics.push({ severity: 'warning', code: 'empty-folder', text, place: placeAtLine(source) });
+      const hasOthers = exclude.length > 0 || ignored.length > 0;
+      diagnostics.push(diagnose('empty-folder', { hasOthers }, placeAtLine(source)));
     }
-    if (ignored.length > 0) {
-      const text = `left out by ${ignoreFile}: ${nameSome(ignored)}`;
-      diagnostics.push({ severity: 'note', code: 'ignored-files', text });
-    }
+    if (ignored.length > 0) diagnostics.push(diagnose('ignored-files', { by: ignoreFile, files: ignored }));
     const root = realPath(source);
     return files.filter(({ path }) => {
       const inside = isInside(path, root);
-      if (!inside) {
-        diagnostics.push(fileError(path, `a link to something outside ${source}: name that file or folder with -f`));
-      }
+      if (!inside) diagnostics.push(fileError(path, { problem: 'link-outside', folder: source }));
       return inside;
     });
   } catch (error) {
-    diagnostics.push(fileError(source, describeNoFile(source) ?? describeSystemError(error)));
+    diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(error)));
     return [];
   }
 }
@@ -105,12 +93,12 @@ function listFiles(source: string, exclude: readonly string[], diagnostics: Diag
 function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Diagnostic {
   if (typeof bytes === 'string') return new TextFile(name, bytes.replace(/^\uFEFF/, ''), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
-    return fileError(name, 'the file is UTF-16: save it as UTF-8');
+    return fileError(name, { problem: 'utf-16' });
   }
   const packed = describePacked(bytes);
-  if (packed !== undefined) return fileError(name, `the file is ${packed}`);
-  if (bytes.includes(0)) return fileError(name, 'the file is binary: kpc reads YAML and JSON');
-  if (!isUtf8(bytes)) return fileError(name, 'the file is not UTF-8 text: kpc reads YAML and JSON');
+  if (packed !== undefined) return fileError(name, { problem: 'packed', how: packed });
+  if (bytes.includes(0)) return fileError(name, { problem: 'no-text', what: 'binary' });
+  if (!isUtf8(bytes)) return fileError(name, { problem: 'no-text', what: 'not UTF-8 text' });
   // Where all is ASCII, each byte is a character, and copying them takes a tenth of the time of decoding.
   const text = isAscii(bytes)
     ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
@@ -118,24 +106,27 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   return new TextFile(name, text, origin);
 }
 
-function fileError(name: string, text: string): Diagnostic {
-  return { severity: 'error', code: 'unreadable-file', text, place: placeAtLine(name) };
+function fileError(name: string, details: FileProblem): Diagnostic {
+  return diagnose('unreadable-file', details, placeAtLine(name));
 }
 
-function describeSystemError(error: unknown): string {
-  if (error instanceof UnreadableFile) return error.reason;
-  if (error instanceof BadPattern) return error.message;
+function explainSystemError(error: unknown): FileProblem {
+  if (error instanceof UnreadableFile) return { problem: 'system', reason: error.reason };
+  if (error instanceof BadPattern) return { problem: 'system', reason: error.message };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ENOENT':
-      return 'there is no such file or folder';
+      return { problem: 'missing' };
     case 'EACCES':
     case 'EPERM':
-      return 'no permission to read it';
+      return { problem: 'no-permission' };
     case 'ERR_STRING_TOO_LONG':
     case 'ERR_FS_FILE_TOO_LARGE':
-      return 'the file is too large: split it into several';
+      return { problem: 'too-large' };
     default:
-      return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+      return {
+        problem: 'system',
+        reason: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      };
   }
 }

@@ -30,10 +30,9 @@ export function isForeignText({ origin, text }: TextFile): boolean {
   );
 }
 
-/** What to do with a file of a chart or of kustomize that was named itself; '' for any other. */
-export function adviseOnFile(name: string): string {
+/** What makes objects of a file of a chart or of kustomize that was named itself; undefined for any other. */
+export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
   const file = baseName(name);
-  if (/^kustomization\.ya?ml$/.test(file)) return ': kpc reads what "kustomize build" prints of it';
-  if (otherFiles.test(file)) return ': kpc reads what "helm template" prints of the chart';
-  return '';
+  if (/^kustomization\.ya?ml$/.test(file)) return 'kustomize';
+  return otherFiles.test(file) ? 'helm' : undefined;
 }

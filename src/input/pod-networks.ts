@@ -1,7 +1,7 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
-import { quote } from './wording.ts';
 
 /** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';
@@ -21,9 +21,7 @@ export function parsePodNetworks(text: string | true | undefined): PodNetworks {
   if (networks.length === texts.length && new Set(networks.map(({ family }) => family)).size === texts.length) {
     return { networks, diagnostics: [] };
   }
-  const example = 'write one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56';
-  const wrong = `--assume-endpoints is ${quote(text)}: ${example}`;
-  return { networks: [], diagnostics: [{ severity: 'error', code: 'bad-range', text: wrong }] };
+  return { networks: [], diagnostics: [diagnose('bad-range', { flag: '--assume-endpoints', value: text })] };
 }
 
 /**

@@ -1,4 +1,6 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { findingOf } from '../diagnostics/found.ts';
 import type { Sourced } from '../cluster/objects.ts';
 import { readClusterFacts } from './cluster-config.ts';
 import type { ClusterFacts } from './cluster-config.ts';
@@ -12,7 +14,6 @@ import { Report } from './report.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
-import { describeValue, quote } from './wording.ts';
 
 /** What --config names. Without a config there is an error among the diagnostics. */
 export interface ConfigFile {
@@ -49,8 +50,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
     return { config: undefined, facts, diagnostics: [describeAbsence(file, found[0])] };
   }
   for (const { source } of others) {
-    const text = 'the file holds another KubeProxyConfiguration before this one: keep only one of them';
-    diagnostics.push({ severity: 'error', code: 'duplicate-object', text, place: source.place([]) });
+    diagnostics.push(diagnose('duplicate-object', { what: 'configuration', where: 'file' }, source.place([])));
   }
   const report = new Report(first.source);
   const object = new Validator().validate('KubeProxyConfiguration', first.value, report);
@@ -62,13 +62,10 @@ const version = 'kubeproxy.config.k8s.io/v1alpha1';
 
 function describeAbsence(file: TextFile, other: InputDocument | undefined): Diagnostic {
   if (other) {
-    const { apiVersion } = fieldsOf(other.value);
-    const given = typeof apiVersion === 'string' ? quote(apiVersion) : describeValue(apiVersion ?? null);
-    const text = `the KubeProxyConfiguration is of apiVersion ${given}: kube-proxy reads ${version} only`;
-    return { severity: 'error', code: 'no-config', text, place: other.source.place(['apiVersion']) };
+    const apiVersion = findingOf(fieldsOf(other.value)['apiVersion']);
+    return diagnose('no-config', { apiVersion }, other.source.place(['apiVersion']));
   }
-  const text = `the file holds neither a KubeProxyConfiguration (${version}) nor a ConfigMap with one among its data, nor a configuration of kubeadm, kind or k3s`;
-  return { severity: 'error', code: 'no-config', text, place: placeAt(file, 0) };
+  return diagnose('no-config', {}, placeAt(file, 0));
 }
 
 function isConfig({ value }: InputDocument): boolean {
@@ -138,12 +135,7 @@ function unpackKey(
       value,
       source: outerSource(embedded, innerSource),
     })),
-    diagnostics: inner.diagnostics.map(({ severity, code, text: words, place }) => ({
-      severity,
-      code,
-      text: words,
-      place: place && outerPlace(embedded, place),
-    })),
+    diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(embedded, each.place) })),
   };
 }
 

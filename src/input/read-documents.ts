@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { addWords, diagnoseFault } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { createJsonSource, createYamlSource, placeAt } from './document.ts';
 import type { InputDocument } from './document.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
@@ -27,6 +28,8 @@ export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): F
 /** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
 const mostBroken = 2;
 
+const noMoreTold = '; no more YAML errors of this file are told';
+
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
  * read. Returns what is wrong with those that could not be read.
@@ -46,18 +49,10 @@ export function takeDocuments(
       if (conflict) diagnostics.push(conflict);
     }
     if (conflict || broken > mostBroken + 1) return;
-    for (const { offset, code, text } of faults) {
-      const place = placeAt(file, start + offset);
-      const last = broken > mostBroken;
-      if (last)
-        diagnostics.push({
-          severity: 'error',
-          code,
-          text: `${text}; no more YAML errors of this file are told`,
-          place,
-        });
-      else diagnostics.push({ severity: 'error', code, text, place });
-      if (last) return;
+    const isLast = broken > mostBroken;
+    for (const fault of isLast ? faults.slice(0, 1) : faults) {
+      const diagnostic = diagnoseFault(fault, placeAt(file, start + fault.offset));
+      diagnostics.push(isLast ? addWords(diagnostic, noMoreTold) : diagnostic);
     }
   };
   const json = readJsonValues(file.text, parsers);
@@ -91,7 +86,7 @@ function faultsOf(file: TextFile, { start, end }: Span, faults: readonly SyntaxF
 function faultsBehindJson(text: string): readonly SyntaxFault[] {
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
   if (faults.length > 0) return faults;
-  return [{ offset: 0, code: 'bad-json', text: 'after JSON another document begins with a line "---"' }];
+  return [{ offset: 0, code: 'bad-json', arguments: { problem: 'text-after-json' } }];
 }
 
 interface JsonValue extends Span {

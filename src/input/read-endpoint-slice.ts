@@ -9,7 +9,7 @@ import { isName } from '../base/object-names.ts';
 import { checkName, EndpointNames, readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
-import { fieldName, quote } from './wording.ts';
+import { fieldName } from '../base/wording.ts';
 
 const none: readonly never[] = [];
 
@@ -20,15 +20,11 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names =
   const metadata = readMetadata(raw.metadata, 'subdomain', report);
   const service = metadata.labels[serviceNameLabel];
   if (!service) {
-    const text = `kube-proxy skips this EndpointSlice: it has no label ${serviceNameLabel} with the name of its Service`;
-    report.warn(['metadata', 'labels'], 'slice-without-service', text);
+    report.add(['metadata', 'labels'], 'slice-without-service', {});
   } else if (!isName(service, 'label')) {
-    const text = `kube-proxy skips this EndpointSlice: no Service can have the name ${quote(service)}`;
-    report.warn(['metadata', 'labels', serviceNameLabel], 'slice-without-service', text);
+    report.add(['metadata', 'labels', serviceNameLabel], 'slice-without-service', { service });
   }
-  if (!raw.addressType) {
-    report.error(['addressType'], 'missing-field', 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN');
-  }
+  if (!raw.addressType) report.add(['addressType'], 'missing-field', { field: 'addressType' });
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
   if (ports.length > 1) checkPortNames(ports, report);
@@ -43,9 +39,8 @@ const most = { endpoints: 1000, ports: 20_000, addresses: 100, hints: 8 };
 
 function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void {
   const tooMany = (field: 'endpoints' | 'ports', count: number): void => {
-    if (count <= most[field]) return;
-    const text = `the EndpointSlice has ${count} ${field}, and the API server takes ${most[field]} in one: use more slices`;
-    report.warn([field], 'too-many', text);
+    const limit = most[field];
+    if (count > limit) report.add([field], 'too-many', { of: 'slice', field, count, limit });
   };
   tooMany('endpoints', endpoints?.length ?? 0);
   tooMany('ports', ports?.length ?? 0);
@@ -61,14 +56,9 @@ function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
       continue;
     }
     const same = before.find((at) => ports[at]?.protocol === protocol);
-    const what = name === '' ? 'has no name' : `is named ${name}`;
-    if (same === undefined) {
-      const text = `ports[${i}] ${what}, like ports[${before[0]}] of another protocol: the API server accepts each name once`;
-      report.warn(['ports', i], 'duplicate-port', text);
-    } else {
-      const text = `ports[${i}] ${what}, like ports[${same}] of the same protocol: the API server accepts each name once`;
-      report.warn(['ports', i], 'duplicate-port', text);
-    }
+    const first = same ?? before[0] ?? 0;
+    const details = { problem: 'slice-port', index: i, name, first, sameProtocol: same !== undefined } as const;
+    report.add(['ports', i], 'duplicate-port', details);
     before.push(i);
   }
 }
@@ -91,7 +81,7 @@ function readEndpoint(
 ): SliceEndpoint {
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
-    report.error(['endpoints', index, 'addresses'], 'missing-field', `endpoints[${index}] has no addresses`);
+    report.add(['endpoints', index, 'addresses'], 'missing-field', { field: 'addresses', index });
   }
   if (addresses.length > 1) checkAddressCount(addresses.length, index, report);
   const address =
@@ -121,13 +111,9 @@ function readEndpoint(
 
 function checkAddressCount(count: number, index: number, report: Report): void {
   const path = ['endpoints', index, 'addresses'];
-  const taken = 'kube-proxy uses only the first';
-  if (count > most.addresses) {
-    const text = `endpoints[${index}] has ${count} addresses, and the API server takes ${most.addresses}; ${taken}`;
-    report.warn(path, 'too-many', text);
-  } else {
-    report.warn(path, 'extra-addresses', `endpoints[${index}] has ${count} addresses: ${taken}`);
-  }
+  const limit = most.addresses;
+  if (count > limit) report.add(path, 'too-many', { of: 'endpoint', index, count, limit });
+  else report.add(path, 'extra-addresses', { index, count });
 }
 
 /** Host names are for others than kube-proxy. */
@@ -154,11 +140,8 @@ function checkEndpointAddresses(
     const path = ['endpoints', index, 'addresses', i];
     const usable = checkUsableAddress(text, path, report);
     if (usable && !fits && addressType) {
-      report.error(
-        path,
-        'bad-address',
-        `${fieldName(path)} ${quote(text)} is not an ${addressType} address, which addressType requires`,
-      );
+      const details = { problem: 'other-family', field: fieldName(path), value: text, family: addressType } as const;
+      report.add(path, 'bad-address', details);
     }
   }
   return first;
@@ -166,8 +149,7 @@ function checkEndpointAddresses(
 
 /** No rule depends on it: the hints name zones, too. */
 function reportZone(zone: string, path: FieldPath, report: Report): void {
-  const shape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
-  report.warn(path, 'bad-zone', `${fieldName(path)} ${quote(zone)} is left out: ${shape}`);
+  report.add(path, 'bad-zone', { of: 'endpoint', field: fieldName(path), value: zone });
 }
 
 /** Hints are compared with the node's name and zone: one that is no name fits none. */
@@ -181,13 +163,12 @@ function readHints(
   if (!raw?.length) return none;
   const path = ['endpoints', index, 'hints', field];
   if (raw.length > most.hints) {
-    report.warn(path, 'too-many', `${field} has ${raw.length} hints, and the API server takes ${most.hints}`);
+    report.add(path, 'too-many', { of: 'hints', field, count: raw.length, limit: most.hints });
   }
   return raw.map(({ name }, i) => {
     const hint = known.find(name ?? '');
     if (hint !== undefined) return hint;
-    const what = field === 'forZones' ? 'zone' : 'node';
-    report.warn([...path, i], 'bad-hint', `${field}[${i}] ${quote(name ?? '')}: not a valid ${what} name`);
+    report.add([...path, i], 'bad-hint', { field, index: i, value: name ?? '' });
     // It still counts as a hint, and still fits none once it can be shown: services.json is for people, too.
     return printable(name ?? '');
   });

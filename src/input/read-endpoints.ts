@@ -23,13 +23,9 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {
     if (port === undefined) {
-      const text = `ports[${i}] of Endpoints has no port: a port is a number from 1 to 65535`;
-      report.error([...path, i, 'port'], 'missing-field', text);
+      report.add([...path, i, 'port'], 'missing-field', { field: 'endpointsPort', index: i });
     }
-    if (name === '' && ports.length > 1) {
-      const text = 'a port without a name: each needs one where there are several';
-      report.warn([...path, i], 'unnamed-port', text);
-    }
+    if (name === '' && ports.length > 1) report.add([...path, i], 'unnamed-port', {});
   }
   return ports;
 }

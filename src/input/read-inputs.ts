@@ -1,6 +1,5 @@
-import { formatCount } from '../base/format-count.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nameSome } from '../cluster/name-some.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type {
   Endpoints,
   EndpointSlice,
@@ -123,16 +122,12 @@ function collectFile(
     return template;
   }
   if (objects === 0 && faults.length === 0) {
-    const place = placeAt(file, 0);
-    into.diagnostics.push({ severity: 'warning', code: 'empty-file', text: 'the file holds no objects', place });
+    into.diagnostics.push(diagnose('empty-file', {}, placeAt(file, 0)));
   }
   return undefined;
 }
 
 /** Files of folders that belong to something else. */
-function describeForeign(names: readonly string[]): readonly Diagnostic[] {
-  if (names.length === 0) return [];
-  const what = names.length === 1 ? '1 file' : `${formatCount(names.length)} files`;
-  const text = `skipped ${what} without any Kubernetes object: ${nameSome(names)}`;
-  return [{ severity: 'note', code: 'skipped-files', text }];
+function describeForeign(files: readonly string[]): readonly Diagnostic[] {
+  return files.length === 0 ? [] : [diagnose('skipped-files', { files })];
 }

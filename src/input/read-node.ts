@@ -6,7 +6,6 @@ import { readMetadata } from './check-names.ts';
 import type { Report } from './report.ts';
 import { parseQuantity } from './parse-quantity.ts';
 import type { RawCondition, RawNode } from './schemas/node.ts';
-import { quote } from './wording.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
 export function readNode(raw: RawNode, report: Report): Node {
@@ -18,16 +17,15 @@ export function readNode(raw: RawNode, report: Report): Node {
     return checkNetwork(cidr, listed.length === 0 ? ['spec', 'podCIDR'] : ['spec', 'podCIDRs', i], report);
   });
   if (listed.length > 2 || (listed.length === 2 && networks[0] && networks[0].family === networks[1]?.family)) {
-    report.error(['spec', 'podCIDRs'], 'bad-cidr', 'podCIDRs holds one network, or one of each family');
+    report.add(['spec', 'podCIDRs'], 'bad-cidr', { problem: 'too-many', field: 'podCIDRs' });
   }
   if (single && listed[0] !== undefined && listed[0] !== single) {
-    const text = `podCIDRs begins with ${quote(listed[0])}, but podCIDR is ${quote(single)}: make them the same`;
-    report.error(['spec', 'podCIDRs', 0], 'bad-cidr', text);
+    const details = { problem: 'contradiction', podCIDRs: listed[0], podCIDR: single } as const;
+    report.add(['spec', 'podCIDRs', 0], 'bad-cidr', details);
   }
   const zone = metadata.labels[zoneLabel];
   if (zone !== undefined && !isLabelValue(zone)) {
-    const shape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
-    report.error(['metadata', 'labels', zoneLabel], 'bad-zone', `the zone ${quote(zone)} is not valid: ${shape}`);
+    report.add(['metadata', 'labels', zoneLabel], 'bad-zone', { of: 'Node', value: zone });
   }
   const addresses = (raw.status?.addresses ?? []).map(({ type, address }) => ({
     type: type ?? '',
@@ -53,7 +51,6 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   if (cpu === '') return 0n;
   const amount = parseQuantity(String(cpu));
   if (amount !== undefined) return amount;
-  const text = `allocatable.cpu ${quote(String(cpu))} is not a quantity, and counts as none: write it like 4 or 3920m`;
-  report.warn(['status', 'allocatable', 'cpu'], 'bad-quantity', text);
+  report.add(['status', 'allocatable', 'cpu'], 'bad-quantity', { field: 'allocatable.cpu', value: String(cpu) });
   return 0n;
 }

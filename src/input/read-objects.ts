@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { findingOf } from '../diagnostics/found.ts';
 import { checkFields, isCheckedKind } from './check-fields.ts';
 import type {
   Endpoints,
@@ -21,7 +22,7 @@ import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from './read-config.ts';
 import { findMeantKind } from './near-kinds.ts';
 import { updateSlice } from './update-slice.ts';
-import { adviseOnFile } from './no-objects.ts';
+import { findMaker } from './no-objects.ts';
 import { readEndpointSlice } from './read-endpoint-slice.ts';
 import { readEndpoints } from './read-endpoints.ts';
 import { readNode } from './read-node.ts';
@@ -33,7 +34,6 @@ import { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
-import { describeValue, quote } from './wording.ts';
 
 /** The objects read so far, each kind in the order of the input. */
 export interface CollectedObjects {
@@ -115,12 +115,7 @@ function collectValue(
 ): void {
   const report = new Report(source);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    const hint = Array.isArray(value) ? ': put the objects under "items" of an object of kind List' : '';
-    report.error(
-      [],
-      'not-an-object',
-      `a Kubernetes object is a mapping with apiVersion and kind, not ${describeValue(value)}${hint}`,
-    );
+    report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
   } else {
     collectObject(value as Readonly<Record<string, unknown>>, report, checks, into, listDepth);
   }
@@ -139,9 +134,8 @@ function collectObject(
   if (facts) into.facts.push(facts);
   if (facts?.configures) return;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
-    const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    const advice = adviseOnFile(report.source.place([]).file);
-    report.error([], 'not-an-object', `this is not a Kubernetes object: it has no ${missing}${advice}`);
+    const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
+    report.add([], 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
     return;
   }
   const { source } = report;
@@ -192,23 +186,19 @@ function collectObject(
     if (listDepth < maxListDepth) {
       collectItems(value['items'] ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
     } else {
-      report.error([], 'too-deep', `lists stand in lists more than ${maxListDepth} deep: put the objects into one`);
+      report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
     }
     return;
   }
   const meant = findMeantKind(apiVersion, kind, checks.workloads);
   if (meant !== undefined) {
-    const [field, written] = meant.startsWith(`${kind} `) ? ['apiVersion', apiVersion] : ['kind', kind];
-    const text = `${field} is ${quote(written)}, and kpc ignores this object: did you mean ${meant}?`;
-    report.warn([field], nearKind, text);
+    const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
+    report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
     return;
   }
   const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
   into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
 }
-
-/** The code of what is probably a misspelling of a kind or its version. */
-export const nearKind = 'unknown-kind';
 
 /** Whether a kind has the name of one that kpc reads, but is not of that version. */
 function isOfOtherVersion(apiVersion: string, kind: string): boolean {

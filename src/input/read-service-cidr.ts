@@ -9,15 +9,12 @@ export function readServiceCidr(raw: RawServiceCidr, report: Report): ServiceCid
   const metadata = readMetadata(raw.metadata, 'subdomain', report);
   const path = ['spec', 'cidrs'];
   const texts = raw.spec?.cidrs ?? [];
-  if (texts.length === 0) {
-    const text = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family';
-    report.error(path, 'bad-cidr', text);
-  }
+  if (texts.length === 0) report.add(path, 'bad-cidr', { problem: 'none', kind: 'ServiceCIDR' });
   const cidrs = texts.map((text, i) => checkCanonicalNetwork(text, [...path, i], report));
   const known = cidrs.filter((network) => network !== undefined);
   const families = new Set(known.map(({ family }) => family));
   if (texts.length > 2 || (known.length === texts.length && families.size < texts.length)) {
-    report.error(path, 'bad-cidr', 'cidrs holds one network, or one of each family');
+    report.add(path, 'bad-cidr', { problem: 'too-many', field: 'cidrs' });
   }
   return { metadata, cidrs: known };
 }

@@ -6,7 +6,6 @@ import { checkName, dropNulls, readMetadata } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
-import { quote } from './wording.ts';
 
 /** Three hours: the API server's default for sessionAffinity ClientIP. */
 const defaultAffinitySeconds = 10800;
@@ -21,7 +20,7 @@ type RawSpec = NonNullable<RawService['spec']>;
 export function readService(raw: RawService, report: Report): Service {
   const metadata = readMetadata(raw.metadata, 'label', report);
   const spec = raw.spec ?? {};
-  if (!raw.spec) report.error([], 'missing-field', 'the Service has no spec');
+  if (!raw.spec) report.add([], 'missing-field', { field: 'spec' });
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? [];
   externalIPs.forEach((address, i) => checkUsableAddress(address, ['spec', 'externalIPs', i], report));
@@ -77,16 +76,15 @@ function readClusterIPs(
 function checkClusterIPList(given: readonly string[], spec: RawSpec, report: Report): void {
   const families = given.map((text, i) => checkClusterIP(text, i, ['spec', 'clusterIPs', i], spec, report));
   if (given.length > 2 || (given.length === 2 && families[0] !== undefined && families[0] === families[1])) {
-    report.error(['spec', 'clusterIPs'], 'bad-cluster-ips', 'clusterIPs holds one address, or one of each family');
+    report.add(['spec', 'clusterIPs'], 'bad-cluster-ips', { problem: 'too-many' });
   }
   if (spec.clusterIP && given[0] !== undefined && given[0] !== spec.clusterIP) {
-    const text = `clusterIPs begins with ${quote(given[0])}, but clusterIP is ${quote(spec.clusterIP)}: make them the same`;
-    report.error(['spec', 'clusterIPs', 0], 'bad-cluster-ips', text);
+    const details = { problem: 'contradiction', clusterIPs: given[0], clusterIP: spec.clusterIP } as const;
+    report.add(['spec', 'clusterIPs', 0], 'bad-cluster-ips', details);
   }
-  if (given.length === 2 && (spec.ipFamilies?.length ?? 0) < 2) {
-    const lack = spec.ipFamilies?.length ? 'is only one family in ipFamilies' : 'are no ipFamilies';
-    const text = `kube-proxy takes only the first of clusterIPs, because there ${lack}`;
-    report.warn(['spec', 'clusterIPs', 1], 'missing-ip-families', text);
+  const named = spec.ipFamilies?.length ?? 0;
+  if (given.length === 2 && named < 2) {
+    report.add(['spec', 'clusterIPs', 1], 'missing-ip-families', { families: named });
   }
 }
 
@@ -100,21 +98,16 @@ function checkClusterIP(
 ): string | undefined {
   if (text === 'None' && index === 0) return undefined;
   if (text.toLowerCase() === 'none') {
-    const hint = index === 0 ? 'write None' : 'None stands alone';
-    report.error(path, 'bad-cluster-ips', `clusterIP is ${quote(text)}: ${hint}`);
+    report.add(path, 'bad-cluster-ips', { problem: 'none', value: text, isFirst: index === 0 });
     return undefined;
   }
   const address = checkAddress(text, path, report);
   if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
-    report.error(path, 'bad-address', `clusterIP ${quote(text)} is not an address that a Service can have`);
+    report.add(path, 'bad-address', { problem: 'no-cluster-ip', value: text });
   }
   const wanted = spec.ipFamilies?.[index];
   if (address && wanted && wanted.toLowerCase() !== address.family) {
-    report.error(
-      path,
-      'bad-cluster-ips',
-      `${quote(text)} is not an ${wanted} address, which ipFamilies[${index}] requires`,
-    );
+    report.add(path, 'bad-cluster-ips', { problem: 'other-family', value: text, family: wanted, index });
   }
   return address?.family;
 }
@@ -122,14 +115,13 @@ function checkClusterIP(
 function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report): ServicePortSpec[] {
   const raw = spec.ports ?? [];
   if (raw.length === 0 && type !== 'ExternalName' && spec.clusterIP !== 'None') {
-    report.warn(['spec'], 'no-ports', 'kube-proxy programs nothing for this Service: it has no ports');
+    report.add(['spec'], 'no-ports', {});
   }
   const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
   if (ports.length > 1) checkAllDistinct(ports, report);
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
   if (external >= 0 && type === 'ClusterIP') {
-    const text = 'a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out';
-    report.error(['spec', 'ports', external, 'nodePort'], 'bad-type', text);
+    report.add(['spec', 'ports', external, 'nodePort'], 'bad-type', { problem: 'node-port' });
   }
   return ports;
 }
@@ -137,17 +129,9 @@ function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report)
 function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
   const name = raw.name ?? '';
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
-  else if (count > 1)
-    report.warn(
-      ['spec', 'ports', index],
-      'unnamed-port',
-      'a port without a name: each needs one where there are several',
-    );
+  else if (count > 1) report.add(['spec', 'ports', index], 'unnamed-port', {});
   const port = raw.port ?? 0;
-  if (port === 0) {
-    const text = `ports[${index}] has no port: a port is a number from 1 to 65535`;
-    report.error(['spec', 'ports', index, 'port'], 'missing-field', text);
-  }
+  if (port === 0) report.add(['spec', 'ports', index, 'port'], 'missing-field', { field: 'port', index });
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
   return {
     name,
@@ -161,12 +145,11 @@ function readPort(raw: RawServicePort, index: number, count: number, report: Rep
 function checkTargetPort(targetPort: number | string, path: FieldPath, report: Report): void {
   if (typeof targetPort === 'number') {
     if (targetPort >= 0 && targetPort <= 65535) return;
-    report.error(path, 'bad-port', `targetPort ${targetPort}: a port is a number from 1 to 65535`);
+    report.add(path, 'bad-port', { problem: 'target-port-number', value: targetPort });
   } else if (/^\d+$/.test(targetPort)) {
-    report.error(path, 'bad-port', `targetPort is the string ${quote(targetPort)}: write ${targetPort} without quotes`);
+    report.add(path, 'bad-port', { problem: 'target-port-in-quotes', value: targetPort });
   } else if (targetPort !== '' && !isPortName(targetPort)) {
-    const shape = 'lower-case letters, digits and single dashes, with a letter among them, 15 at most';
-    report.error(path, 'bad-port', `targetPort ${quote(targetPort)}: the name of a container port is ${shape}`);
+    report.add(path, 'bad-port', { problem: 'target-port-name', value: targetPort });
   }
 }
 
@@ -196,10 +179,7 @@ function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
     if (name !== '') continue;
     const first = seen.get(protocol);
     if (first === undefined) seen.set(protocol, i);
-    else {
-      const text = `ports[${i}] has no name, nor has ports[${first}] of ${protocol}: kube-proxy keeps one of them; name both`;
-      report.error(['spec', 'ports', i], 'duplicate-port', text);
-    }
+    else report.add(['spec', 'ports', i], 'duplicate-port', { problem: 'unnamed', index: i, protocol, first });
   }
 }
 
@@ -216,16 +196,15 @@ function checkDistinct(
     const first = seen.get(key);
     if (key === '') continue;
     if (first === undefined) seen.set(key, i);
-    else
-      report.error(['spec', 'ports', i, field], 'duplicate-port', `${field} ${key} is already used by ports[${first}]`);
+    else report.add(['spec', 'ports', i, field], 'duplicate-port', { problem: 'value', field, value: key, first });
   }
 }
 
 function readIngress(raw: readonly RawIngress[], report: Report): LoadBalancerIngress[] {
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
-      const text = `hostname ${quote(ingress.hostname)} is not a DNS name: the API server refuses it`;
-      report.warn(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', text);
+      const details = { problem: 'host-name', value: ingress.hostname } as const;
+      report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', details);
     }
     if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
     return {

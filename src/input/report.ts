@@ -1,5 +1,6 @@
-import { isError } from '../cluster/diagnostic.ts';
-import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { InputSource } from './document.ts';
 
@@ -18,28 +19,21 @@ export class Report {
     return this.diagnostics.some(isError);
   }
 
-  /** Says that enough was said about a field and all below it: no more errors or warnings are taken about them. */
+  /** Says that enough was said about a field and all below it: nothing more is taken about them. */
   settle(path: FieldPath): void {
     this.#settled ??= new Set();
     this.#settled.add(path.join('/'));
   }
 
-  error(path: FieldPath, code: string, text: string): void {
-    this.#add('error', path, code, text);
-  }
-
-  warn(path: FieldPath, code: string, text: string): void {
-    this.#add('warning', path, code, text);
-  }
-
-  #add(severity: Severity, path: FieldPath, code: string, text: string): void {
+  /** Says what is wrong with a field. */
+  add<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
-    this.diagnostics.push({ severity, code, text, place: this.source.place(path) });
+    this.diagnostics.push(diagnose(code, details, this.source.place(path)));
   }
 
-  /** Like error or warn, but at the name of the field. */
-  atKey(severity: Severity, path: FieldPath, code: string, text: string): void {
-    this.diagnostics.push({ severity, code, text, place: this.source.keyPlace(path) });
+  /** Like add, but at the name of the field. */
+  addAtKey<Code extends DiagnosticCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
+    this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
   }
 
   #isSettled(path: FieldPath): boolean {

@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnoseFault } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
@@ -38,7 +39,7 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
 }
 
 function checkConfig(config: Config, mode: ProxyMode, gates: FeatureGates, release: Release): readonly SettingFault[] {
-  return checkStart(config?.object ?? {}, mode, gates, release).map((fault) => ({ severity: 'error', ...fault }));
+  return checkStart(config?.object ?? {}, mode, gates, release);
 }
 
 /** Where flags and fields are looked up: by the name of a flag, and by the path of a field. */
@@ -65,6 +66,6 @@ function findField(config: object | undefined, path: readonly string[]): unknown
   return value ?? undefined;
 }
 
-function placeFault({ path, ...fault }: SettingFault, config: Config): Diagnostic {
-  return { ...fault, place: path && config?.source.place(path) };
+function placeFault(fault: SettingFault, config: Config): Diagnostic {
+  return diagnoseFault(fault, fault.path && config?.source.place(fault.path));
 }

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { compareText } from '../cluster/compare-text.ts';
 
 /**

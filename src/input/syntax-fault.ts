@@ -1,12 +1,12 @@
+import type { Fault } from '../diagnostics/diagnostic.ts';
+import type { syntaxDiagnostics } from '../diagnostics/syntax.ts';
+import type { YamlProblem } from '../diagnostics/yaml-problem.ts';
+
 /** What is wrong with a document's syntax; `offset` counts from the start of the text that was parsed. */
-export interface SyntaxFault {
-  readonly offset: number;
-  readonly code: string;
-  readonly text: string;
-}
+export type SyntaxFault = Fault<keyof typeof syntaxDiagnostics> & { readonly offset: number };
 
 /** Of a text that nests so deeply that a parser which calls itself for each level could not read it. */
-export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', text: 'lists and mappings nest too deeply' };
+export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: { what: 'values' } };
 
 /** How deep lists and mappings may nest in a document. Kubernetes' own objects nest a dozen deep. */
 export const maxDepth = 500;
@@ -16,12 +16,12 @@ export class Refusal extends Error {
   readonly fault: SyntaxFault;
 
   constructor(fault: SyntaxFault) {
-    super(fault.text);
+    super(fault.code);
     this.fault = fault;
   }
 }
 
 /** Stops reading a document because of what stands at the offset. */
-export function refuse(offset: number, text: string): never {
-  throw new Refusal({ offset, code: 'bad-yaml', text: `not valid YAML: ${text}` });
+export function refuse(offset: number, problem: YamlProblem): never {
+  throw new Refusal({ offset, code: 'bad-yaml', arguments: problem });
 }

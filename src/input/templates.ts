@@ -1,6 +1,6 @@
-import { isError } from '../cluster/diagnostic.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import { pathBelow } from '../base/file-names.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { placeAt } from './document.ts';
 import type { TextFile } from './text-file.ts';
@@ -39,26 +39,23 @@ export function findTemplate(file: TextFile, faults: readonly Diagnostic[]): Tem
 /** One error for each chart or folder with templates, and for each template that stands alone. */
 export function describeTemplates(templates: readonly Template[]): Diagnostic[] {
   const groups = groupBy(templates, ({ file: { origin, name } }) => origin?.chart ?? origin?.folder ?? name);
-  return [...groups.values()].flatMap((group): Diagnostic[] => {
+  return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    if (!first) return [];
-    const text = describe(first, group.length);
-    return [{ severity: 'error', code: 'helm-template', text, place: placeAt(first.file, first.offset) }];
+    return first ? [describe(first, group.length)] : [];
   });
 }
 
-function describe({ file: { origin } }: Template, count: number): string {
-  const folder = origin?.chart ?? '';
-  const render = `"helm template ${isPlain(folder) ? folder : 'CHART'} | kpc compile -f -"`;
-  if (!origin) return `a Helm template: render it first, as with ${render}`;
-  if (origin.chart === undefined) {
-    const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${origin.folder}`;
-    return `${what}: render the chart first, as with ${render}, or leave it out with --exclude`;
-  }
-  const below = pathBelow(origin.folder, origin.chart);
-  const others = below === '' || !isPlain(below) ? '' : `, or leave it out with --exclude ${below}`;
-  const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
-  return `${what} in the chart ${origin.chart}: render it first, as with ${render}${others}`;
+function describe({ file, offset }: Template, count: number): Diagnostic {
+  const { chart, folder } = file.origin ?? {};
+  const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
+  const details = {
+    count,
+    chart,
+    folder,
+    chartWord: chart !== undefined && isPlain(chart) ? chart : 'CHART',
+    exclude: below !== '' && isPlain(below) ? below : undefined,
+  };
+  return diagnose('helm-template', details, placeAt(file, offset));
 }
 
 /** Whether a shell takes the word as it is. */

@@ -1,11 +1,12 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { FieldPath } from '../cluster/objects.ts';
+import { findingOf } from '../diagnostics/found.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Report } from './report.ts';
 import type { RawObjects } from './schemas/all.ts';
-import type { Schema } from '../base/json-schema.ts';
-import { describeValue, fieldName, quote } from './wording.ts';
+import type { Schema } from '../diagnostics/json-schema.ts';
+import { fieldName } from '../base/wording.ts';
 
 /** How many fields of one object may be wrong: of one with more, nothing is taken, and no more than these are told. */
 const mostFaults = 220;
@@ -85,53 +86,47 @@ function reportFault(error: ErrorObject, report: Report): void {
   const path = parsePointer(error.instancePath);
   const schema = (error.parentSchema ?? {}) as Schema;
   const { data } = error as { data?: unknown };
-  const name = fieldName(path);
-  const expected = schema.expected ?? '';
+  const field = fieldName(path);
   switch (error.keyword) {
-    case 'type':
-      report.error(path, schema.code ?? 'bad-type', describeWrongType(name, data, schema));
+    case 'type': {
+      const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
+      const details = { problem: 'type', field, found: findingOf(data), types, expected: schema.expected } as const;
+      report.add(path, schema.code ?? 'bad-type', details);
       return;
+    }
     case 'enum':
       // A value of another type is reported as such.
       if (typeof data !== 'string') return;
-      report.error(path, schema.code ?? 'bad-value', `${name} is ${quote(data)}: write ${nearestWord(data, schema)}`);
+      report.add(path, schema.code ?? 'bad-type', {
+        problem: 'word',
+        field,
+        value: data,
+        expected: nearestWord(data, schema),
+      });
       return;
     case 'minimum':
     case 'maximum':
-      report.error(path, schema.code ?? 'bad-number', `${name} ${String(data)}: ${expected}`);
+      report.add(path, schema.code ?? 'bad-number', {
+        problem: 'range',
+        field,
+        value: Number(data),
+        expected: schema.expected ?? '',
+      });
       return;
     case 'additionalProperties': {
       const { additionalProperty: key } = error.params as { additionalProperty: string };
-      const near = findNearest(key, Object.keys(schema.properties ?? {}));
-      const hint = near === undefined ? '' : `: did you mean ${near}?`;
-      const text = `kube-proxy ignores ${quote(key)}, because its configuration has no such field${hint}`;
-      report.atKey('warning', [...path, key], 'unknown-field', text);
+      const meant = findNearest(key, Object.keys(schema.properties ?? {}));
+      report.addAtKey([...path, key], 'unknown-field', { problem: 'configuration', name: key, meant });
       return;
     }
     default:
-      report.error(path, schema.code ?? 'bad-value', `${name}: ${error.message ?? 'is wrong'}`);
+      throw new Error(`a schema has the keyword ${error.keyword}, which there are no words for`);
   }
 }
 
 function nearestWord(data: string, schema: Schema): string {
   const words = (schema.enum ?? []).filter((word): word is string => typeof word === 'string' && word !== '');
   return words.find((word) => word.toLowerCase() === data.toLowerCase()) ?? schema.expected ?? words.join(', ');
-}
-
-function describeWrongType(name: string, data: unknown, schema: Schema): string {
-  const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
-  if (types.includes('string') && typeof data === 'number') {
-    return `${name} is the number ${data}, not a string: put it in quotes`;
-  }
-  if (types.includes('string') && typeof data === 'boolean') {
-    return `${name} is ${data}, not a string: put it in quotes (to YAML, yes and on are true, no and off are false)`;
-  }
-  if (types.includes('integer')) {
-    if (typeof data === 'string' && /^\d+$/.test(data))
-      return `${name} is the string ${quote(data)}: write ${data} without quotes`;
-    return `${name} is ${describeValue(data)}: ${schema.expected ?? 'a whole number'}`;
-  }
-  return `${name} is ${describeValue(data)}: it must be ${schema.expected ?? types.join(' or ')}`;
 }
 
 /** A JSON pointer as ajv gives it; a step into a list is a number. */

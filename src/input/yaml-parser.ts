@@ -1,5 +1,6 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { Refusal } from './syntax-fault.ts';
+import type { YamlProblem } from '../diagnostics/yaml-problem.ts';
+import { refuse, Refusal } from './syntax-fault.ts';
 import type { SyntaxFault } from './syntax-fault.ts';
 import { compose } from './yaml/compose.ts';
 import type { Composed } from './yaml/compose.ts';
@@ -24,8 +25,8 @@ export function parseYamlValue(text: string): ParsedValue {
     return { kind: 'value', value: composed.root ? decode(composed.root) : null };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const { offset, code, text: words } = error.fault;
-    return { kind: 'faults', faults: [{ offset: Math.min(offset, text.length), code, text: words }] };
+    const { fault } = error;
+    return { kind: 'faults', faults: [{ ...fault, offset: Math.min(fault.offset, text.length) }] };
   }
 }
 
@@ -41,18 +42,17 @@ const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u20
 function composeText(text: string): Composed {
   refuseMatch(text, forbidden, ([found]) =>
     found === '\ufeff'
-      ? 'a byte order mark can stand at the start of a file only'
-      : `the character U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')} cannot be in YAML`,
+      ? { problem: 'byte-order-mark' }
+      : { problem: 'character', codePoint: found.codePointAt(0) ?? 0 },
   );
-  refuseMatch(text, oddMarker, () => 'only a space or a comment can follow "---" at the start of a line');
+  refuseMatch(text, oddMarker, () => ({ problem: 'text-after-marker' }));
   // kubectl reads line by line, and ends each with a line feed.
   return compose(/[\r\n]$/.test(text) ? text : `${text}\n`);
 }
 
-function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => string): void {
+function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => YamlProblem): void {
   const match = pattern.exec(text);
-  if (!match) return;
-  throw new Refusal({ offset: match.index, code: 'bad-yaml', text: `not valid YAML: ${describe(match)}` });
+  if (match) refuse(match.index, describe(match));
 }
 
 /**

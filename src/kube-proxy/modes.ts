@@ -8,6 +8,17 @@ export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;
 
 export type ProxyMode = (typeof proxyModes)[number];
 
+/** "ipvs, iptables or nftables", or whatever is said of each. */
+export function listModes(say: (mode: ProxyMode) => string): string {
+  return proxyModes
+    .map(say)
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ');
+}
+
+/** The modes that --proxy-mode takes, for people. */
+export const proxyModeNames = listModes((mode) => mode);
+
 export type { ObjectKind } from '../kernel/kinds.ts';
 
 /** What a manifest counts of a kernel's objects. */

@@ -7,6 +7,9 @@ export type Release = (typeof releases)[number];
 
 export const newestRelease: Release = '1.36';
 
+/** The releases that kpc follows, for people. */
+export const releaseRange = `${releases[0]} to ${newestRelease}`;
+
 /** The kube-proxy of each release whose source kpc follows. Its output was compared with all of them but v1.31.14. */
 export const kubeProxyVersions = {
   '1.30': 'v1.30.14',

@@ -15,7 +15,7 @@ import type { RangeFlags } from '../input/assignment-ranges.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';

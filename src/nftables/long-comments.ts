@@ -1,4 +1,5 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
 import type { TrafficPath } from '../cluster/plan-traffic.ts';
@@ -12,25 +13,19 @@ export function findLongComments({ servicePorts }: Cluster): readonly Diagnostic
   const warnings = new Map<string, Diagnostic>();
   for (const port of servicePorts) {
     if (port.label.length <= maxNftComment) continue;
-    const where = whereRefused(port);
-    if (where === undefined) continue;
-    const text =
-      `${port.label}: kube-proxy writes this name of ${port.label.length} bytes as a comment on nodes where the Service has ${where}, ` +
-      `but nft takes ${maxNftComment} and refuses all rules with it; kpc cuts the comment. Shorten the names`;
-    warnings.set(text, { severity: 'warning', code: 'long-comment', text, place: port.places?.port });
+    const lack = lackWhereRefused(port);
+    if (lack === undefined) continue;
+    const details = { servicePort: port.label, lack, limit: maxNftComment };
+    const warning = diagnose('long-comment', details, port.places?.port);
+    warnings.set(warning.text, warning);
   }
   return [...warnings.values()];
 }
 
-const words: { readonly [R in NonNullable<TrafficPath['refusal']>['reason']]: string } = {
-  'no-endpoints': 'no endpoints',
-  'no-local-endpoints': 'no local endpoints',
-};
-
 /** What a node lacks that refuses packets to the port; undefined where none does. A node without a name runs no endpoint. */
-function whereRefused(port: ServicePort): string | undefined {
+function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;
   const refusal = plan.internal.refusal ?? (outside ? plan.external.refusal : undefined);
-  return refusal && words[refusal.reason];
+  return refusal?.reason;
 }

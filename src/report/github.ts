@@ -1,6 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import { printableLines } from '../base/printable.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { CheckReport } from './check-report.ts';
 import { findFailures } from './check-report.ts';

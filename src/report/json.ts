@@ -1,4 +1,4 @@
-import type { Diagnostic, Severity } from '../cluster/diagnostic.ts';
+import type { Diagnostic, Fault } from '../diagnostics/diagnostic.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { isSame } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
@@ -90,14 +90,10 @@ export function fleetToJson({ folder, nodes, changed, stale, example }: FleetRep
   return formatJson({ folder, same, nodes: nodes.length, changed, stale, ...diff });
 }
 
-/** A diagnostic for programs: --output json. */
-export interface JsonDiagnostic extends Partial<Location> {
-  readonly severity: Severity;
-  readonly code: string;
-  readonly text: string;
-}
+/** A diagnostic for programs: --output json. What it takes as arguments, its code says. */
+export type JsonDiagnostic = Fault & Pick<Diagnostic, 'severity' | 'text'> & Partial<Location>;
 
 /** Diagnostics for programs, in the same order. */
 export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagnostic[] {
-  return diagnostics.map(({ severity, code, text, place }) => Object.assign({ severity, code, text }, place?.locate()));
+  return diagnostics.map(({ place, ...diagnostic }) => ({ ...diagnostic, ...place?.locate() }));
 }

@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
 import { printable } from '../base/printable.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
 export type LineOf = (file: string, line: number) => string;

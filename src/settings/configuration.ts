@@ -1,4 +1,4 @@
-import type { Schema } from '../base/json-schema.ts';
+import type { Schema } from '../diagnostics/json-schema.ts';
 import { lastName } from './field.ts';
 import { listSettings } from './table.ts';
 

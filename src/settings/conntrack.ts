@@ -1,4 +1,4 @@
-import { duration, flag } from '../base/json-schema.ts';
+import { duration, flag } from '../diagnostics/json-schema.ts';
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';
 import { amountSetting, anyAmount, secondsSetting, switchSetting } from './kinds.ts';

@@ -1,4 +1,4 @@
-import { flag, map } from '../base/json-schema.ts';
+import { flag, map } from '../diagnostics/json-schema.ts';
 import { oneOf, optional } from '../base/shape.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';

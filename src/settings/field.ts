@@ -1,4 +1,4 @@
-import type { Schema } from '../base/json-schema.ts';
+import type { Schema } from '../diagnostics/json-schema.ts';
 
 /** A field of a KubeProxyConfiguration, of which a T may be read. */
 export interface Field<Name extends string = string, T = unknown> {

@@ -1,5 +1,4 @@
-import { duration, flag, text, texts } from '../base/json-schema.ts';
-import { quote } from '../base/wording.ts';
+import { duration, flag, text, texts } from '../diagnostics/json-schema.ts';
 import { listOf, text as storedText, textThat } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
@@ -9,8 +8,8 @@ import { field } from './field.ts';
 import type { Field } from './field.ts';
 import { listFlag, switchFlag, textFlag } from './flag.ts';
 import type { Flag } from './flag.ts';
-import { describeNoNetwork, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
-import { given, givenList, group, itemOf, refuseIn, setting } from './setting.ts';
+import { noNetwork, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
+import { given, givenList, group, ignoredUnlessIn, itemOf, refuse, setting } from './setting.ts';
 import type { Given, SettingSource } from './setting.ts';
 
 const schedulerFlag = textFlag('--ipvs-scheduler <name>', schedulers.join(', ').replace(/, (?=[^,]*$)/, ' or '));
@@ -24,8 +23,9 @@ const scheduler = setting({
     const written = given(source, schedulerFlag, schedulerField);
     if (!written || written.value === '') return undefined;
     if (schedulers.includes(written.value)) return written.value;
-    const fault = `${written.name} is ${quote(written.value)}: write one of ${schedulers.join(', ')}`;
-    refuseIn('ipvs', source, written, 'bad-scheduler', fault);
+    const { name, value } = written;
+    const ignoredIn = ignoredUnlessIn('ipvs', source);
+    refuse(source, written, 'bad-scheduler', { name, value, known: schedulers, ignoredIn });
     return undefined;
   },
   stored: storedText,
@@ -44,7 +44,7 @@ const excludeCIDRs = setting({
     return written?.value.filter((value, i) => {
       if (parseNetwork(value)) return true;
       const one = itemOf(written, value, i);
-      refuseIn('ipvs', source, one, 'bad-cidr', describeNoNetwork(one));
+      refuse(source, one, 'bad-cidr', { ...noNetwork(one), ignoredIn: ignoredUnlessIn('ipvs', source) });
       return false;
     });
   },
@@ -95,7 +95,8 @@ function readTimeout(source: SettingSource, written: Given<string>): number | un
   }
   const whole = Math.floor(seconds);
   if (whole >= 0 && whole <= mostIpvsSeconds) return whole;
-  const hint = whole < 0 ? 'write a duration from 0 up' : 'ipvsadm takes no more than 31 days (744h)';
-  refuseIn('ipvs', source, written, 'bad-duration', `${written.name} is ${quote(written.value)}: ${hint}`);
+  const { name, value } = written;
+  const problem = whole < 0 ? 'negative' : 'too-long';
+  refuse(source, written, 'bad-duration', { problem, name, value, ignoredIn: ignoredUnlessIn('ipvs', source) });
   return undefined;
 }

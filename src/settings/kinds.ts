@@ -1,5 +1,4 @@
-import { integer } from '../base/json-schema.ts';
-import { quote } from '../base/wording.ts';
+import { integer } from '../diagnostics/json-schema.ts';
 import { amount, boolean, wholeNumber } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import type { Network } from '../kernel/address.ts';
@@ -7,7 +6,7 @@ import { parseDuration } from './durations.ts';
 import type { Field } from './field.ts';
 import { readSwitch } from './flag.ts';
 import type { Flag } from './flag.ts';
-import { given, onCommandLine, quoteGiven, refuse, setting } from './setting.ts';
+import { given, onCommandLine, refuse, setting } from './setting.ts';
 import type { Given, Requirement, Setting, SettingSource } from './setting.ts';
 
 type SwitchFlag = Flag<string, 'switch'>;
@@ -20,8 +19,6 @@ const mostInt32 = 2 ** 31 - 1;
 
 /** What a field that is an amount takes. */
 export const anyAmount = integer(0, mostInt32, 'a number from 0 up');
-
-const networkHint = 'write it like 10.0.0.0/8 or fd00::/64';
 
 /** A setting that is on or off. */
 export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: {
@@ -43,8 +40,7 @@ export function switchOf(source: SettingSource, flag: SwitchFlag): boolean | und
   const value = source.flag(flag);
   if (value === undefined || typeof value === 'boolean') return value;
   const isOn = readSwitch(value);
-  if (isOn === undefined)
-    refuse(source, onCommandLine, 'bad-flag', `${flag.name} is ${quote(value)}: write true or false`);
+  if (isOn === undefined) refuse(source, onCommandLine, 'bad-flag', { name: flag.name, value });
   return isOn;
 }
 
@@ -72,7 +68,7 @@ function amountOf(source: SettingSource, flag: TextFlag): number | undefined {
   if (value === undefined) return undefined;
   const number = Number(value);
   if (/^\d{1,10}$/.test(value) && number <= mostInt32) return number;
-  refuse(source, onCommandLine, 'bad-number', `${flag.name} ${quote(value)}: write a number from 0 to ${mostInt32}`);
+  refuse(source, onCommandLine, 'bad-number', { problem: 'flag', flag: flag.name, value, limit: mostInt32 });
   return undefined;
 }
 
@@ -104,18 +100,18 @@ export function secondsSetting<F extends TextFlag, D extends TextField>(row: {
 export function readSeconds(source: SettingSource, written: Given<string>): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds !== undefined && seconds >= 0) return seconds;
-  const text = `${written.name} is ${quote(written.value)}: write a duration such as 15m0s or 30s`;
-  refuse(source, written, 'bad-duration', text);
+  const { name, value } = written;
+  refuse(source, written, 'bad-duration', { problem: 'no-duration', name, value });
   return undefined;
 }
 
 /** A network, or what is wrong with it in the report. */
 export function readNetwork(source: SettingSource, written: Given<string>): Network | undefined {
   const network = parseNetwork(written.value);
-  if (!network) refuse(source, written, 'bad-cidr', describeNoNetwork(written));
+  if (!network) refuse(source, written, 'bad-cidr', noNetwork(written));
   return network;
 }
 
-export function describeNoNetwork(written: Given<string>): string {
-  return `${quoteGiven(written)} is not a network: ${networkHint}`;
+export function noNetwork({ name, value }: Given<string>) {
+  return { problem: 'no-network', field: name, value } as const;
 }

@@ -1,15 +1,14 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { text } from '../base/json-schema.ts';
+import { text } from '../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
-import { quote } from '../base/wording.ts';
 import { listOf, objectOf, text as storedText, variantOf } from '../base/shape.ts';
 import type { Shaped } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';
 import { readNetwork } from './kinds.ts';
-import { given, quoteGiven, refuse, setting } from './setting.ts';
+import { given, refuse, setting } from './setting.ts';
 import type { SettingSource } from './setting.ts';
 
 const modeFlag = textFlag(
@@ -54,7 +53,12 @@ export const detectLocal = setting({
     const mode = findMode(written?.value);
     if (written && written.value !== '' && !mode) {
       const hint = findNearest(written.value, detectLocalModes) ?? `one of ${detectLocalModes.join(', ')}`;
-      refuse(source, written, 'bad-detect-local', `${written.name} is ${quote(written.value)}: write ${hint}`);
+      refuse(source, written, 'bad-detect-local', {
+        problem: 'unknown',
+        name: written.name,
+        value: written.value,
+        hint,
+      });
     }
     return mode && readDetectLocal(source, mode);
   },
@@ -70,15 +74,13 @@ function readDetectLocal(source: SettingSource, mode: DetectLocalMode): DetectLo
   switch (mode) {
     case 'BridgeInterface': {
       const bridgeInterface = source.flag(bridgeFlag) ?? source.field(bridgeField) ?? '';
-      const isRight = isInterfaceName(bridgeInterface);
-      checkInterface(source, mode, { name: bridgeInterface, isRight, what: 'an interface name', most: 15 });
+      checkInterface(source, mode, bridgeInterface, isInterfaceName(bridgeInterface) ? undefined : 'interface-name');
       return { mode, bridgeInterface };
     }
     case 'InterfaceNamePrefix': {
       const interfaceNamePrefix = source.flag(prefixFlag) ?? source.field(prefixField) ?? '';
-      const isRight = isInterfacePrefix(interfaceNamePrefix);
-      const what = 'a prefix of interface names';
-      checkInterface(source, mode, { name: interfaceNamePrefix, isRight, what, most: 14 });
+      const problem = isInterfacePrefix(interfaceNamePrefix) ? undefined : 'interface-prefix';
+      checkInterface(source, mode, interfaceNamePrefix, problem);
       return { mode, interfaceNamePrefix };
     }
     case 'NodeCIDR':
@@ -89,29 +91,22 @@ function readDetectLocal(source: SettingSource, mode: DetectLocalMode): DetectLo
   }
 }
 
-interface InterfaceText {
-  readonly name: string;
-  readonly isRight: boolean;
-  readonly what: string;
-  /** How many bytes it has at most. */
-  readonly most: number;
-}
-
 function checkInterface(
   source: SettingSource,
   mode: 'BridgeInterface' | 'InterfaceNamePrefix',
-  { name, isRight, what, most }: InterfaceText,
+  value: string,
+  problem: 'interface-name' | 'interface-prefix' | undefined,
 ): void {
   const { field: own, flag } = {
     BridgeInterface: { field: bridgeField, flag: bridgeFlag },
     InterfaceNamePrefix: { field: prefixField, flag: prefixFlag },
   }[mode];
   const path = source.hasSection('detectLocal') ? own.path : modeField.path;
-  if (name === '') {
-    refuse(source, { path }, 'bad-detect-local', `detectLocalMode ${mode} needs ${own.name}, or ${flag.name}`);
-  } else if (!isRight) {
-    const fault = `${quote(name)} is not ${what}: ${most} bytes at most, without blanks, quotes, slashes or *; kube-proxy takes it, and its rules fail or match other interfaces`;
-    refuse(source, { path }, 'bad-detect-local', fault);
+  if (value === '') {
+    const details = { problem: 'missing', mode, field: own.name, flag: flag.name } as const;
+    refuse(source, { path }, 'bad-detect-local', details);
+  } else if (problem) {
+    refuse(source, { path }, 'bad-detect-local', { problem, value });
   }
 }
 
@@ -146,7 +141,11 @@ export const clusterCIDRs = setting({
     const networks = cidrs.map((value) => readNetwork(source, { ...written, value }));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {
-      refuse(source, written, 'bad-cidr', `${quoteGiven(written)}: write one network, or one of each family`);
+      refuse(source, written, 'bad-cidr', {
+        problem: 'same-family',
+        field: written.name,
+        value: written.value,
+      });
     }
     return cidrs;
   },

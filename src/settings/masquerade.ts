@@ -1,12 +1,11 @@
-import { anyInteger, flag, integer } from '../base/json-schema.ts';
-import { quote } from '../base/wording.ts';
+import { anyInteger, flag, integer } from '../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../base/shape.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { ModeFacts } from '../kube-proxy/modes.ts';
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';
 import { switchOf } from './kinds.ts';
-import { onCommandLine, refuse, refuseIn, setting } from './setting.ts';
+import { ignoredUnlessIn, onCommandLine, refuse, setting } from './setting.ts';
 import type { SettingSource } from './setting.ts';
 
 /** The parts of the configuration that masquerading is read from: each mode goes by one of them. */
@@ -58,13 +57,17 @@ function flaggedBit(source: SettingSource): number | undefined {
   if (value === undefined) return undefined;
   const bit = Number(value);
   if (/^\d{1,2}$/.test(value) && bit <= 31) return bit;
-  refuse(source, onCommandLine, 'bad-masquerade-bit', `${bitFlag.name} ${quote(value)}: ${bitHint}`);
+  refuse(source, onCommandLine, 'bad-masquerade-bit', { problem: 'flag', flag: bitFlag.name, value });
   return undefined;
 }
 
 function nftablesBit(source: SettingSource): number | undefined {
   const bit = source.field(bitFields.nftables);
   if (bit === undefined || (bit >= 0 && bit <= 31)) return bit;
-  refuseIn('nftables', source, bitFields.nftables, 'bad-masquerade-bit', `masqueradeBit ${bit}: ${bitHint}`);
+  refuse(source, bitFields.nftables, 'bad-masquerade-bit', {
+    problem: 'field',
+    value: bit,
+    ignoredIn: ignoredUnlessIn('nftables', source),
+  });
   return undefined;
 }

@@ -1,21 +1,9 @@
-import { text } from '../base/json-schema.ts';
+import { text } from '../diagnostics/json-schema.ts';
 import { oneOf } from '../base/shape.ts';
-import { proxyModes } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { proxyModeNames, proxyModes } from '../kube-proxy/modes.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';
 import { setting } from './setting.ts';
-
-/** "ipvs, iptables or nftables": the modes that --proxy-mode takes, for people. */
-export const proxyModeNames = listModes((mode) => mode);
-
-/** All modes in a sentence, each in these words. */
-export function listModes(say: (mode: ProxyMode) => string): string {
-  return proxyModes
-    .map(say)
-    .join(', ')
-    .replace(/, (?=[^,]*$)/, ' or ');
-}
 
 /** What all other settings are read for: so it is chosen before them (src/input/choose-mode.ts). */
 export const mode = setting({

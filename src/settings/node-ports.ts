@@ -1,9 +1,8 @@
-import { flag, texts } from '../base/json-schema.ts';
+import { flag, texts } from '../diagnostics/json-schema.ts';
 import { listOf, text } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';
 import { listFlag, switchFlag } from './flag.ts';
 import { readNetwork, switchSetting } from './kinds.ts';
@@ -35,20 +34,13 @@ export const nodePortAddresses = setting({
 
 function readPrimary(source: SettingSource, written: Given<readonly string[]>): readonly string[] {
   if (written.value.length > 1) {
-    refuse(source, written, 'bad-cidr', `${written.name}: write either the one word primary, or networks`);
+    refuse(source, written, 'bad-cidr', { problem: 'primary-with-networks', field: written.name });
   }
-  const fault = describePrimary(written.name, source.release);
-  if (fault !== undefined) {
-    source.report({ severity: 'warning', code: 'bad-cidr', text: fault, path: written.path });
+  const { release } = source;
+  if (!behavioursOf(release).has('primary-node-ports')) {
+    refuse(source, written, 'bad-cidr', { problem: 'unknown-primary', field: written.name, release });
   }
   return ['primary'];
-}
-
-/** What is wrong with nodePortAddresses that are the word primary, in a release that does not know it. */
-export function describePrimary(name: string, release: Release): string | undefined {
-  if (behavioursOf(release).has('primary-node-ports')) return undefined;
-  const version = kubeProxyVersions[release];
-  return `${name}: kube-proxy ${version} does not know the word primary, and does not start; compiled as later releases read it`;
 }
 
 export const localhostNodePorts = switchSetting({

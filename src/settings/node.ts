@@ -1,10 +1,10 @@
-import { text } from '../base/json-schema.ts';
+import { text } from '../diagnostics/json-schema.ts';
 import { isName } from '../base/object-names.ts';
 import { text as storedText } from '../base/shape.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';
-import { givenFilled, quoteGiven, refuse, setting } from './setting.ts';
+import { givenFilled, refuse, setting } from './setting.ts';
 
 const hostnameFlag = textFlag('--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 });
 const hostnameField = field('hostnameOverride', text);
@@ -19,8 +19,7 @@ export const hostnameOverride = setting({
     if (!written) return undefined;
     const name = written.value.trim().toLowerCase();
     if (!isName(name, 'subdomain')) {
-      const fault = `${quoteGiven(written)}: the name of a node is letters, digits, dashes and dots`;
-      refuse(source, written, 'bad-name', fault);
+      refuse(source, written, 'bad-name', { problem: 'host-name-override', field: written.name, value: written.value });
     }
     return name;
   },
@@ -40,7 +39,9 @@ export const bindAddress = setting({
     const written = givenFilled(source, bindFlag, bindField);
     if (!written) return undefined;
     const address = parseAddress(written.value);
-    if (!address) refuse(source, written, 'bad-address', `${quoteGiven(written)} is not an IP address`);
+    if (!address) {
+      refuse(source, written, 'bad-address', { problem: 'no-address', field: written.name, value: written.value });
+    }
     return address && address.text !== '0.0.0.0' && address.text !== '::' ? address.text : '';
   },
   stored: storedText,

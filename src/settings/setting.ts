@@ -1,5 +1,7 @@
-import { quote } from '../base/wording.ts';
 import type { Shape } from '../base/shape.ts';
+import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
+import { faultOf } from '../diagnostics/diagnostic.ts';
+import type { Fault } from '../diagnostics/diagnostic.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import type { Field } from './field.ts';
@@ -52,13 +54,10 @@ export interface SettingSource {
 }
 
 /** What is wrong with a setting. */
-export interface SettingFault {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  readonly text: string;
+export type SettingFault = Fault & {
   /** Where in the configuration; undefined for a flag. */
   readonly path: SettingPath | undefined;
-}
+};
 
 type SettingPath = readonly (string | number)[];
 
@@ -118,22 +117,22 @@ type Written = Pick<Given<unknown>, 'path'>;
 /** What a flag is, as a place: none. */
 export const onCommandLine: Written = { path: undefined };
 
-export function refuse(source: Pick<SettingSource, 'report'>, { path }: Written, code: string, text: string): void {
-  source.report({ severity: 'error', code, text, path });
+/** Reports what is wrong with what is written there. */
+export function refuse<Code extends DiagnosticCode>(
+  source: Pick<SettingSource, 'report'>,
+  { path }: Written,
+  code: Code,
+  details: ArgumentsOf<Code>,
+): void {
+  source.report({ ...faultOf(code, details), path });
 }
 
-/** What kube-proxy does not look at but in one mode is an error there alone. */
-export function refuseIn(mode: ProxyMode, source: SettingSource, { path }: Written, code: string, text: string): void {
-  if (source.mode === mode) source.report({ severity: 'error', code, text, path });
-  else source.report({ severity: 'warning', code, text: `${text}; mode ${source.mode} ignores it`, path });
+/** The mode that is compiled for, where it is not the only one in which kube-proxy looks at a setting. */
+export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
+  return source.mode === mode ? undefined : source.mode;
 }
 
 /** The item of a list that was given. */
 export function itemOf({ name, path }: Given<unknown>, value: string, i: number): Given<string> {
   return { value, name, path: path && [...path, i] };
-}
-
-/** "clusterCIDR "x"": a value and what its user calls it. */
-export function quoteGiven({ name, value }: Given<string>): string {
-  return `${name} ${quote(value)}`;
 }

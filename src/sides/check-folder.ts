@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { isBundleFile } from '../bundle/folder.ts';
 import { goldenHead } from '../bundle/golden-names.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { CheckedFolderProblem } from '../diagnostics/sides.ts';
 import { readAnyFile } from './dump-files.ts';
 
 /** What --check is to compare with: the bundle of one node, or a folder with those of many. */
@@ -11,26 +13,24 @@ export type Expected = { readonly kind: 'bundle' } | { readonly kind: 'fleet'; r
 
 /** Why nothing can be compared with a folder; undefined where something can, be it equal or not. */
 export function checkFolder(folder: string, expected: Expected): Diagnostic | undefined {
-  const text = describeFolder(folder, expected);
-  return text === undefined ? undefined : { severity: 'error', code: 'nothing-to-check', text };
+  const problem = findProblem(folder, expected);
+  return problem && diagnose('nothing-to-check', { folder, ...problem });
 }
 
-function describeFolder(folder: string, expected: Expected): string | undefined {
+function findProblem(folder: string, expected: Expected): CheckedFolderProblem | undefined {
   let names: readonly string[];
   try {
-    if (!statSync(folder).isDirectory())
-      return `--check ${folder}: it is not a folder: name one that kpc compile -o or --golden wrote`;
+    if (!statSync(folder).isDirectory()) return { problem: 'no-folder' };
     names = readdirSync(folder).toSorted();
   } catch (error) {
-    if (hasCode(error, 'ENOENT'))
-      return `--check ${folder}: there is no such folder: write it first with -o ${folder}, or with --golden for git`;
-    return `--check ${folder}: it cannot be read: ${describeError(error)}`;
+    if (hasCode(error, 'ENOENT')) return { problem: 'missing' };
+    return { problem: 'unreadable', reason: describeError(error) };
   }
   switch (expected.kind) {
     case 'bundle':
-      return describeBundle(folder, names);
+      return findBundleProblem(folder, names);
     case 'fleet':
-      return expected.nodes === 0 ? undefined : describeFleet(folder, names);
+      return expected.nodes === 0 ? undefined : findFleetProblem(folder, names);
   }
 }
 
@@ -40,35 +40,28 @@ export function holdsFile(folder: string, name: string): boolean {
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-function describeBundle(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0)
-    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
+function findBundleProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
+  if (names.length === 0) return { problem: 'empty' };
   if (holdsFile(folder, goldenHead)) return undefined;
-  if (holdsFile(folder, 'manifest.json')) return describeManifest(folder, names);
+  if (holdsFile(folder, 'manifest.json')) return findManifestProblem(folder, names);
   const node = findNode(folder, names);
-  if (node === undefined)
-    return `--check ${folder}: it is no bundle (it has no manifest.json) and no golden: name another folder, or write one with -o or --golden`;
-  return `--check ${folder}: it holds the bundles of many nodes: use --all-nodes, or name one of them, such as ${join(folder, node)}`;
+  return node === undefined ? { problem: 'no-bundle' } : { problem: 'fleet', example: join(folder, node) };
 }
 
 /** A bundle that was edited is still one, as long as something of one is left. */
-function describeManifest(folder: string, names: readonly string[]): string | undefined {
+function findManifestProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
   const manifest = readManifest(join(folder, 'manifest.json'));
-  if (manifest?.dumped === true) {
-    return `--check ${folder}: it is a dump that kpc-apply dump wrote: compare it with kpc diff`;
-  }
+  if (manifest?.dumped === true) return { problem: 'dump' };
   if (manifest?.formatVersion !== undefined || names.filter(isBundleFile).length > 1) return undefined;
-  return `--check ${folder}: it is not a bundle, because kpc did not write its manifest.json: name another folder`;
+  return { problem: 'other-manifest' };
 }
 
-function describeFleet(folder: string, names: readonly string[]): string | undefined {
-  if (names.length === 0)
-    return `--check ${folder}: the folder is empty: write it first with -o ${folder}, or with --golden for git`;
+function findFleetProblem(folder: string, names: readonly string[]): CheckedFolderProblem | undefined {
+  if (names.length === 0) return { problem: 'empty' };
   if (holdsFile(folder, 'manifest.json') || holdsFile(folder, goldenHead)) {
-    return `--check ${folder}: it is the bundle of one node: name the folder of all nodes, or one node with --node`;
+    return { problem: 'one-node' };
   }
-  if (findNode(folder, names) !== undefined) return undefined;
-  return `--check ${folder}: it holds no bundle and no golden of a node: name another folder, or write one with -o or --golden`;
+  return findNode(folder, names) === undefined ? { problem: 'no-bundle-of-a-node' } : undefined;
 }
 
 /** The first folder inside a folder that holds a bundle or a golden, as compile --all-nodes writes one for each node. */

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { VersionChoice } from '../compile/kubernetes-version.ts';
 import { prepareForRelease } from '../compile/compile-node.ts';
 import { checkReleases, parseVersionChoice, releaseOfNode } from '../compile/kubernetes-version.ts';

@@ -4,10 +4,11 @@ import type { Decoded } from '../base/decode-text.ts';
 import { decodePrinted } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Dump } from '../diff/read-dump.ts';
 import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../diff/read-dump.ts';
-import { describeDumpFault, warnOfFile } from './dump-faults.ts';
+import { describeDumpFault } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */
 export interface DumpReading {
@@ -74,11 +75,8 @@ function takeText(found: FoundFiles, name: string, path: string, file: Decoded, 
     found.texts.set(name, file.text);
     found.paths.set(name, path);
   } else if (expected !== undefined || isNamed) {
-    const what = expected === undefined ? 'not a text' : `not what ${expected} prints`;
-    found.passedOver.push({
-      name,
-      diagnostic: warnOfFile(path, 'unread-file', `${what}: ${file.reason}, and left out`),
-    });
+    const details = { problem: 'no-text', expected, reason: file.reason } as const;
+    found.passedOver.push({ name, diagnostic: diagnose('unread-file', details, placeAtLine(path)) });
   }
 }
 

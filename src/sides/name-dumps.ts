@@ -1,6 +1,6 @@
-import { isError } from '../cluster/diagnostic.ts';
+import { isError } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from '../cluster/model.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';

@@ -1,4 +1,4 @@
-import { isError } from '../cluster/diagnostic.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,15 +56,14 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
     if (node === undefined) {
       const dump = path === '-' ? undefined : findDumpInside(path);
       if (dump === undefined) return { kind: 'manifests', name: path };
-      return unreadable('dump-folder', `${path} holds dumps of nodes, not one: name one of them, such as ${dump}`);
+      return unreadable(diagnose('dump-folder', { path, example: dump }));
     }
     if (context.node !== undefined && !/[/\\]/.test(context.node) && holdsStored(join(path, context.node))) {
       return await readStoredFolder(join(path, context.node));
     }
-    const help = `name the folder of one node, such as ${join(path, node)}, or the node with --node`;
-    return unreadable('fleet-folder', `${path} holds the bundles of a fleet: ${help}`);
+    return unreadable(diagnose('fleet-folder', { path, example: join(path, node) }));
   } catch (error) {
-    return unreadable('unreadable', `${path} cannot be read: ${describeError(error)}`);
+    return unreadable(diagnose('unreadable', { path, reason: describeError(error) }));
   }
 }
 

@@ -1,3 +1,5 @@
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { existsSync, statSync } from 'node:fs';
 import type { SideContext } from './read-side.ts';
 import { readStoredDump, readStoredSide } from './read-side.ts';
@@ -49,19 +51,22 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
   return { kind: 'dump', stored, manifests };
 }
 
-/** Which of the paths is something else than manifests, in a sentence; undefined where each may be some. */
-export async function describeNoManifests(paths: readonly string[], context: SideContext): Promise<string | undefined> {
+/** What is wrong with paths of which one is something else than manifests; undefined where each may be some. */
+export async function describeNoManifests(
+  paths: readonly string[],
+  context: SideContext,
+): Promise<Diagnostic | undefined> {
   for (const path of paths) {
     if (isSurelyManifests(path)) continue;
     const stored = await readStoredSide(path, context);
-    const look = `look at it with kpc describe -f ${path}`;
     switch (stored.kind) {
       case 'bundle':
-        return `${path} is a bundle, which is compiled already: name the manifests it came from, or ${look}`;
       case 'dump':
-        return `${path} is what a node printed, not manifests: nothing of it is compiled; ${look}, or compare it with kpc diff`;
-      case 'unreadable':
-        return stored.reading.diagnostics.map(({ text }) => text).join('; ');
+        return diagnose('no-manifests', { what: stored.kind, path });
+      case 'unreadable': {
+        const reasons = stored.reading.diagnostics.map(({ text }) => text);
+        return diagnose('no-manifests', { what: 'unreadable', reasons });
+      }
       case 'manifests':
         break;
       default:

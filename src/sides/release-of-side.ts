@@ -1,8 +1,8 @@
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
-import { quote } from '../input/wording.ts';
+import { quote } from '../base/wording.ts';
 import { isModeOf } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';

@@ -6,7 +6,8 @@ import { settingsOf } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/read-golden.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { goldenContext } from '../compile/golden-context.ts';
@@ -50,16 +51,15 @@ export interface DumpedSide {
 }
 
 /** A side that nothing can be compared with, and why. */
-export function unreadable(code: string, text: string): StoredSide & { readonly kind: 'unreadable' } {
-  const diagnostics: readonly Diagnostic[] = [{ severity: 'error', code, text }];
-  return { kind: 'unreadable', reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
+export function unreadable(reason: Diagnostic): StoredSide & { readonly kind: 'unreadable' } {
+  return { kind: 'unreadable', reading: { side: undefined, diagnostics: [reason], files: noFiles, notes: [] } };
 }
 
 /** The side that a bundle's files are; `path` is what the user calls it. */
 export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' | 'dump' } {
   const result = readBundle(files);
   if (result.kind === 'broken') {
-    return brokenSide(result.problems.map((problem) => `${path}: ${describeBundleProblem(problem)}`));
+    return brokenSide(path, result.problems.map(describeBundleProblem));
   }
   const { manifest, state } = result.bundle;
   if (manifest.dumped) return readDumpedBundle(path, manifest, state);
@@ -70,11 +70,11 @@ export function sideOfBundle(path: string, files: BundleFiles): StoredSide & { r
 export function sideOfGolden(path: string, files: BundleFiles): StoredSide & { readonly kind: 'bundle' } {
   const result = readGolden(files, goldenContext, version);
   if (result.kind === 'golden') return sideOfStored(path, 'a golden', result.bundle);
-  return brokenSide(result.problems.map((problem) => `${path}: ${problem}`));
+  return brokenSide(path, result.problems);
 }
 
-function brokenSide(problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
-  const diagnostics = problems.map((text): Diagnostic => ({ severity: 'error', code: 'bad-bundle', text }));
+function brokenSide(path: string, problems: readonly string[]): StoredSide & { readonly kind: 'bundle' } {
+  const diagnostics = problems.map((problem) => diagnose('bad-bundle', { path, problem }));
   return { kind: 'bundle', manifest: undefined, reading: { side: undefined, diagnostics, files: noFiles, notes: [] } };
 }
 
@@ -150,7 +150,7 @@ export function sideOfDump(
   }
   // One sentence says what to print instead.
   const errors = diagnostics.map((each) =>
-    each.code === 'unread-output' ? { ...each, severity: 'error' as const } : each,
+    each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
   );
   return { kind: 'unreadable', reading: { side: undefined, diagnostics: errors, files: noFiles, notes: [] } };
 }

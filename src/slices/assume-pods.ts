@@ -1,7 +1,7 @@
 import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nameSome } from '../cluster/name-some.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
 import type { Node, Owner, Pod, PodSpec, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { hash } from '../cluster/stable-choice.ts';
@@ -239,9 +239,9 @@ function makePod(
 
 function describeTooMany(stands: readonly Stand[], total: number): Diagnostic {
   const [largest] = stands.toSorted((a, b) => b.replicas - a.replicas);
-  const most = largest ? `: ${largest.key} alone has ${largest.replicas}` : '';
-  const text = `the workloads of the input come to ${total} Pods, and the limit is ${maxPods}${most}`;
-  return { severity: 'error', code: 'too-many', text, place: largest?.source.place(['spec', 'replicas']) };
+  const most = largest && { name: largest.key, count: largest.replicas };
+  const details = { of: 'workloads', count: total, limit: maxPods, largest: most } as const;
+  return diagnose('too-many', details, largest?.source.place(['spec', 'replicas']));
 }
 
 /** Pods that nothing has an address for. */
@@ -265,41 +265,27 @@ function describeLacks(all: readonly PlacedPod[], { services, nodes, given }: As
   const missing = placed.some((each) => each.networks.length > 0)
     ? wanted.filter((family) => !placed.some(({ networks }) => networks.some((network) => network.family === family)))
     : [];
-  const report = (severity: 'error' | 'warning', code: string, text: string): Diagnostic => ({ severity, code, text });
+  const networksOf = ({ networks }: PlacedPod): readonly string[] => networks.map(({ text }) => text);
   return [
-    ...(homeless.length === 0
-      ? []
-      : [
-          report(
-            'error',
-            'no-pod-cidr',
-            'assumed endpoints need the network of the Pods: name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs',
-          ),
-        ]),
+    ...(homeless.length === 0 ? [] : [diagnose('no-pod-cidr', { problem: 'assumed-pods' })]),
     ...(crowded.length === 0
       ? []
       : [
-          report(
-            'error',
-            'no-pod-address',
-            `no address of ${nameSome(distinct(crowded.flatMap(({ networks }) => networks.map(({ text }) => text))))} is free for ${crowded.length} assumed Pods (${nameSome(crowded.map(nameOf))}): name a larger network`,
-          ),
+          diagnose('no-pod-address', {
+            problem: 'range-is-full',
+            networks: distinct(crowded.flatMap(networksOf)),
+            pods: crowded.map(nameOf),
+          }),
         ]),
-    ...missing.map((family) =>
-      report(
-        'warning',
-        'no-pod-cidr',
-        `assumed Pods have no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address, though Services have: name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56`,
-      ),
-    ),
+    ...missing.map((family) => diagnose('no-pod-cidr', { problem: 'assumed-pods-of-family', family })),
     ...(onHost.length === 0
       ? []
       : [
-          report(
-            'warning',
-            'no-pod-address',
-            `Pods on the host network have the addresses of their Nodes, and the input holds no ${nodes.length === 0 ? 'Node' : 'address of these'}: ${nameSome(onHost.map(nameOf))} cannot be assumed; add the Nodes (kubectl get nodes -o yaml)`,
-          ),
+          diagnose('no-pod-address', {
+            problem: 'host-network',
+            lack: nodes.length === 0 ? 'Node' : 'address',
+            pods: onHost.map(nameOf),
+          }),
         ]),
   ];
 }

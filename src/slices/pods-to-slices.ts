@@ -1,9 +1,9 @@
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { nameSome } from '../cluster/name-some.ts';
 import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
@@ -78,20 +78,17 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Diagnostic
   const limit = freeEndpoints + endpointsPerObject * objects;
   if (total <= limit) return undefined;
   const largest = open.reduce((most, each) => (each.pods.length > most.pods.length ? each : most));
-  const text = `the Services of the input select ${total} Pods, one counted once for each Service, and the limit for an input of this size is ${limit}: ${largest.label} alone selects ${largest.pods.length}; select fewer Pods, or give their EndpointSlices`;
-  return { severity: 'error', code: 'too-many', text, place: largest.service.source.place(['spec', 'selector']) };
+  const most = { name: largest.label, count: largest.pods.length };
+  const place = largest.service.source.place(['spec', 'selector']);
+  return diagnose('too-many', { of: 'selected-pods', count: total, limit, largest: most }, place);
 }
 
 /** Where endpoints come from is to be seen: no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Diagnostic[] {
-  const keep = `${kept} ${kept === 1 ? 'Service keeps' : 'Services keep'} the EndpointSlices or Endpoints in the input`;
-  if (made.length === 0) return kept === 0 ? [] : [note(`Pods make no endpoints: ${keep}`)];
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
-  if (real.length === 0) return kept === 0 ? [] : [note(keep)];
-  const names = nameSome(real.map(({ label }) => label));
-  const which = real.length === 1 ? names : `${real.length} Services (${names})`;
-  const text = `the endpoints of ${which} are made of the Pods in the input, as the endpointslice controller makes them`;
-  return [note(kept === 0 ? text : `${text}; ${keep}`)];
+  if (real.length === 0 && kept === 0) return [];
+  const services = real.map(({ label }) => label);
+  return [diagnose('endpoints-from-pods', { services, kept, made: made.length > 0 })];
 }
 
 /** The assumed Pods that are endpoints of a Service. */
@@ -115,15 +112,8 @@ function listAssumed(made: readonly Selecting[]): readonly AssumedWorkload[] {
 
 function describeAssumed(assumed: readonly AssumedWorkload[]): readonly Diagnostic[] {
   if (assumed.length === 0) return [];
-  const total = assumed.reduce((sum, { pods }) => sum + pods.length, 0);
-  const names = nameSome(assumed.map(({ workload, pods }) => `${pods.length} of ${workload}`));
-  const which = total === 1 ? '1 ready Pod and its address are' : `${total} ready Pods and their addresses are`;
-  const text = `${which} assumed: ${names}; the manifest.json of a bundle lists all`;
-  return [{ severity: 'note', code: 'assumed-endpoints', text }];
-}
-
-function note(text: string): Diagnostic {
-  return { severity: 'note', code: 'endpoints-from-pods', text };
+  const workloads = assumed.map(({ workload, pods }) => ({ name: workload, pods: pods.length }));
+  return [diagnose('assumed-endpoints', { pods: workloads.reduce((sum, { pods }) => sum + pods, 0), workloads })];
 }
 
 /** Pods that look like endpoints, and that the controller leaves out all the same. */
@@ -137,21 +127,13 @@ function describeLeftOut(made: readonly Selecting[], known: ReturnType<typeof de
   const unscheduled = [...left].filter(({ object }) => object.spec.nodeName === '');
   const elsewhere = [...left].filter(({ object }) => object.spec.nodeName !== '');
   const nodeNames = [...new Set(elsewhere.map(({ object }) => object.spec.nodeName))].toSorted(compareText);
-  return [
-    ...describePods(unscheduled, 'no spec.nodeName', 'write the name of its Node'),
-    ...describePods(
-      elsewhere,
-      `a Node that the input does not hold (${nameSome(nodeNames)})`,
-      'add all Nodes (kubectl get nodes -o yaml)',
-    ),
-  ];
+  return [...describePods(unscheduled, []), ...describePods(elsewhere, nodeNames)];
 }
 
-function describePods(pods: readonly Sourced<Pod>[], what: string, wayOut: string): readonly Diagnostic[] {
+/** `nodes` are those that the Pods name; none where they name none. */
+function describePods(pods: readonly Sourced<Pod>[], nodes: readonly string[]): readonly Diagnostic[] {
   const names = pods.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`).toSorted(compareText);
   const [first] = pods;
   if (!first) return [];
-  const which = pods.length === 1 ? `Pod ${names[0]} has` : `${pods.length} Pods have`;
-  const text = `${which} ${what}, and the endpointslice controller leaves such a Pod out: ${wayOut}`;
-  return [{ severity: 'warning', code: 'unknown-node', text, place: first.source.place(['spec', 'nodeName']) }];
+  return [diagnose('unknown-node', { what: 'pods', pods: names, nodes }, first.source.place(['spec', 'nodeName']))];
 }

@@ -1,12 +1,12 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { printable } from '../base/printable.ts';
 import { namesOf } from '../cluster/by-name.ts';
 import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../cluster/compare-text.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { MeantService, MeantSlicePort } from '../diagnostics/endpoints.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { SlicesByService } from '../cluster/endpoints.ts';
-import { nameSome } from '../cluster/name-some.ts';
 import type { Endpoints, EndpointSlice, Service, ServicePortSpec, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/origin.ts';
 
@@ -40,11 +40,11 @@ export function describeStrays(
     .toSorted((a, b) => compareText(labelOf(a), labelOf(b)));
   const compared = strays.map((stray, i) => ({
     stray,
-    hint: i < maxCompared ? findMeant(stray, strays, lacking) : undefined,
+    meant: i < maxCompared ? findMeant(stray, strays, lacking) : undefined,
   }));
-  const far = compared.filter(({ hint }) => hint === undefined).map(({ stray }) => stray);
+  const far = compared.filter(({ meant }) => meant === undefined).map(({ stray }) => stray);
   return [
-    ...compared.flatMap(({ stray, hint }) => (hint === undefined ? [] : [describeNear(stray, hint)])),
+    ...compared.flatMap(({ stray, meant }) => (meant === undefined ? [] : [describeOne(stray, meant)])),
     ...describeFar(far),
   ];
 }
@@ -78,14 +78,15 @@ function findMeant(
   { namespace, name }: Stray,
   strays: readonly Stray[],
   lacking: readonly Service[],
-): string | undefined {
+): MeantService | undefined {
   const here = lacking.filter(({ metadata }) => metadata.namespace === namespace).map(({ metadata }) => metadata.name);
   const near = findNearest(name, here) ?? here.find((each) => isShortFor(each, name) || isShortFor(name, each));
-  if (near !== undefined) return `did you mean ${near}?`;
+  if (near !== undefined) return { kind: 'name', name: near };
   const beside = strays.filter((stray) => stray.namespace === namespace);
-  if (here.length === 1 && beside.length === 1) return `did you mean ${here[0]}?`;
+  const [only] = here;
+  if (only !== undefined && here.length === 1 && beside.length === 1) return { kind: 'name', name: only };
   const elsewhere = lacking.find(({ metadata }) => metadata.name === name);
-  return elsewhere && `the Service ${name} without endpoints is in namespace ${elsewhere.metadata.namespace}`;
+  return elsewhere && { kind: 'namespace', name, namespace: elsewhere.metadata.namespace };
 }
 
 /** Whether a word is a part of the other one: "web" of "web-svc". */
@@ -93,26 +94,16 @@ function isShortFor(short: string, long: string): boolean {
   return short.length >= 3 && long.includes(short);
 }
 
-function describeNear({ kind, namespace, name, place }: Stray, hint: string): Diagnostic {
-  const text = `${articleOf(kind)} of ${printable(`${namespace}/${name}`)}, but the input holds no Service of that name: ${hint}`;
-  return { severity: 'warning', code: 'no-such-service', text, place };
+function describeOne({ kind, namespace, name, place }: Stray, meant: MeantService | undefined): Diagnostic {
+  return diagnose('no-such-service', { problem: 'one', kind, service: `${namespace}/${name}`, meant }, place);
 }
 
 function describeFar(strays: readonly Stray[]): readonly Diagnostic[] {
   const [first, ...others] = strays;
   if (!first) return [];
-  if (others.length === 0) {
-    const what = `${articleOf(first.kind)} of ${printable(`${first.namespace}/${first.name}`)}`;
-    const text = `${what}, but the input holds no Service of that name: add the Service, or leave this out`;
-    return [{ severity: 'warning', code: 'no-such-service', text, place: first.place }];
-  }
-  const names = printable(nameSome(strays.map(({ namespace, name }) => `${namespace}/${name}`)));
-  const text = `the input holds EndpointSlices or Endpoints of ${strays.length} Services, but not these Services (${names}): they are not used`;
-  return [{ severity: 'note', code: 'no-such-service', text }];
-}
-
-function articleOf(kind: Stray['kind']): string {
-  return kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
+  if (others.length === 0) return [describeOne(first, undefined)];
+  const services = strays.map(({ namespace, name }) => `${namespace}/${name}`);
+  return [diagnose('no-such-service', { problem: 'several', services })];
 }
 
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
@@ -150,24 +141,23 @@ function describeSlicePort(
   const taken = new Set(service.spec.ports.map(({ name, protocol }) => `${name}/${protocol}`));
   const free = all.filter(({ name, protocol }) => !taken.has(`${name}/${protocol}`));
   const [first] = slices.toSorted((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
-  const hint = describeMeantPort(port, free);
-  const what = port.name === '' ? `${port.protocol} port without a name` : `${port.protocol} port named ${port.name}`;
-  const text = `no EndpointSlice or Endpoints of ${labelOf(service)} has a ${what}, as its Service has it: the Service port ${port.port} has no endpoints${hint}`;
-  return { severity: 'warning', code: 'unknown-slice-port', text, place: first?.source.place(['ports', 0]) };
+  const { name, protocol, port: number } = port;
+  const details = { service: labelOf(service), port: number, protocol, name, meant: findMeantPort(port, free) };
+  return diagnose('unknown-slice-port', details, first?.source.place(['ports', 0]));
 }
 
 /** What to write, judged by the ports of the slices that no port of the Service goes by. */
-function describeMeantPort(port: ServicePortSpec, free: EndpointSlice['ports']): string {
+function findMeantPort(port: ServicePortSpec, free: EndpointSlice['ports']): MeantSlicePort | undefined {
   const other = free.find(({ name }) => name === port.name);
-  if (other) return `; the port of that name is ${other.protocol}`;
+  if (other) return { kind: 'protocol', protocol: other.protocol };
   const candidates = free.filter(({ protocol }) => protocol === port.protocol).map(({ name }) => name);
-  if (port.name === '') return candidates[0] ? `; leave out the name ${printable(candidates[0])}` : '';
+  if (port.name === '') return candidates[0] ? { kind: 'no-name', name: candidates[0] } : undefined;
   const near = findNearest(
     port.name,
     candidates.filter((name) => name !== ''),
   );
-  if (near !== undefined) return `; did you mean ${printable(port.name)} instead of ${printable(near)}?`;
-  return candidates.includes('') ? `; write name: ${port.name} at the port that has no name` : '';
+  if (near !== undefined) return { kind: 'other-name', name: near };
+  return candidates.includes('') ? { kind: 'missing-name' } : undefined;
 }
 
 /** Whether kube-proxy goes by the endpoints of a Service. */

@@ -1,7 +1,7 @@
-import { printable } from '../base/printable.ts';
 import { compareText } from '../cluster/compare-text.ts';
-import type { Diagnostic } from '../cluster/diagnostic.ts';
-import { nameSome } from '../cluster/name-some.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { LabelDifference, NearPods } from '../diagnostics/endpoints.ts';
 import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import type { Selector } from './pod-index.ts';
 import { hasLabels } from './pod-index.ts';
@@ -26,13 +26,13 @@ export function describeUnselective(
     ...pods.slice(0, maxCompared).map(({ object }) => candidateOf(object)),
     ...idle.map(idleCandidate),
   ]);
-  const near = lost.map(({ service }, i) => ({
+  const judged = lost.map(({ service }, i) => ({
     service,
-    hint: i < maxHinted ? findNear(service.object, candidates) : undefined,
+    near: i < maxHinted ? findNear(service.object, candidates) : undefined,
   }));
-  const without = near.filter(({ hint }) => hint === undefined);
+  const without = judged.filter(({ near }) => near === undefined);
   return [
-    ...near.flatMap(({ service, hint }) => (hint === undefined ? [] : [describeNear(service, hint)])),
+    ...judged.flatMap(({ service, near }) => (near === undefined ? [] : [describeOne(service, near)])),
     ...describeWithout(without.map(({ service }) => service)),
     ...services.flatMap(({ service }) => describeEmpty(service)),
   ];
@@ -71,7 +71,7 @@ function distinctLabels(all: readonly Candidate[]): readonly Candidate[] {
 }
 
 /** What the nearest labels are, where some come near. */
-function findNear({ metadata, spec }: Service, candidates: readonly Candidate[]): string | undefined {
+function findNear({ metadata, spec }: Service, candidates: readonly Candidate[]): NearPods | undefined {
   const selector = spec.selector ?? {};
   let best: Candidate | undefined;
   let bestScore = 0;
@@ -80,10 +80,10 @@ function findNear({ metadata, spec }: Service, candidates: readonly Candidate[])
     const score = scoreOf(selector, candidate.labels);
     if (score > bestScore) [best, bestScore] = [candidate, score];
   }
-  if (best && hasLabels(best.labels, selector)) return `${best.name} asks for no Pods`;
-  if (best) return `${best.name} has ${listDifferent(selector, best.labels)}`;
+  if (best && hasLabels(best.labels, selector)) return { kind: 'no-replicas', workload: best.name };
+  if (best) return { kind: 'other-labels', workload: best.name, differences: listDifferent(selector, best.labels) };
   const elsewhere = candidates.find((candidate) => hasLabels(candidate.labels, selector));
-  return elsewhere && `${elsewhere.name} has all these labels, but it is in namespace ${elsewhere.namespace}`;
+  return elsewhere && { kind: 'other-namespace', workload: elsewhere.name, namespace: elsewhere.namespace };
 }
 
 /** Labels that many workloads of one release share: having them says nothing. */
@@ -130,47 +130,34 @@ function differsByFew(a: string, b: string, most: number): boolean {
 }
 
 /** The labels of a Pod that a selector asks for otherwise, or under another key. */
-function listDifferent(selector: Selector, labels: Selector): string {
-  const found = Object.entries(selector).flatMap(([key, wanted]) => {
+function listDifferent(selector: Selector, labels: Selector): readonly LabelDifference[] {
+  return Object.entries(selector).flatMap(([key, wanted]): readonly LabelDifference[] => {
     if (labels[key] === wanted) return [];
-    if (Object.hasOwn(labels, key)) return [`${key}=${labels[key]}`];
+    if (Object.hasOwn(labels, key)) return [{ key, value: labels[key] }];
     const other = Object.entries(labels).find(([, value]) => value === wanted);
-    return [other ? `${other[0]}=${wanted}` : `no ${key}`];
+    return [other ? { key: other[0], value: wanted } : { key }];
   });
-  return printable(found.join(', '));
 }
 
-function describeNear({ object, source }: Sourced<Service>, hint: string): Diagnostic {
-  const text = `${nameOf(object.metadata)} selects no Pod (${textOf(object.spec.selector ?? {})}), and has no endpoints: ${hint}`;
-  return { severity: 'warning', code: 'selects-nothing', text, place: source.place(['spec', 'selector']) };
+function describeOne({ object, source }: Sourced<Service>, near: NearPods | undefined): Diagnostic {
+  const details = { services: [nameOf(object.metadata)] as const, selector: object.spec.selector ?? {}, near };
+  return diagnose('selects-nothing', details, source.place(['spec', 'selector']));
 }
 
 function describeWithout(services: readonly Sourced<Service>[]): readonly Diagnostic[] {
   const [first] = services;
   if (!first) return [];
-  const names = nameSome(services.map(({ object }) => nameOf(object.metadata)));
-  const text =
-    services.length === 1
-      ? `${names} selects no Pod of the input (${textOf(first.object.spec.selector ?? {})}), and has no endpoints`
-      : `${services.length} Services (${names}) select no Pod of the input, and have no endpoints`;
-  return [{ severity: 'warning', code: 'selects-nothing', text, place: first.source.place(['spec', 'selector']) }];
+  if (services.length === 1) return [describeOne(first, undefined)];
+  const names = services.map(({ object }) => nameOf(object.metadata));
+  return [diagnose('selects-nothing', { services: names }, first.source.place(['spec', 'selector']))];
 }
 
 /** The endpointslice controller takes an empty selector for one that takes all, but no API server hands it one. */
 function describeEmpty({ object, source }: Sourced<Service>): readonly Diagnostic[] {
   if (Object.keys(object.spec.selector ?? {}).length > 0) return [];
-  const text = `the selector of ${nameOf(object.metadata)} is empty: here it takes all Pods of the namespace, but the API server stores it as none; name labels, or leave it out`;
-  return [{ severity: 'warning', code: 'empty-selector', text, place: source.place(['spec', 'selector']) }];
+  return [diagnose('empty-selector', { service: nameOf(object.metadata) }, source.place(['spec', 'selector']))];
 }
 
 function nameOf({ namespace, name }: ObjectMeta): string {
   return `${namespace}/${name}`;
-}
-
-function textOf(selector: Selector): string {
-  return printable(
-    Object.entries(selector)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(','),
-  );
 }

@@ -36,7 +36,7 @@ describe('from IPVS to iptables rules', () => {
     const { status, err } = await callApply(node.host, 'apply', iptables);
     expect([status, err]).toEqual([
       0,
-      expect.stringMatching(/^done: .*; 1 real server waits for 3 connections to end\n$/),
+      expect.stringMatching(/^done: .*; 1 real server waits for 3 connections to end\n$/m),
     ]);
     const dump = node.dump();
     expect(dump.match(/^-[Aa] -t .*$/gm)).toEqual([
@@ -81,7 +81,7 @@ describe('from IPVS to iptables rules', () => {
       await node.host.sleep(1000);
     }
     const { status, err } = await callApply(node.host, 'apply', iptables, '--drain-timeout', timeout);
-    expect([status, err]).toEqual([0, expect.stringMatching(/^done: .*; 4 connections were cut\n$/)]);
+    expect([status, err]).toEqual([0, expect.stringMatching(/^done: .*; 4 connections were cut\n$/m)]);
     expect(node.dump()).not.toMatch(/^-A -t /m);
   });
 

@@ -34,6 +34,14 @@ describe('what differs between two texts', () => {
     ]);
   });
 
+  test.each([1, 5, 6, 7, 8, 100, 200])('is found where %i lines go in one place', (count) => {
+    const gone = lines(count, 100_000);
+    const old = `${lines(500)}${gone}${lines(500, 500)}`;
+    const removed = gone.trimEnd().split('\n');
+    expect(findChangedLines(old, lines(1000))?.map((change) => change.removed)).toEqual([removed]);
+    expect(findChangedLines(lines(1000), old)?.map((change) => change.added)).toEqual([removed]);
+  });
+
   test('says where it stands in both', () => {
     expect(findChangedLines('a\nb\nc\nd\n', 'a\nx\nb\nc\nd\n')).toEqual([
       { at: 2, newAt: 2, removed: [], added: ['x'] },

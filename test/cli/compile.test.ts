@@ -380,6 +380,12 @@ describe('--output json, for programs', () => {
           severity: 'error',
           code: 'bad-port',
           text: 'port 70000: a port is a number from 1 to 65535',
+          arguments: {
+            problem: 'range',
+            field: 'port',
+            value: 70_000,
+            expected: 'a port is a number from 1 to 65535',
+          },
           file: bad,
           line: 12,
           column: 13,

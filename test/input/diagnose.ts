@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../src/cluster/diagnostic.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
 import { TextFile } from '../../src/input/text-file.ts';

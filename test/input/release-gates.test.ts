@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { diagnose } from '../../src/diagnostics/diagnostic.ts';
 import { gatesOf } from '../../src/input/feature-gate-histories.ts';
 import { checkFeatureGates, isGateOn } from '../../src/input/feature-gates.ts';
 import { kubeProxyVersions, releases } from '../../src/kube-proxy/releases.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 
 const check = (release: Release, gates: Record<string, boolean>) =>
-  checkFeatureGates(new Map(Object.entries(gates)), release).map(({ text }) => text);
+  checkFeatureGates(new Map(Object.entries(gates)), release).map(
+    ({ fault }) => diagnose('bad-feature-gate', fault).text,
+  );
 
 const unknown = (release: Release, name: string) =>
   `kube-proxy ${kubeProxyVersions[release]} knows no feature gate "${name}", and does not start`;

@@ -2,7 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { diagnosticsToJson } from '../../src/report/json.ts';
 import { renderDiagnostics } from '../../src/report/render-diagnostics.ts';
-import type { Diagnostic } from '../../src/cluster/diagnostic.ts';
+import { diagnose } from '../../src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 
 const file = new TextFile('a.yaml', `kind: Service\n\tport: 70000\n${'x'.repeat(200)}: y\n\n`);
@@ -13,22 +14,26 @@ const at = (line: number, column: number): NonNullable<Diagnostic['place']> => (
   locate: () => ({ file: 'a.yaml', line, column }),
 });
 
+/** A diagnostic in words of its own: what matters here is how it is shown. */
+const saying = (text: string, diagnostic: Diagnostic): Diagnostic => ({ ...diagnostic, text });
+
+const tooLarge = { problem: 'target-port-number', value: 70_000 } as const;
 const diagnostics: readonly Diagnostic[] = [
-  { severity: 'note', code: 'no-node', text: 'compiled without a node' },
-  { severity: 'error', code: 'bad-port', text: 'port 70000: too large', place: at(2, 8) },
-  { severity: 'warning', code: 'long-line', text: 'far to the right', place: at(3, 203) },
-  { severity: 'warning', code: 'empty-file', text: 'nothing\u001b[31m here', place: at(4, 1) },
+  saying('compiled without a node', diagnose('unnamed-port', {})),
+  saying('port 70000: too large', diagnose('bad-port', tooLarge, at(2, 8))),
+  saying('far to the right', diagnose('no-ports', {}, at(3, 203))),
+  saying('nothing\u001b[31m here', diagnose('empty-file', {}, at(4, 1))),
 ];
 
 test('for people', () => {
   const right = `${'x'.repeat(57)}: y`;
   expect(renderDiagnostics(diagnostics, lineOf, false)).toBe(
     [
-      'kpc: note: compiled without a node [no-node]',
+      'kpc: warning: compiled without a node [unnamed-port]',
       'a.yaml:2:8: error: port 70000: too large [bad-port]',
       '   port: 70000',
       '         ^',
-      'a.yaml:3:203: warning: far to the right [long-line]',
+      'a.yaml:3:203: warning: far to the right [no-ports]',
       `  ${right}`,
       `  ${' '.repeat(59)}^`,
       'a.yaml:4:1: warning: nothing·[31m here [empty-file]',
@@ -45,7 +50,15 @@ test('in colour, with the same words', () => {
 
 test('for programs', () => {
   expect(diagnosticsToJson(diagnostics.slice(0, 2))).toEqual([
-    { severity: 'note', code: 'no-node', text: 'compiled without a node' },
-    { severity: 'error', code: 'bad-port', text: 'port 70000: too large', file: 'a.yaml', line: 2, column: 8 },
+    { severity: 'warning', code: 'unnamed-port', text: 'compiled without a node', arguments: {} },
+    {
+      severity: 'error',
+      code: 'bad-port',
+      text: 'port 70000: too large',
+      arguments: tooLarge,
+      file: 'a.yaml',
+      line: 2,
+      column: 8,
+    },
   ]);
 });

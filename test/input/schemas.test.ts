@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { schemas } from '../../src/input/schemas/all.ts';
-import type { Schema } from '../../src/base/json-schema.ts';
+import type { Schema } from '../../src/diagnostics/json-schema.ts';
 
 function namesIn({ properties = {}, items, additionalProperties }: Schema): readonly string[] {
   const below = [items, typeof additionalProperties === 'object' ? additionalProperties : undefined];

@@ -44,6 +44,7 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
     modeNote: {
       severity: 'note',
       code: 'default-mode',
+      arguments: { isConfigured: false },
       text: 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one',
       place: undefined,
     },

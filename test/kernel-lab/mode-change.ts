@@ -1,21 +1,37 @@
 // Long connections survive changes of mode, in both directions and through each kind of address, and no new one fails
-// meanwhile. Where they must be cut, it is said how many.
+// meanwhile. Where they must be cut, it is said how many. The first argument is the mode beside IPVS: iptables, or nftables
+// in a kernel that has that too, where all six changes between the three modes are gone through.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
 import { applyUnderFire, openAll, probeOf, routesOfAllKinds } from './long-connections.ts';
 import type { Route } from './long-connections.ts';
 import { buildNetwork, run } from './network.ts';
-import { normalizeTables } from './saved-state.ts';
+import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
+import type { SavedState } from './saved-state.ts';
 import { startServers } from './servers.ts';
 import type { Probe } from './traffic.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
-const [ipvs, iptables] = [`${bundles}/before-ipvs`, `${bundles}/before-iptables`];
-const suite = startSuite('mode-change');
+const other = process.argv[2] === 'nftables' ? 'nftables' : 'iptables';
+const [ipvs, rules] = [`${bundles}/before-ipvs`, `${bundles}/before-${other}`];
+const suite = startSuite(`mode-change-${other}`);
 buildNetwork();
+const untouched = saveNode();
+const untouchedSysctls = readSysctls();
+/** All changes of mode that there are, from IPVS mode and back to it. */
+const changes =
+  other === 'iptables'
+    ? [rules, ipvs, rules, ipvs]
+    : ['iptables', 'nftables', 'ipvs', 'nftables', 'iptables', 'ipvs'].map((mode) => `${bundles}/before-${mode}`);
 const traffic = await startServers();
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+interface SavedNode extends SavedState {
+  readonly tables: string;
+}
+
+const tablesOfKubeProxy = 'table ip kube-proxy\ntable ip6 kube-proxy\n';
 
 /** Twenty, two of which are the node's own. */
 const routes: readonly Route[] = [...routesOfAllKinds, ['-', '10.96.0.13', 80, 'tcp'], ['-', '10.96.0.11', 53, 'udp']];
@@ -72,12 +88,12 @@ await suite.check("the program answers at the node's own address", async () => {
 await suite.check('IPVS goes when its connections have ended', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await openAll(traffic, 'ending-', routes.slice(0, 5));
-  const { err } = await expectApply(['apply', iptables], 0);
+  const { err } = await expectApply(['apply', rules], 0);
   assert(/; 5 real servers wait for 5 connections to end$/m.test(err), err);
   const listed = run('ipvsadm', ['-Sn']);
   await assertClosed();
   assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes('10.96.0.10/32'), 'its addresses are gone');
-  const { out: verified } = await expectApply(['verify', iptables], 0);
+  const { out: verified } = await expectApply(['verify', rules], 0);
   assert(/^\d+ addresses of IPVS mode stay until then, and KUBE-IPVS-FILTER /m.test(verified), verified);
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
@@ -90,9 +106,9 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   await stopAll(ids);
   for (let i = 0; i < 20 && run('ipvsadm', ['-Sn']) !== ''; i++) {
     await sleep(3000);
-    await expectApply(['apply', iptables], 0);
+    await expectApply(['apply', rules], 0);
   }
-  const { err: held } = await expectApply(['apply', iptables], 0);
+  const { err: held } = await expectApply(['apply', rules], 0);
   assert(/; 2 addresses stay for the connections that the node opened from them$/m.test(held), held);
   await assertMoving(ownIds, own);
   await assertClosed();
@@ -100,10 +116,10 @@ await suite.check('IPVS goes when its connections have ended', async () => {
   // IPVS remembers a connection that was reset for ten seconds.
   for (let i = 0; i < 20 && hasIpvs(); i++) {
     await sleep(3000);
-    await expectApply(['apply', iptables], 0);
+    await expectApply(['apply', rules], 0);
   }
   assert(!hasIpvs(), `IPVS never went:\n${run('ipvsadm', ['-Ln'])}`);
-  const { out: matches } = await expectApply(['verify', iptables], 0);
+  const { out: matches } = await expectApply(['verify', rules], 0);
   assertSame('verify', matches, 'the node matches the bundle\n');
   const rest = [...run('ipset', ['list', '-n']).split('\n'), ...run('iptables-save', []).split('\n')];
   const left = rest.filter((line) => /^(?:KUBE-|:KUBE-IPVS)/.test(line));
@@ -114,14 +130,14 @@ const opened: string[] = [];
 const openedRoutes: Route[] = [];
 
 await suite.check(
-  '20 connections of all kinds go on over four changes of mode, and so do those opened between',
+  `20 connections of all kinds go on over ${changes.length} changes of mode, and so do those opened between`,
   async () => {
     await expectApply(['apply', ipvs], 0);
     // Long enough for a busy machine: a flow of UDP that pauses for longer is a new one.
     run('ipvsadm', ['--set', '900', '2', '20']);
     opened.push(...(await openAll(traffic, 'first-', routes)));
     openedRoutes.push(...routes);
-    for (const [i, bundle] of [iptables, ipvs, iptables, ipvs].entries()) {
+    for (const [i, bundle] of changes.entries()) {
       await applyUnderFire(traffic, bundle, newcomers, assertClosed);
       await assertMoving(opened, openedRoutes);
       await expectApply(['verify', bundle], 0);
@@ -133,9 +149,9 @@ await suite.check(
 );
 
 await suite.check('plan counts the connections that wait, and those that would be cut', async () => {
-  const waiting = await kpcApply(['plan', iptables]);
+  const waiting = await kpcApply(['plan', rules]);
   assert(/^\d+ connections open to real servers that drain$/m.test(waiting.out), waiting.out);
-  const cutting = await kpcApply(['plan', iptables, '--drain-timeout', '0']);
+  const cutting = await kpcApply(['plan', rules, '--drain-timeout', '0']);
   assert(/^! \d+ connections would be cut$/m.test(cutting.out), cutting.out);
   await stopAll(opened);
 });
@@ -143,7 +159,7 @@ await suite.check('plan counts the connections that wait, and those that would b
 await suite.check('--drain-timeout 0 cuts at once, and says how many', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await openAll(traffic, 'cut-', routes.slice(0, 5));
-  const { err } = await expectApply(['apply', iptables, '--drain-timeout', '0'], 0);
+  const { err } = await expectApply(['apply', rules, '--drain-timeout', '0'], 0);
   assert(/; \d+ connections were cut$/m.test(err), err);
   assert(!hasIpvs(), 'IPVS is still there');
   await stopAll(ids);
@@ -152,9 +168,9 @@ await suite.check('--drain-timeout 0 cuts at once, and says how many', async () 
 await suite.check('--drain-timeout ends the waiting at a later apply', async () => {
   await expectApply(['apply', ipvs], 0);
   const ids = await openAll(traffic, 'late-', routes.slice(0, 5));
-  await expectApply(['apply', iptables, '--drain-timeout', '1h'], 0);
+  await expectApply(['apply', rules, '--drain-timeout', '1h'], 0);
   await assertMoving(ids, routes);
-  const { err } = await expectApply(['apply', iptables, '--drain-timeout', '100ms'], 0);
+  const { err } = await expectApply(['apply', rules, '--drain-timeout', '100ms'], 0);
   assert(/connections were cut$/m.test(err) && !hasIpvs(), err);
   await stopAll(ids);
 });
@@ -186,13 +202,13 @@ for (const [change, next] of [
       await expectApply(['apply', ipvs], 0);
       const whole = run('ipvsadm', ['-Sn']);
       const ids = await openAll(traffic, `kill-${change}-${next}-`, routes.slice(0, 3));
-      applyAndKill(iptables, change);
+      applyAndKill(rules, change);
       await assertMoving(ids, routes);
       await assertClosed();
-      if (next === 'watch') await watchFor(iptables);
-      else await expectApply(next === 'apply' ? ['apply', iptables] : ['rollback'], 0);
+      if (next === 'watch') await watchFor(rules);
+      else await expectApply(next === 'apply' ? ['apply', rules] : ['rollback'], 0);
       await assertMoving(ids, routes);
-      await expectApply(['verify', next === 'rollback' ? ipvs : iptables], 0);
+      await expectApply(['verify', next === 'rollback' ? ipvs : rules], 0);
       if (next === 'rollback') assertSame('ipvsadm -Sn', sorted(run('ipvsadm', ['-Sn'])), sorted(whole));
       const answers = await traffic.probe(newcomers);
       assert(
@@ -200,7 +216,7 @@ for (const [change, next] of [
         answers.join(', '),
       );
       await stopAll(ids);
-      await expectApply(['apply', iptables, '--drain-timeout', '0'], 0);
+      await expectApply(['apply', rules, '--drain-timeout', '0'], 0);
       assert(!hasIpvs(), 'IPVS is still there');
     },
   );
@@ -208,19 +224,75 @@ for (const [change, next] of [
 
 await suite.check('a roll back out of IPVS lets its connections end, too', async () => {
   await expectApply(['apply', ipvs], 0);
-  const rules = normalizeTables(run('iptables-save', []));
+  const before = normalizeTables(run('iptables-save', []));
   const ids = await openAll(traffic, 'back-', routes.slice(0, 5));
   await expectApply(['rollback'], 0);
   await assertMoving(ids, routes);
-  await expectApply(['verify', iptables], 0);
+  await expectApply(['verify', rules], 0);
   await expectApply(['rollback'], 0);
-  assertSame('iptables-save', normalizeTables(run('iptables-save', [])), rules);
+  assertSame('iptables-save', normalizeTables(run('iptables-save', [])), before);
   await assertMoving(ids, routes);
   await stopAll(ids);
 });
 
+await suite.check(
+  'without connections, each change leaves what a fresh node has, and says what else is left',
+  async () => {
+    await expectApply(['cleanup'], 0);
+    assertSameNode(saveNode(), untouched);
+    await expectApply(['apply', ipvs], 0);
+    // The flows of UDP from before: these have no end.
+    run('conntrack', ['-F']);
+    const said = new Set<string>();
+    for (const bundle of changes) {
+      const { err } = await expectApply(['apply', bundle, '--drain-timeout', '0'], 0);
+      for (const [name] of err.matchAll(/\bnet\.[\w.]+/g)) said.add(name);
+      assertSameNode(saveNode(), {
+        ...saveByHand(bundle),
+        tables: bundle.endsWith('nftables') ? tablesOfKubeProxy : '',
+      });
+      assert((await expectApply(['verify', bundle], 0)).out === 'the node matches the bundle\n', 'verify names more');
+      assertSysctlsSaid(bundle, said);
+    }
+    await expectApply(['cleanup'], 0);
+    assertSameNode(saveNode(), untouched);
+  },
+);
+
 traffic.close();
 suite.finish();
+
+/** What the tools tell of the node; and the tables of nftables, where this kernel has them. */
+function saveNode(): SavedNode {
+  return { ...saveState(), tables: other === 'nftables' ? run('nft', ['list', 'tables']) : '' };
+}
+
+function assertSameNode(got: SavedNode, want: SavedNode): void {
+  for (const part of Object.keys(want) as (keyof SavedNode)[]) assertSame(part, got[part], want[part]);
+}
+
+/** Sysctls of the network and their values, but for those that count, those of links that come and go, and those that all modes set. */
+function readSysctls(): ReadonlyMap<string, string> {
+  const lines = run('bash', ['-c', 'sysctl -a 2>/dev/null || true']).split('\n');
+  const pairs = lines.flatMap((line) => {
+    const [, name = '', value = ''] = /^(net\.\S+) = (.*)$/.exec(line) ?? [];
+    const isSetting = name !== '' && !/_count$|\.(?:conf|neigh)\.kube-ipvs0\.|stat_|nf_conntrack_/.test(name);
+    return isSetting ? [[name, value] as const] : [];
+  });
+  return new Map(pairs);
+}
+
+/** Throws where a sysctl has another value than before, and neither has this bundle set it, nor was it named. */
+function assertSysctlsSaid(bundle: string, said: ReadonlySet<string>): void {
+  const file = `${bundle}/sysctl.conf`;
+  const own = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const unsaid = [...readSysctls()].flatMap(([name, value]) => {
+    const was = untouchedSysctls.get(name);
+    const isOther = was !== undefined && was !== value && !said.has(name) && !own.includes(`${name} = `);
+    return isOther ? [`${name}: ${was}, now ${value}`] : [];
+  });
+  assert(unsaid.length === 0, unsaid.join('; '));
+}
 
 function sorted(text: string): string {
   return text.split('\n').toSorted().join('\n');

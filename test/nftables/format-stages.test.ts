@@ -118,7 +118,7 @@ test('a small change and one in place of a table are one transaction each', () =
   const [table] = fc.sample(compiledTables, { numRuns: 1, seed: 4 })[0] ?? [];
   const wanted = table ? [table] : [];
   expect(formatNftStages(diffNftTables([], wanted))).toEqual([formatTables(wanted)]);
-  const strange = wanted.map((each) => ({ ...each, hasStrangeParts: true }));
+  const strange = wanted.map((each) => ({ ...each, strange: { heads: ['flags dormant'], text: 'flags dormant' } }));
   expect(formatNftStages(diffNftTables(strange, wanted), least)).toEqual([formatTables(wanted)]);
 });
 

@@ -106,11 +106,15 @@ function formatStep(step: Step): string {
   return `# ${formatCommand(command)}\n${command.stdin ?? ''}`;
 }
 
-/** Says how a change of the node ended. */
-export async function reportOutcome(outcome: ChangeOutcome, terminal: Terminal): Promise<ExitStatus> {
+/** Says how a change of the node ended; `nothing` is why there was nothing to do. */
+export async function reportOutcome(
+  outcome: ChangeOutcome,
+  terminal: Terminal,
+  nothing = 'the node matches the bundle',
+): Promise<ExitStatus> {
   switch (outcome.kind) {
     case 'unchanged':
-      await terminal.err(`nothing to do: the node matches the bundle${describeDraining(outcome.plan)}\n`);
+      await terminal.err(`nothing to do: ${nothing}${describeDraining(outcome.plan)}\n`);
       return exitStatus.ok;
     case 'changed':
       await terminal.err(

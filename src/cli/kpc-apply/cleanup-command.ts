@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { changeNode } from '../../apply/change-node.ts';
+import { describeConflict } from '../../apply/ownership.ts';
 import type { Plan } from '../../apply/plan.ts';
 import { requestNothing } from '../../apply/clean-up.ts';
 import { withLock } from '../../apply/lock.ts';
@@ -37,7 +38,7 @@ async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment
     const outcome = await withLock(host, options.stateDir, 'cleanup', () =>
       changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
     );
-    const status = await reportOutcome(outcome, terminal);
+    const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
     if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {
       const note = describeLeftovers(outcome.plan.share.leftovers);
       if (note !== '') await terminal.err(note);
@@ -50,8 +51,20 @@ async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment
 
 /** What has kube-proxy's names and stays; '' where there is nothing. */
 function describeLeftovers(leftovers: Plan['share']['leftovers']): string {
-  if (leftovers.length === 0) return '';
-  const shown = leftovers.slice(0, 3).map(({ name }) => name);
+  const held = leftovers.filter(({ isHeld }) => isHeld);
+  const others = leftovers.filter(({ isHeld }) => !isHeld);
+  const kept = 'kept, because kpc-apply did not make it';
+  return [
+    ...(others.length === 0 ? [] : [`${kept}: ${listFirst(others)}; if kube-proxy left it, --adopt removes it too\n`]),
+    ...(held.length === 0 ? [] : [`${kept}: ${listFirst(held)}\n`]),
+  ].join('');
+}
+
+/** "ipv4 nat KUBE-SERVICES, table ip kube-proxy", and how many more there are. */
+function listFirst(leftovers: Plan['share']['leftovers']): string {
+  const shown = leftovers
+    .slice(0, 3)
+    .map((leftover) => (leftover.kind === 'chain' ? leftover.name : describeConflict(leftover)));
   if (leftovers.length > shown.length) shown.push(`${leftovers.length - shown.length} more`);
-  return `kept, because kpc-apply did not make it: ${shown.join(', ')}; if kube-proxy left it, --adopt removes it too\n`;
+  return shown.join(', ');
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { dumpNode } from '../../apply/dump.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import type { FolderProblem } from '../../bundle/folder.ts';
+import { formatCount } from '../../base/format-count.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/failure.ts';
 import { openSession } from './environment.ts';
@@ -41,8 +42,10 @@ async function runDump(options: DumpOptions, environment: ApplyEnvironment): Pro
     throw new Failure('bad-usage', `cannot write ${options.out}: ${reasonOf(problem)}`, 'name another folder');
   }
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = manifest.counts;
+  const many = (count: number, one: string, more = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : more}`;
+  const parts = [many(virtualServers, 'virtual server'), many(sets, 'set'), many(chains, 'chain')];
   await environment.terminal.err(
-    `${virtualServers} virtual servers, ${sets} sets, ${chains} chains and ${addresses} addresses, written to ${options.out}\n`,
+    `${parts.join(', ')} and ${many(addresses, 'address', 'addresses')}, written to ${options.out}\n`,
   );
   return exitStatus.ok;
 }

@@ -64,7 +64,7 @@ async function runRollback(
       await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
       return exitStatus.notRestored;
     case 'rolled-back':
-      return reportOutcome(result.outcome, terminal);
+      return reportOutcome(result.outcome, terminal, 'the node is as it was before the last apply');
     default:
       return result satisfies never;
   }

@@ -1,4 +1,4 @@
-import { isError } from '../../cluster/diagnostic.ts';
+import { diagnose, isError } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../base/printable.ts';
 import type { Command } from 'commander';
 import { Option } from 'commander';
@@ -6,12 +6,12 @@ import { holdsGolden, replaceFolder, writeQuickly } from '../../bundle/folder.ts
 import { makeGolden } from '../../bundle/golden.ts';
 import type { Bundle, BundleContent } from '../../bundle/make-bundle.ts';
 import { formatFile, makeBundle } from '../../bundle/make-bundle.ts';
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
 import { outputFormats } from '../../report/check-format.ts';
-import { nameSome } from '../../cluster/name-some.ts';
+import { nameSome } from '../../base/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
@@ -21,7 +21,7 @@ import type { ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { FleetOptions } from '../../compile/fleet-nodes.ts';
-import { checkNodeName, chooseFleet, isFleet, pruneWhat } from '../../compile/fleet-nodes.ts';
+import { checkNodeName, chooseFleet, isFleet } from '../../compile/fleet-nodes.ts';
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
 import { checkFleet, writeFleet } from './fleet-run.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
@@ -112,8 +112,7 @@ async function describeMistakenInput(
   if (prepared.services.length > 0 || (!hasErrors && prepared.nodes.size > 0)) return undefined;
   const { describeNoManifests } = await import('../../sides/recognise-input.ts');
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
-  const text = await describeNoManifests(file, { stdin });
-  return text === undefined ? undefined : { severity: 'error', code: 'no-manifests', text };
+  return describeNoManifests(file, { stdin });
 }
 
 async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
@@ -158,7 +157,7 @@ function namesMode({ check: folder }: CompileOptions): boolean {
 
 /** What is wrong with what is asked of one node. */
 function checkRequest({ node, prune }: CompileOptions): readonly Diagnostic[] {
-  return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [pruneWhat] : [])];
+  return [...(node ?? []).flatMap((name) => checkNodeName(name) ?? []), ...(prune ? [diagnose('bad-prune', {})] : [])];
 }
 
 /** What is wrong with the folder that --check names. */

@@ -1,4 +1,4 @@
-import { isError } from '../../cluster/diagnostic.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
 import { checkNodes } from '../../compile/check-node.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
 import type { NodeDifference, NodeFiles } from '../../fleet/fleet-folder.ts';
 import { FleetFolder } from '../../fleet/fleet-folder.ts';

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
-import { releaseRange } from '../../compile/kubernetes-version.ts';
-import { newestRelease } from '../../kube-proxy/releases.ts';
+import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/flags.ts';
 
 /** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */

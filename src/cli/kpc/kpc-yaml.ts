@@ -1,17 +1,18 @@
-import { placeAtLine } from '../../cluster/diagnostic.ts';
+import type { ArgumentsOf } from '../../diagnostics/codes.ts';
+import { diagnose, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { findingOf } from '../../diagnostics/found.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { Command, Option } from 'commander';
 import { CommanderError } from 'commander';
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/document.ts';
 import { loadFile } from '../../input/load-files.ts';
 import { readDocuments } from '../../input/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto } from '../../input/repository.ts';
 import { TextFile } from '../../input/text-file.ts';
-import { describeValue, quote } from '../../input/wording.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
 import { proxyFlags } from '../../settings/flags.ts';
 import { findOtherName } from '../shared/other-names.ts';
@@ -72,13 +73,7 @@ function refuseFile(path: string, diagnostic: Diagnostic): KpcYaml {
 
 /** What is wrong with a link out of the repository: its text would be quoted to those who run kpc there. */
 function describeForeign(path: string): Diagnostic {
-  const text = `a link to something outside the repository: name that file with --kpc-yaml, or leave it out with --kpc-yaml none`;
-  return {
-    severity: 'error',
-    code: 'bad-kpc-yaml',
-    text,
-    place: placeAtLine(path),
-  };
+  return diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path));
 }
 
 /** Undefined where there is none. What any user may have put there, as in /tmp, is not read. */
@@ -118,7 +113,7 @@ class Reader {
     const { documents, diagnostics } = readDocuments(this.#file);
     this.#diagnostics.push(...diagnostics);
     const [document, second] = documents;
-    if (second) this.#refuse(second, [], `a ${kpcYaml} holds one document`);
+    if (second) this.#refuse(second, [], { problem: 'several-documents' });
     if (document) this.#readAll(document);
     const used = [...this.#places.keys()];
     return { file: this.#file, diagnostics: this.#diagnostics, used, places: this.#places };
@@ -127,11 +122,7 @@ class Reader {
   #readAll(document: InputDocument): void {
     const { value } = document;
     if (!isMapping(value)) {
-      this.#refuse(
-        document,
-        [],
-        `${kpcYaml} is ${describeValue(value)}: write flags and their values, such as node: worker-1`,
-      );
+      this.#refuse(document, [], { problem: 'no-mapping', found: findingOf(value) });
       return;
     }
     const own = this.#command.name();
@@ -140,7 +131,7 @@ class Reader {
         const section = value[key];
         if (isMapping(section)) this.#readFlags(document, section, [key], key);
         else if (section !== null)
-          this.#refuse(document, [key], `${key} is ${describeValue(section)}: it must hold flags of kpc ${key}`);
+          this.#refuse(document, [key], { problem: 'no-section', command: key, found: findingOf(section) });
       }
     }
     // What a command's own section says counts more than what is said for all.
@@ -157,10 +148,9 @@ class Reader {
         if (!this.#isOtherFile(key, path)) this.#give(document, option, value, at);
       } else if (!option && (path.length > 0 || !this.#isKnown(key))) {
         const names = this.#flagNames(path.length > 0 ? section : undefined);
-        const near = findOtherName(key, names) ?? findNearest(key, names);
-        const hint = near === undefined ? '' : `: did you mean ${near}?`;
-        const whose = path.length > 0 ? `kpc ${name}` : 'kpc';
-        this.#refuse(document, at, `${whose} has no flag --${quote(key).slice(1, -1)}${hint}`, true);
+        const meant = findOtherName(key, names) ?? findNearest(key, names);
+        const whose = path.length > 0 ? name : undefined;
+        this.#refuse(document, at, { problem: 'unknown-flag', name: key, command: whose, meant }, true);
       }
     }
   }
@@ -187,28 +177,23 @@ class Reader {
   #give(document: InputDocument, option: Option, value: unknown, path: readonly string[]): void {
     if (value === null) return;
     const attribute = option.attributeName();
+    const flag = path.at(-1) ?? '';
     const words = wordsOf(this.#asWritten(document, value, path), option);
     if (words === undefined) {
-      this.#refuse(document, path, `${path.at(-1) ?? ''} is ${describeValue(value)}: ${expectedOf(option)}`);
+      const details = { problem: 'value', flag, found: findingOf(value), expected: expectedOf(option) } as const;
+      this.#refuse(document, path, details);
       return;
     }
     const source = this.#command.getOptionValueSource(attribute);
     if (source === 'cli' || source === 'config' || this.#findRival(option, 'cli')) return;
     const rival = this.#findRival(option, 'config');
     if (rival) {
-      this.#refuse(
-        document,
-        path,
-        `${path.at(-1) ?? ''} cannot be used with ${(rival.long ?? '').slice(2)}: keep one of them`,
-        true,
-      );
+      this.#refuse(document, path, { problem: 'rivals', flag, other: (rival.long ?? '').slice(2) }, true);
       return;
     }
-    const fault = paths.has(attribute)
-      ? words.flatMap((word) => this.#describeStray(word, attribute) ?? [])[0]
-      : undefined;
+    const fault = paths.has(attribute) ? words.flatMap((word) => this.#findStray(word, attribute) ?? [])[0] : undefined;
     if (fault !== undefined) {
-      this.#refuse(document, path, `${path.at(-1) ?? ''} ${fault}`);
+      this.#refuse(document, path, { problem: fault, flag });
       return;
     }
     try {
@@ -218,7 +203,7 @@ class Reader {
       this.#places.set(option.long ?? '', document.source.place(path));
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
-      this.#refuse(document, path, `${path.at(-1) ?? ''}: ${error.message}`);
+      this.#refuse(document, path, { problem: 'refused', flag, reason: error.message });
     }
   }
 
@@ -260,22 +245,18 @@ class Reader {
    * What is wrong with a path. A kpc.yaml may come with a repository that its user does not know well: it must not have files
    * read, and their lines quoted, nor folders replaced, that have nothing to do with that repository.
    */
-  #describeStray(word: string, attribute: string): string | undefined {
-    if (word.includes('\0')) return 'holds a null byte: no file has one in its name';
+  #findStray(word: string, attribute: string): 'null-byte' | 'replaces-outside' | 'reads-outside' | undefined {
+    if (word.includes('\0')) return 'null-byte';
     if (word === '-') return undefined;
     const path = this.#locate(word);
     const own = dirname(this.#file.name);
-    if (targets.has(attribute)) {
-      if (leadsInto(path, own)) return undefined;
-      return `leads out of the folder of ${kpcYaml}, and what is there would be replaced: name that folder on the command line`;
-    }
-    if (leadsInto(path, findRepository(own)) || leadsInto(path, '.')) return undefined;
-    return `leads out of the repository of ${kpcYaml}: name that file or folder on the command line`;
+    if (targets.has(attribute)) return leadsInto(path, own) ? undefined : 'replaces-outside';
+    return leadsInto(path, findRepository(own)) || leadsInto(path, '.') ? undefined : 'reads-outside';
   }
 
-  #refuse(document: InputDocument, path: readonly string[], text: string, atKey = false): void {
+  #refuse(document: InputDocument, path: readonly string[], details: ArgumentsOf<'bad-kpc-yaml'>, atKey = false): void {
     const place = atKey ? document.source.keyPlace(path) : document.source.place(path);
-    this.#diagnostics.push({ severity: 'error', code: 'bad-kpc-yaml', text, place });
+    this.#diagnostics.push(diagnose('bad-kpc-yaml', details, place));
   }
 }
 
@@ -337,7 +318,7 @@ export function takesBoolean(option: Option): boolean {
   return option.isBoolean() || option.flags.endsWith('[bool]');
 }
 
-function expectedOf(option: Option): string {
-  if (takesBoolean(option)) return 'write true or false';
-  return takesList(option) ? 'write one value or a list' : 'write one value';
+function expectedOf(option: Option): 'boolean' | 'list' | 'one' {
+  if (takesBoolean(option)) return 'boolean';
+  return takesList(option) ? 'list' : 'one';
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** What a command says besides its result, and what it takes for a failure. */

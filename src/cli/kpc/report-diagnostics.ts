@@ -1,5 +1,5 @@
-import { isError } from '../../cluster/diagnostic.ts';
-import type { Diagnostic } from '../../cluster/diagnostic.ts';
+import { diagnose, isError } from '../../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
 import { renderDiagnostics } from '../../report/render-diagnostics.ts';
@@ -44,8 +44,6 @@ function describeOthers(all: readonly Diagnostic[], shown: readonly Diagnostic[]
   return (['error', 'warning', 'note'] as const).flatMap((severity) => {
     const count = (list: readonly Diagnostic[]): number => list.filter((each) => each.severity === severity).length;
     const left = count(all) - count(shown);
-    if (left === 0) return [];
-    const what = left === 1 ? severity : `${severity}s`;
-    return [{ severity, code: 'not-shown', text: `and ${left} more ${what}, not shown` }];
+    return left === 0 ? [] : [diagnose('not-shown', { severity, count: left })];
   });
 }

@@ -1,4 +1,4 @@
-import type { Schema } from '../../base/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import { endpointSliceSchema } from './endpoint-slice.ts';
 import type { RawEndpointSlice } from './endpoint-slice.ts';
 import { endpointsSchema } from './endpoints.ts';

@@ -1,5 +1,5 @@
-import { flag, list, object, text } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { flag, list, object, text } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, optionalPort, protocol, word } from './shared.ts';
 

@@ -1,5 +1,5 @@
-import { list, object, text } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { list, object, text } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawEndpointPort } from './endpoint-slice.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, optionalPort, protocol } from './shared.ts';

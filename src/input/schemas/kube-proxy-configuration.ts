@@ -1,5 +1,5 @@
-import { anyInteger, closedObject, duration, flag, integer, item, list, object, text } from '../../base/json-schema.ts';
-import type { DescribedFields, Schema } from '../../base/json-schema.ts';
+import { anyInteger, closedObject, duration, flag, integer, item, list, object, text } from '../../diagnostics/json-schema.ts';
+import type { DescribedFields, Schema } from '../../diagnostics/json-schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { configuredSections, fieldsInSection } from '../../settings/configuration.ts';

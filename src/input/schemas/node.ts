@@ -1,5 +1,5 @@
-import { list, object, text, texts } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { list, object, text, texts } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata } from './shared.ts';
 

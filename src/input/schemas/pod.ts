@@ -1,5 +1,5 @@
-import { flag, list, object, text } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { flag, list, object, text } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import { conditions } from './node.ts';
 import type { RawCondition } from './node.ts';
 import type { RawMetadata } from './service.ts';

@@ -1,5 +1,5 @@
-import { object, texts } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { object, texts } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata } from './shared.ts';
 

@@ -1,10 +1,11 @@
-import { flag, integer, item, list, map, object, text } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import type { ShapeCode } from '../../diagnostics/fields.ts';
+import { flag, integer, item, list, map, object, text } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 
 export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, 'a mapping of strings');
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
-export function word(words: readonly string[], code: string): Schema {
+export function word(words: readonly string[], code: ShapeCode): Schema {
   return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words) };
 }
 

@@ -1,5 +1,5 @@
-import { flag, integer, object, text } from '../../base/json-schema.ts';
-import type { Schema } from '../../base/json-schema.ts';
+import { flag, integer, object, text } from '../../diagnostics/json-schema.ts';
+import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawCondition } from './node.ts';
 import { conditions } from './node.ts';
 import { podSpecSchema } from './pod.ts';

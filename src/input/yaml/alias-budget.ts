@@ -20,8 +20,8 @@ export class AliasBudget {
     this.#copies++;
     if (this.#copies <= 100 || this.#values <= 1000 || this.#copies / this.#values <= allowedRatio(this.#values))
       return;
-    const text = `aliases multiply to ${this.#copies} of ${this.#values} values: write the values out`;
-    throw new Refusal({ offset: alias, code: 'alias-bomb', text });
+    const details = { copies: this.#copies, values: this.#values };
+    throw new Refusal({ offset: alias, code: 'alias-bomb', arguments: details });
   }
 
   enterAlias(offset: number): void {

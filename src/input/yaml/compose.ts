@@ -1,3 +1,4 @@
+import type { YamlProblem } from '../../diagnostics/yaml-problem.ts';
 import { maxDepth, refuse, Refusal, tooDeep } from '../syntax-fault.ts';
 import type { AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode } from './nodes.ts';
 import { Scanner } from './scanner.ts';
@@ -49,7 +50,7 @@ class Composer {
     let root: YamlNode | undefined;
     if (kind === 'version' || kind === 'tag-prefix' || kind === 'document-start') {
       this.#readDirectives();
-      this.#expect('document-start', '"---" is expected after the directives');
+      this.#expect('document-start', { problem: 'no-document-start' });
       if (!contentless.has(this.#scanner.peek().kind)) root = this.#readNode('block');
     } else if (kind !== 'text-end') {
       this.#addDefaultPrefixes();
@@ -63,13 +64,14 @@ class Composer {
     let hasVersion = false;
     for (let token = this.#scanner.peek(); ; token = this.#scanner.peek()) {
       if (token.kind === 'version') {
-        if (hasVersion) refuse(token.start, 'there is another %YAML before this one');
+        if (hasVersion) refuse(token.start, { problem: 'two-versions' });
         if (!/^0?1\.0?1$/.test(token.version)) {
-          refuse(token.start, `kubectl reads YAML 1.1 only, not ${token.version}: leave the line out`);
+          refuse(token.start, { problem: 'other-version', version: token.version });
         }
         hasVersion = true;
       } else if (token.kind === 'tag-prefix') {
-        if (this.#tagPrefixes.has(token.handle)) refuse(token.start, `duplicate %TAG ${token.handle}`);
+        if (this.#tagPrefixes.has(token.handle))
+          refuse(token.start, { problem: 'duplicate-tag-prefix', handle: token.handle });
         this.#tagPrefixes.set(token.handle, token.prefix);
       } else {
         break;
@@ -93,12 +95,12 @@ class Composer {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
     }
-    refuse(start, 'the document has ended before this: begin another one with a line "---"');
+    refuse(start, { problem: 'document-ended' });
   }
 
-  #expect(kind: TokenKind, text: string): void {
+  #expect(kind: TokenKind, otherwise: YamlProblem): void {
     const token = this.#scanner.peek();
-    if (token.kind !== kind) refuse(token.start, text);
+    if (token.kind !== kind) refuse(token.start, otherwise);
     this.#scanner.take();
   }
 
@@ -138,9 +140,7 @@ class Composer {
         return this.#readMapping(token, properties, (mapping) => this.#readBlockPairs(mapping));
     }
     if (properties.anchor === undefined && properties.tag === '') {
-      const text =
-        token.kind === 'text-end' ? 'the document ends where a value is expected' : 'a value is expected here';
-      refuse(token.start, text);
+      refuse(token.start, { problem: token.kind === 'text-end' ? 'document-end' : 'no-value' });
     }
     return this.#keep(properties, {
       ...emptyScalar(first.start),
@@ -152,7 +152,7 @@ class Composer {
   #readAlias({ name, start }: Token & { readonly kind: 'alias' | 'anchor' }): AliasNode {
     this.#scanner.take();
     const target = this.#anchors.get(name);
-    if (!target) refuse(start, `unresolved alias (the anchor must be set before the alias): ${name}`);
+    if (!target) refuse(start, { problem: 'unknown-anchor', name });
     return { kind: 'alias', offset: start, target };
   }
 
@@ -171,7 +171,7 @@ class Composer {
   #resolveTag({ handle, suffix, start }: Token & { readonly kind: 'tag' }): string {
     if (handle === '') return suffix;
     const prefix = this.#tagPrefixes.get(handle);
-    if (prefix === undefined) refuse(start, `no %TAG says what ${handle} stands for`);
+    if (prefix === undefined) refuse(start, { problem: 'unknown-tag-prefix', handle });
     return prefix + suffix;
   }
 
@@ -217,7 +217,7 @@ class Composer {
       const isEmpty = this.#at('block-entry', 'block-end');
       items.push(isEmpty ? emptyScalar(token.end) : this.#readNode('block'));
     }
-    this.#expect('block-end', 'an item of the list, with its "- ", is expected here');
+    this.#expect('block-end', { problem: 'no-list-item' });
     return items;
   }
 
@@ -241,7 +241,7 @@ class Composer {
       const key = this.#at('key', 'value', 'block-end') ? emptyScalar(end) : this.#readNode('block-mapping');
       pairs.push({ key, value: this.#readBlockValue() });
     }
-    this.#expect('block-end', 'a key of the mapping is expected here');
+    this.#expect('block-end', { problem: 'no-key' });
   }
 
   #readBlockValue(): YamlNode {
@@ -293,8 +293,8 @@ class Composer {
   }
 
   /** Whether another entry comes, after its comma, and not the end, which is passed. */
-  #hasFlowEntry(before: number, close: TokenKind, sign: string): boolean {
-    if (before > 0 && !this.#at(close)) this.#expect('flow-entry', `"," or "${sign}" is expected here`);
+  #hasFlowEntry(before: number, close: TokenKind, sign: ']' | '}'): boolean {
+    if (before > 0 && !this.#at(close)) this.#expect('flow-entry', { problem: 'no-comma', sign });
     return !this.#took(close);
   }
 }

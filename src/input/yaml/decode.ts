@@ -69,8 +69,7 @@ class Decoder {
     const there = entries.get(text);
     if (there && there.type !== type) {
       // Go has both, and which of them ends up in the JSON is a matter of chance.
-      const fault = `this key is in the same mapping as another one that is written "${text}" in JSON: keep one of them`;
-      throw new Refusal({ offset: key.offset, code: 'duplicate-key', text: fault });
+      throw new Refusal({ offset: key.offset, code: 'duplicate-key', arguments: { name: text } });
     }
     entries.set(text, { type, value });
   }
@@ -87,7 +86,7 @@ class Decoder {
   #mergeOne(key: YamlNode, source: YamlNode, entries: Entries): void {
     const target = source.kind === 'alias' ? source.target : source;
     if (target.kind !== 'mapping') {
-      throw new Refusal({ offset: key.offset, code: 'bad-yaml', text: 'only mappings can be merged with "<<"' });
+      refuse(key.offset, { problem: 'merge-of-other-type' });
     }
     this.#budget.count();
     if (source.kind !== 'alias') return this.#addPairs(target, entries);
@@ -98,7 +97,7 @@ class Decoder {
   }
 
   #throughAlias<Result>(alias: AliasNode, read: () => Result): Result {
-    if (this.#open.has(alias)) refuse(alias.offset, 'the value that this alias stands for holds the alias');
+    if (this.#open.has(alias)) refuse(alias.offset, { problem: 'alias-holds-itself' });
     this.#open.add(alias);
     this.#budget.enterAlias(alias.offset);
     const result = read();

@@ -14,8 +14,7 @@ export function findRepeatedKeys(mappings: readonly MappingNode[]): SyntaxFault[
       if (node.kind !== 'scalar' || isMergeKey(node)) continue;
       const { text: name } = keyOf(node, key.offset);
       if (seen.has(name)) {
-        const text = 'this key is in the same mapping twice: keep one of them';
-        faults.push({ offset: key.offset, code: 'duplicate-key', text });
+        faults.push({ offset: key.offset, code: 'duplicate-key', arguments: {} });
       }
       seen.add(name);
     }

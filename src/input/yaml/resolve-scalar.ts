@@ -1,4 +1,4 @@
-import { refuse, Refusal } from '../syntax-fault.ts';
+import { refuse } from '../syntax-fault.ts';
 import { resolveNumber, resolvePlainScalar } from '../yaml-scalars.ts';
 import { keyText } from './key-text.ts';
 import type { ScalarNode } from './nodes.ts';
@@ -17,7 +17,7 @@ const tags = {
 export function decodeScalar(scalar: ScalarNode): unknown {
   const value = resolve(scalar);
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    refuse(scalar.offset, `${scalar.value} is not a number in JSON, so Kubernetes cannot read it`);
+    refuse(scalar.offset, { problem: 'not-a-number-in-json', value: scalar.value });
   }
   return value;
 }
@@ -44,7 +44,7 @@ export function keyOf(scalar: ScalarNode, offset: number): YamlKey {
 
 /** Refuses a key that JSON has no text for. */
 export function refuseKey(offset: number): never {
-  throw new Refusal({ offset, code: 'bad-yaml', text: 'a key must be a string' });
+  refuse(offset, { problem: 'key-of-other-type' });
 }
 
 /** What go-yaml makes of a scalar and its tag. It knows no other tags than these: what has another one is text. */
@@ -56,13 +56,13 @@ function resolve({ value, tag, isImplicit, offset }: ScalarNode): string | numbe
     case tags.integer:
     case tags.float:
     case tags.null:
-      if (!isOfTag(value, tag)) refuse(offset, `${JSON.stringify(value)} is not a ${tag.replace(/.*:/, '!!')}`);
+      if (!isOfTag(value, tag)) refuse(offset, { problem: 'not-of-tag', value, tag: tag.replace(/.*:/, '!!') });
       return resolvePlainScalar(value);
     case tags.timestamp:
-      if (!isTimestamp(value)) refuse(offset, `${JSON.stringify(value)} is not a !!timestamp`);
+      if (!isTimestamp(value)) refuse(offset, { problem: 'not-of-tag', value, tag: '!!timestamp' });
       return value;
     case tags.binary:
-      return refuse(offset, 'Kubernetes does not read !!binary: keep the base64 text and leave the tag out');
+      return refuse(offset, { problem: 'value-as-binary' });
     default:
       return value;
   }

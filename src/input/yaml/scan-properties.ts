@@ -11,7 +11,7 @@ export function scanAnchor(cursor: Cursor, kind: 'alias' | 'anchor'): Token {
   const name = scanName(cursor);
   const next = cursor.peek();
   if (name === '' || !(isSpaceOrEnd(next) || '?:,]}%@`'.includes(String.fromCharCode(next)))) {
-    refuse(start, `the name of an ${kind} is made of letters, digits, "-" and "_"`);
+    refuse(start, { problem: 'bad-anchor-name', kind });
   }
   return { kind, name, start, end: cursor.offset };
 }
@@ -30,7 +30,7 @@ export function scanTag(cursor: Cursor): Token {
   if (cursor.text.startsWith('!<', start)) {
     cursor.skipMany(2);
     suffix = scanUri(cursor, start, '');
-    if (cursor.peek() !== 0x3e) refuse(start, 'the tag has no ">" at its end');
+    if (cursor.peek() !== 0x3e) refuse(start, { problem: 'tag-without-bracket' });
     cursor.skip();
   } else {
     handle = scanHandle(cursor);
@@ -42,7 +42,7 @@ export function scanTag(cursor: Cursor): Token {
       if (suffix === '') [handle, suffix] = ['', '!'];
     }
   }
-  if (!isSpaceOrEnd(cursor.peek())) refuse(start, 'a tag ends with a space or the end of the line');
+  if (!isSpaceOrEnd(cursor.peek())) refuse(start, { problem: 'tag-without-end' });
   return { kind: 'tag', handle, suffix, start, end: cursor.offset };
 }
 
@@ -70,7 +70,7 @@ function scanUri(cursor: Cursor, start: number, head: string): string {
     }
     isEmpty = false;
   }
-  if (isEmpty) refuse(start, 'the tag has no name');
+  if (isEmpty) refuse(start, { problem: 'tag-without-name' });
   return uri;
 }
 
@@ -79,20 +79,20 @@ function scanEscapedCharacter(cursor: Cursor): string {
   const start = cursor.offset;
   const readByte = (): number => {
     const digits = /^%([\da-fA-F]{2})/.exec(cursor.text.slice(cursor.offset, cursor.offset + 3))?.[1];
-    if (digits === undefined) refuse(start, '"%" in a tag needs two hexadecimal digits');
+    if (digits === undefined) refuse(start, { problem: 'tag-with-half-escape' });
     cursor.skipMany(3);
     return Number.parseInt(digits, 16);
   };
   const first = readByte();
   let length = 1;
-  if (first >= 0xf8 || (first >= 0x80 && first < 0xc0)) refuse(start, 'the escaped character in the tag is not valid');
+  if (first >= 0xf8 || (first >= 0x80 && first < 0xc0)) refuse(start, { problem: 'tag-with-bad-escape' });
   if (first >= 0xf0) length = 4;
   else if (first >= 0xe0) length = 3;
   else if (first >= 0xc0) length = 2;
   let bytes = String.fromCharCode(first);
   for (let i = 1; i < length; i++) {
     const byte = readByte();
-    if (byte < 0x80 || byte >= 0xc0) refuse(start, 'the escaped character in the tag is not valid');
+    if (byte < 0x80 || byte >= 0xc0) refuse(start, { problem: 'tag-with-bad-escape' });
     bytes += String.fromCharCode(byte);
   }
   return bytes;
@@ -104,31 +104,31 @@ export function scanDirective(cursor: Cursor): Token {
   cursor.skip();
   const name = scanName(cursor);
   if (!isSpaceOrEnd(cursor.peek()) || (name !== 'YAML' && name !== 'TAG')) {
-    refuse(start, 'the only directives are %YAML and %TAG');
+    refuse(start, { problem: 'unknown-directive' });
   }
   cursor.skipBlanks();
   const token = name === 'YAML' ? scanVersion(cursor, start) : scanTagPrefix(cursor, start);
   cursor.skipBlanks();
   cursor.skipComment();
-  if (!isBreakOrEnd(cursor.peek())) refuse(cursor.offset, 'nothing but a comment can follow a directive on its line');
+  if (!isBreakOrEnd(cursor.peek())) refuse(cursor.offset, { problem: 'text-after-directive' });
   cursor.readBreak();
   return token;
 }
 
 function scanVersion(cursor: Cursor, start: number): Token {
   const version = /^\d{1,2}\.\d{1,2}(?!\d)/.exec(cursor.text.slice(cursor.offset, cursor.offset + 6))?.[0];
-  if (version === undefined) refuse(cursor.offset, '%YAML needs a version, such as 1.1');
+  if (version === undefined) refuse(cursor.offset, { problem: 'version-missing' });
   cursor.skipMany(version.length);
   return { kind: 'version', version, start, end: cursor.offset };
 }
 
 function scanTagPrefix(cursor: Cursor, start: number): Token {
-  if (cursor.peek() !== 0x21) refuse(start, '%TAG needs a handle, such as !e!');
+  if (cursor.peek() !== 0x21) refuse(start, { problem: 'tag-prefix-without-handle' });
   const handle = scanHandle(cursor);
-  if (handle !== '!' && !handle.endsWith('!')) refuse(start, '%TAG needs a handle, such as !e!');
-  if (!isBlank(cursor.peek())) refuse(start, '%TAG needs a space behind its handle');
+  if (handle !== '!' && !handle.endsWith('!')) refuse(start, { problem: 'tag-prefix-without-handle' });
+  if (!isBlank(cursor.peek())) refuse(start, { problem: 'tag-prefix-without-space' });
   cursor.skipBlanks();
   const prefix = scanUri(cursor, start, '');
-  if (cursor.peek() !== endOfText && !isSpaceOrEnd(cursor.peek())) refuse(start, 'a tag ends with a space');
+  if (cursor.peek() !== endOfText && !isSpaceOrEnd(cursor.peek())) refuse(start, { problem: 'tag-prefix-without-end' });
   return { kind: 'tag-prefix', handle, prefix, start, end: cursor.offset };
 }

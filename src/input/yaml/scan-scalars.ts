@@ -106,7 +106,7 @@ function atPlainEnd(cursor: Cursor, inFlow: boolean): boolean {
 
 /** Refuses a tab where only spaces can be. */
 export function refuseTab(offset: number): never {
-  throw new Refusal({ offset, code: 'yaml-tab', text: 'a tab is used for indentation: YAML takes spaces only' });
+  throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
 }
 
 /** A scalar in quotes; the cursor is then behind it. */
@@ -116,7 +116,7 @@ export function scanQuoted(cursor: Cursor): string {
   cursor.skip();
   const pieces: string[] = [];
   for (;;) {
-    if (atDocumentMarker(cursor) || cursor.peek() === endOfText) refuse(start, 'the quote that begins here has no end');
+    if (atDocumentMarker(cursor) || cursor.peek() === endOfText) refuse(start, { problem: 'open-quote' });
     const gap = new Gap();
     if (quote === singleQuote) scanSingleQuotedWord(cursor, pieces);
     else scanDoubleQuotedWord(cursor, pieces, gap);
@@ -197,16 +197,18 @@ function scanEscape(cursor: Cursor): string {
   const length = codeLengths.get(name);
   if (length === undefined) {
     const char = escapes.get(name);
-    if (char === undefined) refuse(offset, `there is no escape "\\${name}" in double quotes`);
+    if (char === undefined) refuse(offset, { problem: 'escape', name });
     cursor.skipMany(2);
     return char;
   }
   const digits = text.slice(offset + 2, offset + 2 + length);
   const code = Number.parseInt(digits, 16);
   if (!/^[\da-fA-F]+$/.test(digits) || digits.length < length) {
-    refuse(offset, `"\\${name}" needs ${length} hexadecimal digits`);
+    refuse(offset, { problem: 'escape-length', name, digits: length });
   }
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) refuse(offset, `"\\${name}${digits}" is not a character`);
+  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+    refuse(offset, { problem: 'escaped-character', escape: `${name}${digits}` });
+  }
   cursor.skipMany(2 + length);
   return String.fromCodePoint(code);
 }
@@ -251,13 +253,13 @@ function scanBlockHeader(cursor: Cursor, start: number): { readonly chomping: nu
   takeChomping();
   if (isDigit(cursor.peek())) {
     increment = cursor.peek() - zero;
-    if (increment === 0) refuse(cursor.offset, 'a block of text cannot be indented by 0');
+    if (increment === 0) refuse(cursor.offset, { problem: 'indent-of-zero' });
     cursor.skip();
   }
   takeChomping();
   cursor.skipBlanks();
   cursor.skipComment();
-  if (!isBreakOrEnd(cursor.peek())) refuse(start, 'nothing but a comment can follow "|" or ">" on its line');
+  if (!isBreakOrEnd(cursor.peek())) refuse(start, { problem: 'text-after-block-sign' });
   cursor.readBreak();
   return { chomping, increment };
 }

@@ -288,7 +288,7 @@ export class Scanner {
   #fetchEntry(): void {
     if (!this.#inFlow) {
       const { column, offset } = this.#cursor;
-      if (!this.#keyAllowed) refuse(offset, 'a list cannot begin here: put its first "- " on the next line');
+      if (!this.#keyAllowed) refuse(offset, { problem: 'list-on-this-line' });
       this.#openBlock(column, 'block-sequence-start', offset);
     }
     this.#forgetKey();
@@ -299,7 +299,7 @@ export class Scanner {
   #fetchKey(): void {
     if (!this.#inFlow) {
       const { column, offset } = this.#cursor;
-      if (!this.#keyAllowed) refuse(offset, 'a mapping cannot begin here');
+      if (!this.#keyAllowed) refuse(offset, { problem: 'mapping-here' });
       this.#openBlock(column, 'block-mapping-start', offset);
     }
     this.#forgetKey();
@@ -319,10 +319,7 @@ export class Scanner {
       if (!this.#inFlow) {
         const { column, offset } = this.#cursor;
         if (!this.#keyAllowed) {
-          refuse(
-            offset,
-            'a mapping cannot begin here: put a text with ": " in it in quotes, or the mapping on the next line',
-          );
+          refuse(offset, { problem: 'mapping-on-this-line' });
         }
         this.#openBlock(column, 'block-mapping-start', offset);
       }
@@ -351,7 +348,7 @@ export class Scanner {
     const start = cursor.offset;
     if (!this.#startsPlain(first)) {
       if (first === tab) refuseTab(start);
-      refuse(start, `nothing can begin with "${String.fromCharCode(first)}": put it in quotes`);
+      refuse(start, { problem: 'first-character', character: String.fromCharCode(first) });
     }
     this.#saveKey();
     const { value, end, broken } = scanPlain(cursor, this.#indent, this.#inFlow);
@@ -368,5 +365,5 @@ export class Scanner {
 }
 
 function refuseLonelyKey({ mark }: PossibleKey): never {
-  refuse(mark.offset, 'a key with its ":" is expected here');
+  refuse(mark.offset, { problem: 'no-key-with-colon' });
 }

@@ -46,7 +46,7 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
   const deltas: NftTableDelta[] = [];
   for (const table of to) {
     const old = findTable(from, table.family, table.name);
-    if (!old || old.hasStrangeParts) deltas.push({ kind: 'create-table', table, replaced: old });
+    if (!old || !isSameStrangeParts(old, table)) deltas.push({ kind: 'create-table', table, replaced: old });
     else {
       const changes = diffTable(old, table);
       if (changes.length > 0) deltas.push({ kind: 'change-table', family: table.family, name: table.name, changes });
@@ -56,6 +56,10 @@ export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]
     if (!findTable(to, table.family, table.name)) deltas.push({ kind: 'delete-table', table });
   }
   return deltas;
+}
+
+function isSameStrangeParts({ strange: a }: NftTable, { strange: b }: NftTable): boolean {
+  return (a?.heads ?? []).toSorted().join('\n') === (b?.heads ?? []).toSorted().join('\n');
 }
 
 function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {

@@ -3,7 +3,7 @@ import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
 import { formatBaseChain, formatSetProperties, formatTables, nftFamily } from './format.ts';
 import { isSameBase } from './meaning.ts';
-import type { NftChain, NftMap, NftSet } from './table.ts';
+import type { NftChain, NftMap, NftSet, NftTable } from './table.ts';
 
 /**
  * The input of `nft -f` that makes the changes, all in one transaction: the kernel takes all of them or none, and no
@@ -16,7 +16,7 @@ export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
 function formatTableDelta(delta: NftTableDelta): string {
   switch (delta.kind) {
     case 'create-table':
-      return formatTables([delta.table]);
+      return formatNewTable(delta.table);
     case 'delete-table':
       return `delete table ${nftFamily[delta.table.family]} ${delta.table.name}\n`;
     case 'change-table':
@@ -24,6 +24,13 @@ function formatTableDelta(delta: NftTableDelta): string {
     default:
       return delta satisfies never;
   }
+}
+
+/** A table that holds what only nft's own text can tell is made of that. */
+function formatNewTable(table: NftTable): string {
+  if (!table.strange) return formatTables([table]);
+  const name = `${nftFamily[table.family]} ${table.name}`;
+  return `table ${name}\ndelete table ${name}\n${table.strange.text}`;
 }
 
 /** The steps in the order in which the kernel takes them: it deletes nothing that something else refers to. */

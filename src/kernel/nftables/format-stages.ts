@@ -58,7 +58,8 @@ interface Draft {
 function draftOf(delta: NftTableDelta): Draft | undefined {
   switch (delta.kind) {
     case 'create-table':
-      return delta.replaced ? undefined : draftTable(delta.table);
+      // What kpc does not read stands in its table, wherever it stood.
+      return delta.replaced || delta.table.strange ? undefined : draftTable(delta.table);
     case 'change-table':
       return draftChanges(delta);
     case 'delete-table':

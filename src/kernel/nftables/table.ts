@@ -18,10 +18,18 @@ export interface NftTable {
   /** Sets and maps, which share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
   /**
-   * Whether a kernel has in it what none of the above can hold: a counter, a flowtable, the flag that makes all of it
-   * sleep. Such a table can only be replaced as a whole.
+   * What a kernel has in it that none of the above can hold: a counter, a flowtable, the flag that makes all of it sleep.
+   * Such a table can only be replaced as a whole.
    */
-  readonly hasStrangeParts?: boolean | undefined;
+  readonly strange?: StrangeParts | undefined;
+}
+
+/** Parts of a table that are known by their text alone. */
+interface StrangeParts {
+  /** The line that each begins with: "counter hits", "flags dormant". */
+  readonly heads: readonly string[];
+  /** All of the table as nft lists it, which makes it anew as it was. */
+  readonly text: string;
 }
 
 /** A chain with its rules in order. */
@@ -83,6 +91,11 @@ export interface NftMap extends Container {
 /** The table of that family and name. */
 export function findTable(tables: readonly NftTable[], family: Family, name: string): NftTable | undefined {
   return tables.find((table) => table.family === family && table.name === name);
+}
+
+/** Whether a table is a running program's, by its flag: the kernel lets no other change it, and removes it with the program. */
+export function isOwnedByProgram({ strange }: NftTable): boolean {
+  return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
 
 /**

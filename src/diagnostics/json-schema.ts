@@ -1,3 +1,5 @@
+import type { ShapeCode } from './fields.ts';
+
 declare const described: unique symbol;
 
 /**
@@ -12,7 +14,7 @@ export interface Schema<T = unknown> {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
-  readonly code?: string;
+  readonly code?: ShapeCode;
   readonly expected?: string;
   /** Never there: it holds the type alone. */
   readonly [described]?: () => T;
@@ -61,7 +63,7 @@ export function integer(
   minimum: number,
   maximum: number,
   expected: string,
-  code = 'bad-number',
+  code: ShapeCode = 'bad-number',
 ): Schema<number | null> {
   return { type: ['integer', 'null'], minimum, maximum, code, expected };
 }

@@ -1,0 +1,85 @@
+import type { DiagnosticTable } from './table.ts';
+
+const wayOut =
+  'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
+
+/** The Service, "namespace/name", that lacks something. */
+interface Lacking {
+  readonly service: string;
+}
+
+type ClusterIpLack = Lacking &
+  (
+    | { readonly problem: 'not-assigned' }
+    | {
+        readonly problem: 'no-range';
+        readonly family: 'ipv4' | 'ipv6';
+        /** What the ranges come from. */
+        readonly source: 'ServiceCIDR' | '--service-cluster-ip-range';
+      }
+    | { readonly problem: 'range-is-full'; readonly range: string }
+  );
+
+function describeClusterIp(details: ClusterIpLack): string {
+  switch (details.problem) {
+    case 'not-assigned':
+      return `kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range`;
+    case 'no-range': {
+      const source = details.source === 'ServiceCIDR' ? 'no ServiceCIDR has one' : `${details.source} has none`;
+      return `the Service wants an ${details.family === 'ipv4' ? 'IPv4' : 'IPv6'} address, but ${source}`;
+    }
+    case 'range-is-full':
+      return `no address of ${details.range} is free for this Service`;
+  }
+}
+
+type NodePortLack = Lacking &
+  (
+    | {
+        readonly problem: 'not-assigned';
+        /** "80/TCP" each. */
+        readonly ports: readonly string[];
+      }
+    | { readonly problem: 'range-is-full'; readonly first: number; readonly last: number }
+  );
+
+function describeNodePort(details: NodePortLack): string {
+  switch (details.problem) {
+    case 'not-assigned':
+      return `kube-proxy opens no node port for ${details.ports.join(', ')}, because there is no nodePort yet: ${wayOut} --service-node-port-range`;
+    case 'range-is-full':
+      return `no node port from ${details.first} to ${details.last} is free for this Service`;
+  }
+}
+
+/** What a cluster would give a Service, and the input does not say. */
+export const assignmentDiagnostics = {
+  'no-cluster-ip': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: ClusterIpLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    },
+    meaning: 'a Service has no cluster IP, and there is none to give it',
+    words: (details: ClusterIpLack) => `${details.service}: ${describeClusterIp(details)}`,
+  },
+  'no-health-check-port': {
+    severity: 'warning',
+    meaning: 'a Service has no healthCheckNodePort yet, which load balancers ask',
+    words: ({ service }: Lacking) =>
+      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`,
+  },
+  'no-load-balancer-ip': {
+    severity: 'error',
+    meaning: 'no address of --load-balancer-ip-range is free for a Service',
+    words: ({ service, ranges }: Lacking & { readonly ranges: readonly string[] }) =>
+      `${service}: no address of ${ranges.join(', ')} is free for this Service`,
+  },
+  'no-node-port': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: NodePortLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
+    },
+    meaning: 'a Service has no node port, and there is none to give it',
+    words: (details: NodePortLack) => `${details.service}: ${describeNodePort(details)}`,
+  },
+} satisfies DiagnosticTable;

@@ -1,0 +1,304 @@
+import { escapeText, quote } from '../base/wording.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { kubeProxyVersions } from '../kube-proxy/releases.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { describeShape } from './shape.ts';
+import type { ShapeProblem } from './shape.ts';
+import type { DiagnosticTable, Severity } from './table.ts';
+
+type PortProblem =
+  | ShapeProblem
+  | { readonly problem: 'target-port-number'; readonly value: number }
+  | { readonly problem: 'target-port-in-quotes' | 'target-port-name'; readonly value: string };
+
+function describePort(details: PortProblem): string {
+  switch (details.problem) {
+    case 'target-port-number':
+      return `targetPort ${details.value}: a port is a number from 1 to 65535`;
+    case 'target-port-in-quotes':
+      return `targetPort is the string ${quote(details.value)}: write ${details.value} without quotes`;
+    case 'target-port-name': {
+      const shape = 'lower-case letters, digits and single dashes, with a letter among them, 15 at most';
+      return `targetPort ${quote(details.value)}: the name of a container port is ${shape}`;
+    }
+    default:
+      return describeShape(details);
+  }
+}
+
+type NumberProblem =
+  | ShapeProblem
+  | { readonly problem: 'flag'; readonly flag: string; readonly value: string; readonly limit: number }
+  | { readonly problem: 'burst'; readonly value: number };
+
+function describeNumber(details: NumberProblem): string {
+  switch (details.problem) {
+    case 'flag':
+      return `${details.flag} ${quote(details.value)}: write a number from 0 to ${details.limit}`;
+    case 'burst':
+      return `kube-proxy does not start: burst is ${details.value}: write a number from 0 up`;
+    default:
+      return describeShape(details);
+  }
+}
+
+type MissingField =
+  | { readonly field: 'addresses' | 'port' | 'endpointsPort'; readonly index: number }
+  | { readonly field: 'addressType' | 'externalName' | 'spec' };
+
+function describeMissing(details: MissingField): string {
+  switch (details.field) {
+    case 'addresses':
+      return `endpoints[${details.index}] has no addresses`;
+    case 'addressType':
+      return 'the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN';
+    case 'endpointsPort':
+      return `ports[${details.index}] of Endpoints has no port: a port is a number from 1 to 65535`;
+    case 'externalName':
+      return 'a Service of type ExternalName has no externalName: write the DNS name that it stands for';
+    case 'port':
+      return `ports[${details.index}] has no port: a port is a number from 1 to 65535`;
+    case 'spec':
+      return 'the Service has no spec';
+  }
+}
+
+type UnknownField =
+  | { readonly problem: 'configuration'; readonly name: string; readonly meant?: string | undefined }
+  | {
+      readonly problem: 'object';
+      readonly name: string;
+      /** "spec.ports[0]", "a Service". */
+      readonly parent: string;
+      readonly meant?: string | undefined;
+    }
+  /** The object has such a field elsewhere; `position` is "beside spec" or "in spec.ports[0]". */
+  | { readonly problem: 'misplaced'; readonly name: string; readonly position: string; readonly meant: string };
+
+function describeUnknown(details: UnknownField): string {
+  const { name, meant } = details;
+  const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
+  switch (details.problem) {
+    case 'configuration':
+      return `kube-proxy ignores ${quote(name)}, because its configuration has no such field${hint}`;
+    case 'object':
+      return `${details.parent} has no field ${quote(name)}, and Kubernetes ignores it${hint}`;
+    case 'misplaced':
+      return `${escapeText(name)} ${details.position}, where Kubernetes ignores it${hint}`;
+  }
+}
+
+interface WrittenValue {
+  readonly field: string;
+  readonly value: string;
+}
+
+type AddressProblem =
+  | (WrittenValue & { readonly problem: 'no-address'; readonly hasPrefixLength?: boolean })
+  /** `kind` is why: "a loopback address". */
+  | (WrittenValue & { readonly problem: 'unusable'; readonly kind: string })
+  | (WrittenValue & { readonly problem: 'other-family'; readonly family: 'IPv4' | 'IPv6' })
+  | { readonly problem: 'no-cluster-ip'; readonly value: string };
+
+function describeAddress(details: AddressProblem): string {
+  const value = quote(details.value);
+  switch (details.problem) {
+    case 'no-address': {
+      const hint = details.hasPrefixLength ? ': write it without the prefix length' : '';
+      return `${details.field} ${value} is not an IP address${hint}`;
+    }
+    case 'unusable':
+      return `${details.field} ${value} is ${details.kind}: Kubernetes does not take it here`;
+    case 'other-family':
+      return `${details.field} ${value} is not an ${details.family} address, which addressType requires`;
+    case 'no-cluster-ip':
+      return `clusterIP ${value} is not an address that a Service can have`;
+  }
+}
+
+type OddAddress = WrittenValue & {
+  readonly problem: 'leading-zeros' | 'not-rfc-5952';
+  /** As it is to be written. */
+  readonly address: string;
+};
+
+function describeOddAddress({ problem, field, value, address }: OddAddress): string {
+  switch (problem) {
+    case 'leading-zeros':
+      return `${field} ${quote(value)} is read as ${address}: write it that way, because other programs may read leading zeros as octal`;
+    case 'not-rfc-5952':
+      return `${field} ${quote(value)} is not in the form of RFC 5952: write ${address}`;
+  }
+}
+
+type CidrProblem =
+  /** `address` is the network of one address that is meant, where an address is written. */
+  | (WrittenValue & {
+      readonly problem: 'no-network';
+      readonly address?: string | undefined;
+      /** The mode that is compiled for, where only another one looks at the field. */
+      readonly ignoredIn?: ProxyMode | undefined;
+    })
+  | (WrittenValue & { readonly problem: 'not-canonical'; readonly network: string })
+  | { readonly problem: 'too-many'; readonly field: string }
+  | { readonly problem: 'none'; readonly kind: 'ServiceCIDR' }
+  | { readonly problem: 'contradiction'; readonly podCIDRs: string; readonly podCIDR: string }
+  /** The networks of a setting: two of one family, networks beside the word primary, and that word before it was known. */
+  | (WrittenValue & { readonly problem: 'same-family' })
+  | { readonly problem: 'primary-with-networks'; readonly field: string }
+  | {
+      readonly problem: 'unknown-primary';
+      readonly field: string;
+      readonly release: Release;
+      /** Set where that is not the release that the input was read for. */
+      readonly asRelease?: Release | undefined;
+    };
+
+function describeCidr(details: CidrProblem): string {
+  switch (details.problem) {
+    case 'no-network': {
+      const { address } = details;
+      const hint =
+        address === undefined ? 'write it like 10.0.0.0/8 or fd00::/64' : `write ${address} for this one address`;
+      const end = details.ignoredIn === undefined ? '' : `; mode ${details.ignoredIn} ignores it`;
+      return `${details.field} ${quote(details.value)} is not a network: ${hint}${end}`;
+    }
+    case 'not-canonical':
+      return `${details.field} ${quote(details.value)} is refused by Kubernetes: write ${details.network}`;
+    case 'too-many':
+      return `${details.field} holds one network, or one of each family`;
+    case 'none':
+      return `a ${details.kind} needs a network in spec.cidrs: write one, or one of each family`;
+    case 'contradiction':
+      return `podCIDRs begins with ${quote(details.podCIDRs)}, but podCIDR is ${quote(details.podCIDR)}: make them the same`;
+    case 'same-family':
+      return `${details.field} ${quote(details.value)}: write one network, or one of each family`;
+    case 'primary-with-networks':
+      return `${details.field}: write either the one word primary, or networks`;
+    case 'unknown-primary': {
+      const { asRelease } = details;
+      const seen = asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
+      return `${seen}${details.field}: kube-proxy ${kubeProxyVersions[details.release]} does not know the word primary, and does not start; compiled as later releases read it`;
+    }
+  }
+}
+
+function weighCidr(details: CidrProblem): Severity {
+  switch (details.problem) {
+    case 'no-network':
+      return details.ignoredIn === undefined ? 'error' : 'warning';
+    case 'unknown-primary':
+      return 'warning';
+    default:
+      return 'error';
+  }
+}
+
+type OddCidr = WrittenValue & {
+  /** As it is read. */
+  readonly network: string;
+  /** The one address that may be meant, with its prefix length, where bits are set beyond that of the network. */
+  readonly address?: string | undefined;
+};
+
+function describeOddCidr({ field, value, network, address }: OddCidr): string {
+  const what = `${field} ${quote(value)}`;
+  if (address === undefined) return `${what} is read as ${network}: write it that way`;
+  return `${what} has bits set beyond its prefix length: write ${network}, which is how it is read, or ${address} for the one address`;
+}
+
+/** Of fields whose values are one of a few words. */
+function wordEntry(field: string) {
+  return {
+    severity: 'error',
+    meaning: `${field} is none of the words that it takes`,
+    words: (details: ShapeProblem) => describeShape(details),
+  } as const;
+}
+
+/** What is wrong with single fields, whatever object they belong to. */
+export const fieldDiagnostics = {
+  'bad-address': {
+    severity: 'error',
+    meaning: 'a text is not an IP address, or not one that can stand there',
+    words: describeAddress,
+  },
+  'bad-address-type': wordEntry('addressType of an EndpointSlice'),
+  'bad-cidr': {
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighCidr,
+    },
+    meaning: 'a text is not a network, or not one that can stand there',
+    words: describeCidr,
+  },
+  'bad-ip-mode': wordEntry('ipMode of a load balancer'),
+  'bad-number': {
+    severity: 'error',
+    meaning: 'a number is out of its range, or is no number',
+    words: describeNumber,
+  },
+  'bad-phase': wordEntry('phase of a Pod'),
+  'bad-port': {
+    severity: 'error',
+    meaning: 'a port is not a number from 1 to 65535, nor the name of a container port',
+    words: describePort,
+  },
+  'bad-protocol': wordEntry('protocol of a port'),
+  'bad-quantity': {
+    severity: 'warning',
+    meaning: 'the CPUs of a Node are not a quantity of Kubernetes, and count as none',
+    words: ({ field, value }: WrittenValue) =>
+      `${field} ${quote(value)} is not a quantity, and counts as none: write it like 4 or 3920m`,
+  },
+  'bad-session-affinity': wordEntry('sessionAffinity'),
+  'bad-timeout': {
+    severity: 'error',
+    meaning: 'the timeout of session affinity is not a number of seconds up to one day',
+    words: describeShape,
+  },
+  'bad-traffic-policy': wordEntry('internalTrafficPolicy or externalTrafficPolicy'),
+  'bad-type': {
+    severity: 'error',
+    meaning: 'a field has a value of another type, or contradicts the type of the Service',
+    words: (details: ShapeProblem | { readonly problem: 'node-port' }) =>
+      details.problem === 'node-port'
+        ? 'a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out'
+        : describeShape(details),
+  },
+  'missing-field': {
+    severity: 'error',
+    meaning: 'an object lacks a field that it needs',
+    words: describeMissing,
+  },
+  'odd-address': {
+    severity: 'warning',
+    meaning: 'an IP address is written as other programs may read it otherwise',
+    words: describeOddAddress,
+  },
+  'odd-cidr': {
+    severity: 'warning',
+    meaning: 'a network is not written as it is read',
+    words: describeOddCidr,
+  },
+  'unknown-field': {
+    severity: 'warning',
+    meaning: 'an object or the configuration has a field that is not known there: it is ignored',
+    words: describeUnknown,
+  },
+} satisfies DiagnosticTable;
+
+/** The codes that tell of a field which is not as its schema has it. */
+export type ShapeCode =
+  | 'bad-address-type'
+  | 'bad-ip-family'
+  | 'bad-ip-mode'
+  | 'bad-masquerade-bit'
+  | 'bad-number'
+  | 'bad-phase'
+  | 'bad-port'
+  | 'bad-protocol'
+  | 'bad-session-affinity'
+  | 'bad-timeout'
+  | 'bad-traffic-policy'
+  | 'bad-type';

@@ -1,0 +1,108 @@
+import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
+import { escapeText } from '../base/wording.ts';
+import type { DiagnosticTable } from './table.ts';
+
+/** Why a file or folder cannot be read. */
+export type FileProblem =
+  | { readonly problem: 'url'; readonly path: string }
+  | { readonly problem: 'link-outside'; readonly folder: string }
+  /** `what` says which encoding or packing the file has. */
+  | { readonly problem: 'no-text'; readonly what: 'binary' | 'not UTF-8 text' }
+  | { readonly problem: 'packed'; readonly how: string }
+  /** As the system says it. */
+  | { readonly problem: 'system'; readonly reason: string }
+  | { readonly problem: 'missing' | 'no-permission' | 'pattern' | 'too-large' | 'utf-16' };
+
+function describeUnreadable(details: FileProblem): string {
+  switch (details.problem) {
+    case 'url':
+      return `this is a URL, and kpc reads files only: pipe it in, as in "curl -sSL ${escapeText(details.path)} | kpc compile -f -"`;
+    case 'pattern':
+      return 'there is no such file or folder, and kpc expands no patterns: name the folder, or each file with an -f of its own';
+    case 'link-outside':
+      return `a link to something outside ${details.folder}: name that file or folder with -f`;
+    case 'missing':
+      return 'there is no such file or folder';
+    case 'no-permission':
+      return 'no permission to read it';
+    case 'too-large':
+      return 'the file is too large: split it into several';
+    case 'utf-16':
+      return 'the file is UTF-16: save it as UTF-8';
+    case 'packed':
+      return `the file is ${details.how}`;
+    case 'no-text':
+      return `the file is ${details.what}: kpc reads YAML and JSON`;
+    case 'system':
+      return details.reason;
+  }
+}
+
+interface HelmTemplate {
+  /** How many templates the chart or folder has; this is the first. */
+  readonly count: number;
+  readonly chart?: string | undefined;
+  /** What was named, where the template was found below it. */
+  readonly folder?: string | undefined;
+  /** How to name the chart on a command line. */
+  readonly chartWord: string;
+  /** How to leave the chart out, where that can be written so that a shell takes it. */
+  readonly exclude?: string | undefined;
+}
+
+function describeTemplate({ count, chart, folder, chartWord, exclude }: HelmTemplate): string {
+  const render = `"helm template ${chartWord} | kpc compile -f -"`;
+  if (folder === undefined) return `a Helm template: render it first, as with ${render}`;
+  if (chart === undefined) {
+    const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`;
+    return `${what}: render the chart first, as with ${render}, or leave it out with --exclude`;
+  }
+  const others = exclude === undefined ? '' : `, or leave it out with --exclude ${exclude}`;
+  const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
+  return `${what} in the chart ${chart}: render it first, as with ${render}${others}`;
+}
+
+interface FileNames {
+  readonly files: readonly string[];
+}
+
+/** What is wrong with files and folders, whatever they hold. */
+export const fileDiagnostics = {
+  'empty-file': {
+    severity: 'warning',
+    meaning: 'a file holds no objects',
+    words: () => 'the file holds no objects',
+  },
+  'empty-folder': {
+    severity: 'warning',
+    meaning: 'a folder holds no files of YAML or JSON',
+    words: ({
+      hasOthers,
+    }: {
+      /** Whether some are left out, by --exclude or a .kpcignore. */
+      readonly hasOthers: boolean;
+    }) => `the folder holds no files named *.yaml, *.yml or *.json${hasOthers ? ' that are not left out' : ''}`,
+  },
+  'helm-template': {
+    severity: 'error',
+    meaning: 'a file is a template of a Helm chart, and not rendered',
+    words: describeTemplate,
+  },
+  'ignored-files': {
+    severity: 'note',
+    meaning: 'a .kpcignore leaves files out',
+    words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
+  },
+  'skipped-files': {
+    severity: 'note',
+    meaning: 'a folder holds files without any object of Kubernetes',
+    words: ({ files }: FileNames) =>
+      `skipped ${files.length === 1 ? '1 file' : `${formatCount(files.length)} files`} without any Kubernetes object: ${nameSome(files)}`,
+  },
+  'unreadable-file': {
+    severity: 'error',
+    meaning: 'a file or folder is not there, cannot be read, or is no text',
+    words: describeUnreadable,
+  },
+} satisfies DiagnosticTable;

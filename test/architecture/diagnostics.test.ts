@@ -1,0 +1,49 @@
+// Diagnostics are made in one place, src/diagnostics: elsewhere there are codes and arguments, and no words.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
+import { projectFolder } from '../support/run-kpc.ts';
+import { folders } from './folders.ts';
+
+const source = join(projectFolder, 'src');
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(join(source, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => join(folder, path));
+}
+
+/** Object literals that have the severity or the words of a diagnostic written in them. */
+const handMade = [/\bseverity: '(?:error|warning|note)'/, /\bcode: '[a-z-]+',\s*text\b/, /\btext\b[^\n]*,\s*code: '/];
+
+function isHandMade(text: string): boolean {
+  return handMade.some((pattern) => pattern.test(text));
+}
+
+describe('diagnostics are made by diagnose() alone', () => {
+  const users = Object.keys(folders).filter((folder) => folders[folder]?.folders.includes('diagnostics'));
+
+  test.each(users)('in %s', (folder) => {
+    const files = filesBelow(folder);
+    expect(files).not.toEqual([]);
+    expect(files.filter((file) => isHandMade(readFileSync(join(source, file), 'utf8')))).toEqual([]);
+  });
+
+  test.each([
+    "diagnostics.push({ severity: 'error', code: 'bad-port', text, place });",
+    "return [{ code: 'bad-port', text: `port ${port}`, severity }];",
+    "const note = { text: 'no port', code: 'bad-port', severity };",
+  ])('a literal is found: %s', (line) => {
+    expect(isHandMade(line)).toBe(true);
+  });
+});
+
+test('no code is in two tables', () => {
+  const codes = filesBelow('diagnostics').flatMap((file) => {
+    const [, table = ''] =
+      /export const \w+Diagnostics = \{\n(.*?)\n\} satisfies/s.exec(readFileSync(join(source, file), 'utf8')) ?? [];
+    return [...table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|wordEntry)/gm)].map(([, code = '']) => code);
+  });
+  expect(codes.toSorted()).toEqual(diagnosticCodes);
+});

@@ -1,0 +1,63 @@
+import type { Host } from '../../src/apply/host.ts';
+import { callApply } from '../apply/call-apply.ts';
+import { createFakeNode } from '../apply/fake-node.ts';
+import { readPage } from '../support/markdown.ts';
+
+/** The faults that docs/faults.md tells of were made on a kernel; those of this file need none. */
+const bundle = 'fixtures/dual-stack/expected-ipvs';
+
+/** A node on which reading a file fails. */
+function failing(path: string, error: Error): Host {
+  const { host } = createFakeNode();
+  return {
+    ...host,
+    readFile: async (file) => {
+      if (file.endsWith(path)) throw error;
+      return host.readFile(file);
+    },
+  };
+}
+
+/** What kpc-apply says of faults that no kernel is needed for. */
+async function runFaults(): Promise<readonly string[]> {
+  const { host } = createFakeNode();
+  const damaged = createFakeNode();
+  damaged.files.set('/var/lib/kpc/record.json', '{');
+  const refused = Object.assign(
+    new Error('EACCES: permission denied, open /sys/module/ip_vs/parameters/conn_tab_bits'),
+    {
+      code: 'EACCES',
+      syscall: 'open',
+    },
+  );
+  const runs = [
+    await callApply(host, 'cleanup', '--ipvs-exclude-cidrs', '10.0.0.0/33'),
+    await callApply(host, 'rollback'),
+    await callApply(host, 'confirm'),
+    await callApply(damaged.host, 'apply', bundle),
+    await callApply(failing('/hashsize', refused), 'plan', bundle),
+    await callApply(failing('/proc/net/ip_vs', new TypeError('x is not a function')), 'plan', bundle),
+    await callApply(interrupted(), 'apply', bundle),
+  ];
+  return runs.map(({ err }) => err);
+}
+
+/** A node on which a signal comes as soon as the first tool runs. */
+function interrupted(): Host {
+  const { host } = createFakeNode();
+  return {
+    ...host,
+    run: async (...args) => {
+      process.emit('SIGINT');
+      return host.run(...args);
+    },
+  };
+}
+
+/** Code → what kpc-apply says. */
+export async function failureExamples(): Promise<ReadonlyMap<string, string>> {
+  const faults = readPage('docs/faults.md').matchAll(/\| ([^|]*?) \[([a-z-]+)\] —/g);
+  const runs = (await runFaults()).flatMap((err) => [...err.matchAll(/^kpc-apply: error: (.*) \[([a-z-]+)\]$/gm)]);
+  const all = [...runs, ...faults].map(([, text = '', code = '']) => [code, text.replaceAll('\\', '')] as const);
+  return new Map(all.toReversed());
+}

@@ -1,0 +1,45 @@
+// The compiler takes a diagnostic only of a known code with the arguments of that code: `npx tsc --noEmit` judges this file.
+import { expect, test } from 'vitest';
+import { diagnose } from '../../src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+
+test('a code and its arguments make the words', () => {
+  expect(diagnose('missing-cluster-ip', { first: '10.96.0.1' })).toEqual({
+    severity: 'warning',
+    code: 'missing-cluster-ip',
+    text: 'the API server accepts clusterIPs only with a clusterIP: add clusterIP: 10.96.0.1',
+    arguments: { first: '10.96.0.1' },
+    place: undefined,
+  });
+});
+
+test('what the compiler does not take', () => {
+  const wrong: readonly (() => Diagnostic)[] = [
+    // @ts-expect-error there is no such code
+    () => diagnose('bad-prot', {}),
+    // @ts-expect-error the arguments are missing
+    () => diagnose('missing-cluster-ip', {}),
+    // @ts-expect-error an argument is of another type
+    () => diagnose('missing-cluster-ip', { first: 10 }),
+    // @ts-expect-error the code takes no such argument
+    () => diagnose('missing-cluster-ip', { first: '10.96.0.1', second: '10.96.0.2' }),
+    // @ts-expect-error the code takes no arguments
+    () => diagnose('empty-file', { file: 'in.yaml' }),
+    // @ts-expect-error a problem of another code
+    () => diagnose('bad-cluster-ips', { problem: 'twice', family: 'IPv4' }),
+    // @ts-expect-error a diagnostic without its arguments
+    () => ({ severity: 'error', code: 'empty-file', text: 'the file holds no objects' }),
+  ];
+  expect(wrong).toHaveLength(7);
+});
+
+/** What a program does that goes by codes. */
+function holderOf(diagnostic: Diagnostic): string | undefined {
+  return diagnostic.code === 'address-conflict' ? diagnostic.arguments.holder : undefined;
+}
+
+test('the code tells the type of the arguments', () => {
+  const details = { what: '10.96.0.1:80/TCP', holder: 'shop/web:http', rival: 'shop/api:http' };
+  expect(holderOf(diagnose('address-conflict', details))).toBe('shop/web:http');
+  expect(holderOf(diagnose('empty-file', {}))).toBeUndefined();
+});
