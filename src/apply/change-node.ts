@@ -13,6 +13,8 @@ import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
 import { parseReading } from './node-reading.ts';
 import type { ReadingPart } from './node-reading.ts';
+import { proveNftChange } from './nft-stamp.ts';
+import type { NftStamp } from './nft-stamp.ts';
 import { describeConflict } from './ownership.ts';
 import type { Conflict } from './ownership.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts';
@@ -23,7 +25,8 @@ import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './r
 import { runStep } from './run-steps.ts';
 import { isStillSettled, unsettle, writeSettled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
-import { changedParts, describeStep, listSteps } from './steps.ts';
+import { changedParts, describeStep, listNftInputs, listSteps } from './steps.ts';
+import type { Step } from './steps.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
 
@@ -89,7 +92,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await request.prepare?.(plan, isIdle, before.node);
   assertNoConflicts(plan);
   if (isIdle) {
-    if (!known) await settleFor(session, request, before, record);
+    // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
+    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, record);
     return { kind: 'unchanged', plan };
   }
 
@@ -144,7 +148,7 @@ async function findSettled(
   { host, folder }: Session,
   { settling, adopt }: ChangeRequest,
   { draining, leftIpvs }: OwnershipRecord,
-): Promise<LookBack | undefined> {
+): Promise<(LookBack & { readonly kind: 'settled' }) | undefined> {
   const settled = settling?.known;
   if (!settled || adopt || leftIpvs !== undefined) return undefined;
   const unlike = draining.map(({ virtualServer }) => virtualServer);
@@ -158,7 +162,7 @@ async function findSettled(
 async function settleFor(
   { host, folder }: Session,
   { settling }: ChangeRequest,
-  { plan, reading }: Observation,
+  { plan, reading, nftStamp }: Observation,
   { bootId, leftIpvs }: OwnershipRecord,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
@@ -167,7 +171,7 @@ async function settleFor(
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
   const { files, version, known } = settling;
-  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading };
+  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp };
   await writeSettled(host, folder, settled, { bootId, version, known }).catch(() => undefined);
 }
 
@@ -206,13 +210,15 @@ async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Prom
   }
 }
 
-async function runPlan(session: Session, plan: Plan): Promise<void> {
+/** Gives the steps that were carried out. */
+async function runPlan(session: Session, plan: Plan): Promise<readonly Step[]> {
   const steps = listSteps(plan);
   for (const [i, step] of steps.entries()) {
     assertNotInterrupted(session);
     session.onEvent({ kind: 'step', step, number: i + 1, of: steps.length });
     await runStep(session.host, step);
   }
+  return steps;
 }
 
 /** What has been done upon a look at the node. */
@@ -220,19 +226,23 @@ interface Progress {
   /** All of it, as one plan. */
   readonly plan: Plan;
   readonly changed: ReadonlySet<ReadingPart>;
+  /** What nft was given, one input a transaction. */
+  readonly nftInputs: readonly string[];
   readonly traffic: OpenTraffic;
 }
 
 /** Carries out a plan: what is new, and what goes; and last, upon another look at connections, what drains without any. */
 async function carryOut(session: Session, { plan, traffic, terms }: Observation): Promise<Progress> {
   const first = withoutRelease(plan);
-  await runPlan(session, first);
+  const steps = await runPlan(session, first);
   const leavesIpvs = plan.takeover !== undefined;
-  if (!leavesIpvs && plan.draining.length === 0) return { plan, changed: changedParts([plan]), traffic };
+  if (!leavesIpvs && plan.draining.length === 0) {
+    return { plan, changed: changedParts([plan]), nftInputs: listNftInputs(steps), traffic };
+  }
   const present = trafficIn(await listTraffic(session.host, leavesIpvs));
   const release = planRelease(plan, present, terms);
-  await runPlan(session, release);
-  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), traffic: present };
+  const nftInputs = listNftInputs([...steps, ...(await runPlan(session, release))]);
+  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), nftInputs, traffic: present };
 }
 
 /**
@@ -269,15 +279,23 @@ async function settle(
   request: ChangeRequest,
   owned: Belongings,
   before: Observation,
-  { plan, changed, traffic }: Progress,
+  { plan, changed, nftInputs, traffic }: Progress,
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const kind = 'earlier';
-  let after = await look(session.host, request, owned, terms, { kind, earlier: before, changed, traffic });
+  const nftProven = await prove(session.host, before, nftInputs);
+  const back = { kind: 'earlier' as const, traffic };
+  let after = await look(session.host, request, owned, terms, {
+    ...back,
+    earlier: before,
+    changed,
+    nftTransactions: nftInputs.length,
+    nftProven,
+  });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    after = await look(session.host, request, owned, terms, { kind, earlier: after, changed: new Set(), traffic });
+    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: 0, nftProven };
+    after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
   }
   if (isEmptyPlan(after.plan)) return after;
   throw new Failure(
@@ -285,6 +303,17 @@ async function settle(
     `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   );
+}
+
+/** The moment at which nftables was found changed as it was to be, where no list of the tables is needed for that. */
+async function prove(
+  host: Host,
+  { plan: { present, state, delta }, focus, nftStamp }: Observation,
+  inputs: readonly string[],
+): Promise<NftStamp | undefined> {
+  if (!nftStamp || !focus?.cutsNftables || inputs.length === 0) return undefined;
+  const rehearsal = { present: present.nftables, wanted: state.nftables, delta: delta.nftables, inputs };
+  return proveNftChange(host, nftStamp, rehearsal);
 }
 
 /** What a plan would do, cut short: the first lines tell what kind of thing went wrong. */

@@ -7,6 +7,7 @@ import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
+import { aboutTables, askKernel } from './nft-netlink.ts';
 import { sysctlPath } from './node-decisions.ts';
 import { adviseRights, capNetAdmin, hasCapability, isRefusal } from './rights.ts';
 import { compareVersions, parseVersion } from './version.ts';
@@ -145,10 +146,27 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
   );
   const refusals = tried.flat();
   const [first] = refusals;
-  if (!first) return [{ severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' }];
+  if (!first) {
+    const ok: Finding = { severity: 'ok', subject: 'nftables', text: 'the kernel takes all that the rules need' };
+    return [ok, ...(await examineSmallChanges(host))];
+  }
   const isOne = refusals.length === trials.length && refusals.every(({ reason }) => reason === first.reason);
   if (isOne && isOfAnyRule.test(first.reason)) return [await describeStandstill(host, first.reason)];
   return Promise.all(refusals.map((refusal) => describeRefusal(host, index, refusal)));
+}
+
+/** Whether a small change can be proven without a list of the whole tables. It is made all the same where not. */
+async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
+  const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
+  const finding = { severity: 'note', subject: 'nftables' } as const;
+  if (!(await askKernel(host, aboutTables))) {
+    const text = `perl cannot ask the kernel for single chains and sets, ${listed}`;
+    return [{ ...finding, text, advice: 'install perl (Debian: package perl-base)' }];
+  }
+  const result = await host.run({ tool: 'unshare', args: ['--net', 'true'] });
+  if (result.kind === 'ended' && result.status === 0) return [];
+  const text = `unshare (package util-linux) cannot make a network namespace to try a change in, ${listed}`;
+  return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
 }
 
 /** What nft says where it comes to no rule at all. */

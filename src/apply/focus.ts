@@ -2,6 +2,8 @@ import { findChangedLines } from '../base/changed-lines.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
+import { focusOnNftTables } from './focus-nftables.ts';
+import type { NftFocus } from './focus-nftables.ts';
 import { chainKey, noBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import type { NodeReading } from './node-reading.ts';
@@ -16,6 +18,8 @@ export interface Focus {
   /** The files with what is in sight. */
   bundle(): BundleFiles;
   node(reading: NodeReading): NodeReading;
+  /** Whether only a part of the tables of nftables is in sight. */
+  readonly cutsNftables: boolean;
   /** The part of what is ours that is set aside. */
   aside(owned: Belongings): Belongings;
   /** The same with all in sight that differs between two readings; undefined where that is too much. */
@@ -40,16 +44,20 @@ interface Texts {
 
 /**
  * All in sight that differs between two bundles, and the virtual servers of these keys; undefined where that is too much.
+ * `hasNftables`: whether the tables of nftables are still as the known bundle says; else they are in sight as a whole.
  */
 export function focusOn(
   { bundle: known }: Settled,
   bundle: BundleFiles,
   virtualServers: readonly string[],
+  hasNftables = false,
 ): Focus | undefined {
   const servers = new Set(virtualServers.map(serverOfKey));
   const start: Sight = { chains: { ipv4: new Set(), ipv6: new Set() }, servers, sets: new Set() };
   const sight = widenSight(start, textsOfBundle(known), textsOfBundle(bundle));
-  return sight && makeFocus(sight, bundle);
+  const nftFile = 'nftables.nft';
+  const nft = hasNftables ? focusOnNftTables(known.get(nftFile) ?? '', bundle.get(nftFile) ?? '') : undefined;
+  return sight && makeFocus(sight, bundle, nft);
 }
 
 function textsOfBundle(files: BundleFiles): Texts {
@@ -66,9 +74,10 @@ function textsOfNode({ iptables, ipvsadm, ipset }: Settled['reading']): Texts {
   return { ipv4: iptables.ipv4, ipv6: iptables.ipv6, ipvsadm, ipset };
 }
 
-function makeFocus(sight: Sight, bundle: BundleFiles): Focus {
+function makeFocus(sight: Sight, bundle: BundleFiles, nft: NftFocus | undefined): Focus {
   let files: BundleFiles | undefined;
   return {
+    cutsNftables: nft !== undefined,
     bundle() {
       const { ipv4, ipv6, ipvsadm, ipset } = pickTexts(sight, textsOfBundle(bundle));
       const picked = new Map<string, string>([
@@ -76,17 +85,21 @@ function makeFocus(sight: Sight, bundle: BundleFiles): Focus {
         ['ip6tables.restore', ipv6],
         ['ipvsadm.restore', ipvsadm],
         ['ipset.restore', ipset],
+        ...(nft ? [['nftables.nft', nft.bundle] as const] : []),
       ]);
       return (files ??= new Map([...bundle].map(([name, text]) => [name, picked.get(name) ?? text])));
     },
     node(reading) {
       const { ipv4, ipv6, ipvsadm, ipset } = pickTexts(sight, textsOfNode(reading));
-      return { ...reading, iptables: { ipv4, ipv6 }, ipvsadm, ipset };
+      const nftables = nft?.node(reading.nftables) ?? reading.nftables;
+      return { ...reading, iptables: { ipv4, ipv6 }, nftables, ipvsadm, ipset };
     },
     aside: (owned) => pickAside(sight, owned),
     widen(before, after) {
       const wider = widenSight(sight, textsOfNode(before), textsOfNode(after));
-      return wider === sight ? this : wider && makeFocus(wider, bundle);
+      // Another text than that of a bundle is what nft listed, and that is looked at as a whole.
+      const staying = nft?.node(after.nftables) ? nft : undefined;
+      return wider === sight && staying === nft ? this : wider && makeFocus(wider, bundle, staying);
     },
   };
 }

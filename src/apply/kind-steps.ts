@@ -7,7 +7,7 @@ import { formatVirtualServersDelta } from '../kernel/ipvs-delta.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { formatLinksDelta } from '../kernel/link-delta.ts';
 import type { NftTableDelta } from '../kernel/nftables/delta.ts';
-import { formatNftDelta } from '../kernel/nftables/format-delta.ts';
+import { formatNftStages } from '../kernel/nftables/format-stages.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { addGuard, guardOf } from './access-guard.ts';
 import type { ReadingPart } from './node-reading.ts';
@@ -127,10 +127,11 @@ function restoreTables(from: KernelState, to: KernelState): readonly Step[] {
   });
 }
 
-/** One transaction for each family. */
+/** What packets meet changes in one transaction for each family. What they cannot meet yet comes before, for both. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
-  return families.flatMap((family) =>
-    restore('nft', phase, formatNftDelta(deltas.filter((delta) => familyOf(delta) === family))),
+  const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOf(delta) === family)));
+  return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
+    (input) => restore('nft', phase, input),
   );
 }
 

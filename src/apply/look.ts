@@ -1,4 +1,5 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { readListedManifest } from '../bundle/read-bundle.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import { applyTablesDelta } from '../kernel/iptables-delta.ts';
@@ -10,10 +11,14 @@ import { isEmptyBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import { focusOn } from './focus.ts';
 import type { Focus } from './focus.ts';
+import { splitTables } from './focus-nftables.ts';
+import type { NftTexts } from './focus-nftables.ts';
 import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
+import { isSameMoment, readNftStamp } from './nft-stamp.ts';
+import type { NftStamp } from './nft-stamp.ts';
 import { neededParts, parseReading, readNode } from './node-reading.ts';
-import type { NodeReading, ReadingPart } from './node-reading.ts';
+import type { NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
 import type { Claims, Conflict } from './ownership.ts';
@@ -67,6 +72,8 @@ export interface Observation {
   readonly rules: RuleLinesByFamily;
   /** Where not all of the node and the bundle was looked at, what was. The plan is of that alone. */
   readonly focus: Focus | undefined;
+  /** The moment for which the tables of nftables were read; undefined where that is unknown. */
+  readonly nftStamp: NftStamp | undefined;
   /** By which connections and clock the plan was made. */
   readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
@@ -81,6 +88,10 @@ export type LookBack =
       readonly kind: 'earlier';
       readonly earlier: Observation;
       readonly changed: ReadonlySet<ReadingPart>;
+      /** How many transactions have changed nftables since. */
+      readonly nftTransactions: number;
+      /** When the tables of nftables were found to be as the bundle says, after all of these. */
+      readonly nftProven: NftStamp | undefined;
       readonly traffic: OpenTraffic;
     };
 
@@ -95,9 +106,10 @@ export async function look(
   const second = back?.kind === 'earlier' ? back : undefined;
   const before = second?.earlier;
   const settled = back?.kind === 'settled' ? back.settled : undefined;
+  const known = await findKnownTables(host, request, back);
   const expected =
     back?.kind === 'settled' && request.settling
-      ? focusOn(back.settled, request.settling.files, back.unlike)
+      ? focusOn(back.settled, request.settling.files, back.unlike, known !== undefined)
       : before?.focus;
   const target = await request.target(expected?.bundle());
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
@@ -107,11 +119,15 @@ export async function look(
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
+    nftTables: known?.tables,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
-  const [reading, modules] = await Promise.all([
-    readNode(host, scope, second && before && { reading: before.reading, changed: second.changed }),
+  const earlierReading = second && before && { reading: before.reading, changed: second.changed };
+  const [{ reading, nftStamp }, modules] = await Promise.all([
+    known
+      ? readNode(host, scope, earlierReading).then((read) => ({ reading: read, nftStamp: known.stamp }))
+      : readAtMoment(host, scope, second, () => readNode(host, scope, earlierReading)),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
   const focus = expected?.widen((before ?? settled)?.reading ?? reading, reading);
@@ -130,7 +146,49 @@ export async function look(
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, traffic, terms };
+  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, nftStamp, traffic, terms };
+}
+
+/** kube-proxy's tables, where they need not be listed: they have not changed, or just as they were to. */
+async function findKnownTables(
+  host: Host,
+  { settling }: ChangeRequest,
+  back: LookBack | undefined,
+): Promise<{ readonly tables: NftTexts; readonly stamp: NftStamp } | undefined> {
+  const tablesOf = (files: BundleFiles) => splitTables(files.get('nftables.nft') ?? '');
+  switch (back?.kind) {
+    case 'settled': {
+      const { nftables: stamp, bundle } = back.settled;
+      if (!stamp) return undefined;
+      const present = await readNftStamp(host);
+      const stands = isSameMoment(stamp, present) && stamp.tables.join() === present?.tables.join();
+      // The way back will be what these files say, so that they must be what they were.
+      return stands && readListedManifest(bundle) ? { tables: tablesOf(bundle), stamp } : undefined;
+    }
+    case 'earlier':
+      return settling && back.nftProven ? { tables: tablesOf(settling.files), stamp: back.nftProven } : undefined;
+    case undefined:
+      return undefined;
+    default:
+      return back satisfies never;
+  }
+}
+
+/** A reading, and the moment for which it is true of nftables: where nothing changes that while it is read. */
+async function readAtMoment(
+  host: Host,
+  { nftables }: Pick<ReadingScope, 'nftables'>,
+  second: (LookBack & { readonly kind: 'earlier' }) | undefined,
+  read: () => Promise<NodeReading>,
+): Promise<{ readonly reading: NodeReading; readonly nftStamp: NftStamp | undefined }> {
+  if (!nftables) return { reading: await read(), nftStamp: undefined };
+  const from = await readNftStamp(host);
+  const reading = await read();
+  if (!from) return { reading, nftStamp: undefined };
+  // Of a second look, what has not been changed is as the first one read it.
+  const isTrue = !second || isSameMoment(second.earlier.nftStamp, from, second.nftTransactions);
+  const to = await readNftStamp(host);
+  return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
 }
 
 /** A plan in which rules of a kube-proxy that packets still meet are in the way. */

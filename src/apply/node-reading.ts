@@ -49,6 +49,8 @@ export interface ReadingScope {
   readonly timeouts: boolean;
   /** Files of settings. */
   readonly settings: readonly string[];
+  /** What kube-proxy's tables of nftables hold, where that is known already. */
+  readonly nftTables?: NodeReading['nftables'] | undefined;
   /** Whether IPVS is in the kernel, where that is known already. */
   readonly hasIpvs?: boolean | undefined;
   /** Told of each tool that has left out its part. */
@@ -157,8 +159,8 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
     part('ipv4'),
     part('ipv6'),
-    part('nft ipv4'),
-    part('nft ipv6'),
+    scope.nftTables?.ipv4 ?? part('nft ipv4'),
+    scope.nftTables?.ipv6 ?? part('nft ipv6'),
     part('ipset'),
     part('ipvsadm'),
     part('ipvs timeouts'),

@@ -1,6 +1,8 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { listOf, objectOf, text } from '../base/shape.ts';
+import { listOf, objectOf, optional, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
+import { nftStampShape } from './nft-stamp.ts';
+import type { NftStamp } from './nft-stamp.ts';
 import type { NodeReading } from './node-reading.ts';
 import { readJson, writeJson } from './record.ts';
 import type { StateFolder } from './record.ts';
@@ -13,6 +15,8 @@ export interface Settled {
   readonly id: string;
   readonly bundle: BundleFiles;
   readonly reading: Pick<NodeReading, SettledPart>;
+  /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
+  readonly nftables?: NftStamp | undefined;
 }
 
 /** The parts of a reading that are kept. */
@@ -25,9 +29,16 @@ interface SettledIndex {
   readonly version: string;
   /** The names of the bundle's files. */
   readonly files: readonly string[];
+  readonly nftables?: NftStamp | undefined;
 }
 
-const indexShape = objectOf<SettledIndex>({ id: text, bootId: text, version: text, files: listOf(text) });
+const indexShape = objectOf<SettledIndex>({
+  id: text,
+  bootId: text,
+  version: text,
+  files: listOf(text),
+  nftables: optional(nftStampShape),
+});
 
 const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
 const indexFile = (folder: StateFolder): string => `${folder.settled}/index.json`;
@@ -53,7 +64,8 @@ export async function readSettled(
     parts.map((part) => host.readFile(`${folder.settled}/${part}`)),
   );
   if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
-  return { id: index.id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm } };
+  const { id, nftables } = index;
+  return { id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm }, nftables };
 }
 
 /** Whether it still is what was settled last. Ask with the lock held. */
@@ -74,7 +86,7 @@ export function unsettle(host: Host, folder: StateFolder): Promise<void> {
 export async function writeSettled(
   host: Host,
   folder: StateFolder,
-  { id, bundle, reading }: Settled,
+  { id, bundle, reading, nftables }: Settled,
   {
     bootId,
     version,
@@ -92,5 +104,6 @@ export async function writeSettled(
     ...[...bundle].map(([name, content]) => write(bundleFile(folder, name), content, known?.bundle.get(name))),
     ...texts(reading).map((content = '', i) => write(`${folder.settled}/${parts[i]}`, content, before[i])),
   ]);
-  await writeJson(host, indexFile(folder), { id, bootId, version, files: [...bundle.keys()] } satisfies SettledIndex);
+  const index: SettledIndex = { id, bootId, version, files: [...bundle.keys()], nftables };
+  await writeJson(host, indexFile(folder), index);
 }

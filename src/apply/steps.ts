@@ -45,6 +45,11 @@ function listStageSteps(plan: Plan): readonly Step[] {
   ];
 }
 
+/** What nft is given, one input a transaction. */
+export function listNftInputs(steps: readonly Step[]): readonly string[] {
+  return steps.flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
+}
+
 /** The parts of a node, as they are read, in which these plans change anything. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const partsOf = <K extends ObjectKind>(kind: K, delta: KernelDelta) => kindSteps[kind].changedParts(delta[kind]);

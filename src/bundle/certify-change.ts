@@ -4,6 +4,7 @@ import type { Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange } from './certify-entries.ts';
 import type { PartOfServices } from './certify-entries.ts';
+import { isOwnNftChange } from './certify-nftables.ts';
 import { isOwnServerChange } from './certify-servers.ts';
 import type { Compile } from './check-forms.ts';
 import { checkServiceValues } from './check-values.ts';
@@ -209,6 +210,7 @@ function isOwnChange(
   if (whole.old === whole.new && part.old === part.new) return true;
   if (!areThere(whole) || !areThere(part)) return false;
   if (name === 'ipset.restore') return isOwnEntryChange(whole, part, clusters);
+  if (name === 'nftables.nft') return isOwnNftChange(whole, part, clusters);
   if (name === 'ipvsadm.restore') return isOwnServerChange(whole, part);
   const changes = findChangedLines(whole.old, whole.new);
   const own = findChangedLines(part.old, part.new);

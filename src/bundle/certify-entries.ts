@@ -11,7 +11,7 @@ export interface PartOfServices {
   readonly part: Cluster;
 }
 
-interface Change<T> {
+export interface Change<T> {
   readonly old: T;
   readonly new: T;
 }
@@ -70,9 +70,13 @@ function readLine(line: string): EntryLine | undefined {
 /** Whether a line is of an endpoint that no Service port has but those of the part. */
 function isOfPart(line: string, clusters: Change<PartOfServices>): boolean {
   const { address, port } = readLine(line)?.entry ?? {};
-  if (!address || port === undefined) return false;
+  return address !== undefined && port !== undefined && isEndpointOfPart(address.text, port, clusters);
+}
+
+/** Whether no Service port has an endpoint but those of the part. */
+export function isEndpointOfPart(address: string, port: number, clusters: Change<PartOfServices>): boolean {
   return [clusters.old, clusters.new].every(
-    ({ services, part }) => countEndpoints(services, address.text, port) === countOfPart(part, address.text, port),
+    ({ services, part }) => countEndpoints(services, address, port) === countOfPart(part, address, port),
   );
 }
 

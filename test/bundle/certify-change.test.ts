@@ -27,7 +27,11 @@ function isGenuine(files: Files): boolean {
   return meaning !== undefined && checkForms(meaning, files, compile).length === 0;
 }
 
-const names = ['quickstart', 'dual-stack'].flatMap((name) => [`${name}/expected-ipvs`, `${name}/expected-iptables`]);
+const names = ['quickstart', 'dual-stack'].flatMap((name) => [
+  `${name}/expected-ipvs`,
+  `${name}/expected-iptables`,
+  `${name}/expected-nftables`,
+]);
 
 /** The first Service port of a family that has endpoints elsewhere. */
 function pickEndpoints(services: Editable, family = 'ipv4'): Editable[] {

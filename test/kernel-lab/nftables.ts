@@ -2,9 +2,13 @@
 // SIGKILL at any moment, watch, and whose a table is. Faults are in faults.ts, what packets do in packets.ts and
 // nftables-traffic.ts.
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, renameSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command, Host } from '../../src/apply/host.ts';
+import { realHost } from '../../src/apply/real-host.ts';
+import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.ts';
+import type { Fault } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
 import { run } from './network.ts';
 import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
@@ -16,6 +20,10 @@ const [before, after] = [`${bundles}/before-nftables`, `${bundles}/after-nftable
 makeOtherTables();
 const others = saveOtherTables();
 
+const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('list');
+/** Any program does so whenever it changes a rule of its own. */
+const moveGeneration = () => run('nft', ['-f', '-'], 'add table ip passing\ndelete table ip passing\n');
+
 let fixtures = 0;
 for (const name of readdirSync('fixtures').toSorted()) {
   const folder = join('fixtures', name, 'expected-nftables');
@@ -26,6 +34,7 @@ for (const name of readdirSync('fixtures').toSorted()) {
     assertSame('the tables', saveTables(), saveTablesByHand(folder));
     const again = await expectApply(['apply', folder], 0);
     assert(!again.commands.some(isRestore), 'a second apply ran a restore tool');
+    assert(!again.commands.some(isListing), 'a second apply listed a table');
     assert(again.err.startsWith('nothing to do'), again.err);
   });
 }
@@ -63,6 +72,36 @@ for (const [what, script] of [
   });
 }
 
+await suite.check(
+  'a change from what was settled lists no table, there and back, and neither does one of nothing',
+  async () => {
+    for (const bundle of [after, before, before]) {
+      const { commands } = await expectApply(['apply', bundle], 0);
+      assert(!commands.some(isListing), `${bundle}: a table was listed`);
+      assertSame('the tables', saveTables(), saveTablesByHand(bundle));
+      await expectApply(['verify', bundle], 0);
+    }
+  },
+);
+await suite.check('one after another program changed a rule of its own lists the tables, once', async () => {
+  moveGeneration();
+  assert((await expectApply(['apply', before], 0)).commands.some(isListing), 'no table was listed');
+  assert(!(await expectApply(['apply', before], 0)).commands.some(isListing), 'a table was listed again');
+});
+await suite.check('without perl, or where no namespace is to be had, the tables are listed', async () => {
+  for (const missing of ['perl', 'unshare']) {
+    const host: Host = {
+      ...realHost,
+      run: (command) => (command.tool === missing ? Promise.resolve({ kind: 'missing' }) : realHost.run(command)),
+    };
+    for (const bundle of [after, before]) {
+      const { status, commands } = await kpcApply(['apply', bundle], host);
+      assert(status === 0 && commands.some(isListing), `status ${status}`);
+      assertSame('the tables', saveTables(), saveTablesByHand(bundle));
+    }
+  }
+});
+
 await suite.check('a change is one transaction a family, and does not touch what stays', async () => {
   const { commands } = await expectApply(['apply', after], 0);
   const inputs = commands.filter(isRestore).map(({ stdin = '' }) => stdin);
@@ -86,6 +125,73 @@ await suite.check('the clients that affinity has learned stay', async () => {
   run('nft', ['delete', 'element', 'ip', 'kube-proxy', set, '{ 100.64.1.1 }']);
 });
 
+const faults: Readonly<Record<string, Fault>> = {
+  ...restoreFaults,
+  'is killed when it has done its work': async (command, host) => {
+    await host.run(command);
+    return killed;
+  },
+};
+
+async function expectFault(name: string, host: Host): Promise<void> {
+  await suite.check(name, async () => {
+    const { status, err } = await kpcApply(['apply', after], host);
+    assert(status === 3 && /what to do: .{10,}/.test(err), `status ${status}: ${err}`);
+    assertSame('the tables', saveTables(), beginning);
+    assertSame('the other tables', saveOtherTables(), others);
+  });
+}
+
+/** What nft makes of its input in place of what it is to make. */
+const lies: Readonly<Record<string, (input: string) => string>> = {
+  'leaves out a rule': (input) => input.replace(/^add rule .*\n/m, ''),
+  'leaves out an element': (input) => input.replace(/^add element .*\n/m, ''),
+  'keeps an element': (input) => input.replace(/^delete element .*\n/m, ''),
+  'writes another port': (input) => input.replace(/ \. 8080/, ' . 8081'),
+  'makes a chain besides': (input) => `${input}add chain ip kube-proxy theirs\n`,
+  'makes a set besides': (input) => `${input}add set ip kube-proxy theirs { type ipv4_addr; }\n`,
+};
+for (const [how, lie] of Object.entries(lies)) {
+  let isTold = false;
+  await expectFault(`nft says that all is well, and ${how}`, {
+    ...realHost,
+    run: (command) => {
+      const input = command.stdin ?? '';
+      if (isTold || !isRestore(command) || lie(input) === input) return realHost.run(command);
+      isTold = true;
+      return realHost.run({ ...command, stdin: lie(input) });
+    },
+  });
+  assert(isTold, `${how}: there was nothing to lie about`);
+}
+
+for (const nth of [1, 2, 3, 4]) {
+  moveGeneration();
+  await expectFault(
+    `nft cannot read the node, time ${nth}`,
+    failOnce(realHost, isListing, async () => ended(1, 'no reason given'), nth),
+  );
+}
+/** An nft that kills kpc-apply at its nth transaction, before or after its work. */
+function killAt(nth: number, when: 'before' | 'after'): void {
+  const bin = '/run/killer';
+  rmSync(bin, { recursive: true, force: true });
+  mkdirSync(bin);
+  const real = run('bash', ['-c', 'command -v nft']).trim();
+  const steps =
+    when === 'before' ? `kill -9 $PPID; ${real} "$@" <${bin}/input` : `${real} "$@" <${bin}/input; kill -9 $PPID`;
+  writeFileSync(
+    `${bin}/nft`,
+    `#!/bin/bash
+if [ "$*" = '-f -' ]; then
+  echo >>${bin}/count
+  if [ "$(wc -l <${bin}/count)" = ${nth} ]; then cat >${bin}/input; ${steps}; : >${bin}/ended; exit; fi
+fi
+exec ${real} "$@"
+`,
+  );
+  chmodSync(`${bin}/nft`, 0o755);
+}
 await suite.check('SIGKILL at twenty moments, then apply: a whole node each time', async () => {
   for (let i = 0; i < 20; i++) {
     const [bundle, args] = i % 2 === 0 ? [after, ['apply', after]] : [before, ['apply', before]];
@@ -174,6 +280,56 @@ await suite.check('nothing is taken from a kube-proxy that runs', async () => {
   kubeProxy.kill('SIGKILL');
   await new Promise((resolve) => kubeProxy.on('close', resolve));
   await expectApply(['cleanup', '--adopt'], 0);
+});
+/** So many chains that they are loaded in several transactions. */
+const many = `${bundles}/many-nftables`;
+const [none, all] = [saveTables(), saveTablesByHand(many)];
+const stages = (await expectApply(['apply', many], 0)).commands.filter(isRestore);
+await suite.check('a first apply of much changes what packets meet in its last transaction alone', async () => {
+  assert(stages.length > 3, `${stages.length} transactions`);
+  const hooks = stages.map(({ stdin = '' }) => stdin.includes(' hook '));
+  assert(hooks.indexOf(true) === stages.length - 1, `hooks in transaction ${hooks.indexOf(true) + 1}`);
+  assertSame('the tables', saveTables(), all);
+  assert(!(await expectApply(['apply', many], 0)).commands.some(isListing), 'a second apply listed a table');
+});
+await expectApply(['cleanup'], 0);
+for (let nth = 1; nth <= stages.length; nth++) {
+  await suite.check(`a first apply of much, transaction ${nth} of ${stages.length} fails`, async () => {
+    for (const fault of Object.values(faults)) {
+      const { status } = await kpcApply(['apply', many], failOnce(realHost, isRestore, fault, nth));
+      assert(status === 3, `status ${status}`);
+      assertSame('the tables', saveTables(), none);
+    }
+  });
+  for (const [next, end] of [
+    ['apply', all],
+    ['rollback', none],
+    ['cleanup', none],
+  ] as const) {
+    await suite.check(
+      `a first apply of much, SIGKILL after transaction ${nth} of ${stages.length}, ${next}`,
+      async () => {
+        killAt(nth, 'after');
+        const { signal } = spawnSync(process.execPath, [program, 'apply', many, '--state-dir', stateDir], {
+          env: { ...process.env, PATH: `/run/killer:${process.env['PATH']}` },
+          encoding: 'utf8',
+        });
+        assert(signal === 'SIGKILL', 'it was not killed');
+        while (!existsSync('/run/killer/ended')) await sleep(20);
+        await expectApply(next === 'apply' ? ['apply', many] : [next], 0);
+        assertSame('the tables', saveTables(), end);
+        await expectApply(['cleanup'], 0);
+        assertSame('the tables', saveTables(), none);
+      },
+    );
+  }
+}
+await suite.check('a table that sleeps is replaced at once, however much is in it', async () => {
+  run('nft', ['-f', '-'], 'add table ip kube-proxy { flags dormant; }\n');
+  const { commands } = await expectApply(['apply', '--adopt', many], 0);
+  assert(commands.filter(isRestore).length === 1, 'there were several transactions');
+  assertSame('the tables', saveTables(), all);
+  await expectApply(['cleanup'], 0);
 });
 await suite.check('the tables of others have survived it all', () => {
   assertSame('the other tables', saveOtherTables(), others);

@@ -50,6 +50,7 @@ const inOwnKernel = new Set([
   'faults-nftables',
   'nftables-packets',
   'nftables-traffic',
+  'speed-nftables',
   'nftables-others',
 ]);
 
@@ -65,8 +66,8 @@ const besideKernels = new Set(['wide-host']);
 /** One suite for each mode, which together write the page of faults. */
 const faults = ['faults-ipvs', 'faults-iptables', 'faults-nftables'];
 
-/** Takes many minutes where it measures kube-proxy too, so it runs only when it is asked for. */
-const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'] });
+/** These take many minutes where they measure kube-proxy too, so they run only when they are asked for. */
+const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'], 'speed-nftables': ['speed-nftables.ts'] });
 
 const asked = process.argv.slice(2).flatMap((name) => (name === 'faults' ? faults : [name]));
 const chosen =
@@ -93,7 +94,9 @@ try {
     logLevel: 'warning',
   });
   compileBundles();
+  if (chosen.some(([name]) => name === 'nftables')) await compileManyServices();
   if (asked.includes('speed')) await compileBigBundle();
+  if (asked.includes('speed-nftables')) await compileLargeBundles();
   // One after the other, so that the packages are installed once.
   await inKernel(['true']);
   const queue = [...chosen];
@@ -125,6 +128,38 @@ function compileBundles() {
       const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
       compile(sources, options, `${stage}-${mode}`);
     }
+  }
+}
+
+/** More chains than one transaction of nftables takes at a time. */
+async function compileManyServices() {
+  const folder = join(work, 'many-case');
+  await writeFleet(folder, { services: 2500, endpoints: 2 });
+  compile([folder], ['--ip-family', 'ipv4', '--proxy-mode', 'nftables'], 'many-nftables');
+}
+
+/** 10,000 Services with 10 endpoints, and the same with one endpoint of one Service at another address. */
+async function compileLargeBundles() {
+  const folder = join(work, 'large-case');
+  mkdirSync(folder);
+  const options = ['--ip-family', 'ipv4', '--proxy-mode', 'nftables'];
+  const oracle = process.env['KPC_ORACLE'];
+  if (oracle) execFileSync(oracle, ['-gen', folder, '-services', '10000', '-endpoints', '10']);
+  else await writeFleet(folder, { services: 10_000, endpoints: 10 });
+  const [manifests, ...others] = oracle ? ['cluster.yaml', 'node.yaml'] : ['services.yaml', 'nodes.yaml'];
+  const config = ['--config', join(folder, 'config.yaml'), '--host-addresses', join(folder, 'ip-addr.json')];
+  const text = readFileSync(join(folder, manifests), 'utf8');
+  // What stands last is an endpoint.
+  const [, address = ''] = [...text.matchAll(/^ +- (10\.\d+\.\d+\.\d+)$/gm)].at(-1) ?? [];
+  const at = text.lastIndexOf(address);
+  const other = `${text.slice(0, at)}10.250.0.1${text.slice(at + address.length)}`;
+  writeFileSync(join(work, 'large-changed.yaml'), other);
+  for (const [source, name] of [
+    [join(folder, manifests), 'large-nftables'],
+    [join(work, 'large-changed.yaml'), 'large-nftables-changed'],
+  ]) {
+    const sources = [source ?? '', ...others.map((file) => join(folder, file))];
+    compile(sources, [...options, ...(oracle ? config : [])], name ?? '');
   }
 }
 

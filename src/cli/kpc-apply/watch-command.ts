@@ -3,9 +3,13 @@ import { applyBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
 import { withLock } from '../../apply/lock.ts';
+import { readBootId } from '../../apply/process-identity.ts';
 import { stateFolder } from '../../apply/record.ts';
+import { readSettled } from '../../apply/settled.ts';
+import type { Settled } from '../../apply/settled.ts';
 import { createWatch } from '../../apply/watch.ts';
 import type { SyncResult } from '../../apply/watch.ts';
+import { version } from '../../base/version.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-port-addresses.ts';
@@ -90,7 +94,8 @@ async function syncOnce(
 ): Promise<SyncResult> {
   const { host, terminal } = environment;
   try {
-    const bundle = await watched.read();
+    const known = await readSettledRules(host, options);
+    const bundle = await watched.read(known?.bundle);
     if (!bundle) return 'failed';
     const session = openSession(environment, options);
     const outcome = await withLock(host, options.stateDir, command, () =>
@@ -99,6 +104,7 @@ async function syncOnce(
         excludeCIDRs: options.ipvsExcludeCidrs,
         drainTimeout: options.drainTimeout,
         force: options.force,
+        settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
       }),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
@@ -112,6 +118,15 @@ async function syncOnce(
     await reportFailure(explainError(error), terminal);
     return 'failed';
   }
+}
+
+/**
+ * What was settled last, of a bundle of nftables mode: there the kernel tells at once that nothing has changed, and to list
+ * the tables takes seconds. In other modes each look is at everything.
+ */
+async function readSettledRules(host: Host, { stateDir }: NodeOptions): Promise<Settled | undefined> {
+  const known = await readSettled(host, stateFolder(stateDir), await readBootId(host), version);
+  return known?.nftables ? known : undefined;
 }
 
 /** All addresses of a family, or those of the node that --nodeport-addresses names, as for node ports themselves. */

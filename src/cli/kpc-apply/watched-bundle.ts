@@ -7,6 +7,7 @@ import { readJson, writeJson } from '../../apply/record.ts';
 import type { StateFolder } from '../../apply/record.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { mapOf, objectOf, text } from '../../base/shape.ts';
 import { reportFailure, reportWarning } from './environment.ts';
@@ -15,8 +16,11 @@ import type { Terminal } from '../shared/terminal.ts';
 
 /** A bundle that may be replaced or damaged at any time. */
 export interface WatchedBundle {
-  /** The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. */
-  read(): Promise<StoredBundle | undefined>;
+  /**
+   * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
+   * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
+   */
+  read(known?: BundleFiles): Promise<StoredBundle | undefined>;
   /** Keeps what was read last for a watch to come: it has been applied. */
   keep(): Promise<void>;
 }
@@ -70,9 +74,9 @@ export function watchBundle(
   }
 
   return {
-    async read() {
+    async read(known) {
       try {
-        good = await open(path, () => readFolder(path));
+        good = await open(path, () => readFolder(path), known);
         if (said !== undefined) await terminal.err(`${path} is a good bundle again\n`);
         said = undefined;
       } catch (error) {
@@ -92,9 +96,9 @@ export function watchBundle(
   };
 }
 
-async function open(name: string, readFiles: () => Promise<ReadonlyMap<string, string>>): Promise<Good> {
-  let files: ReadonlyMap<string, string> = new Map();
-  const bundle = await loadBundleToApply(name, async () => (files = await readFiles()));
+async function open(name: string, readFiles: () => Promise<BundleFiles>, known?: BundleFiles): Promise<Good> {
+  let files: BundleFiles = new Map();
+  const bundle = await loadBundleToApply(name, async () => (files = await readFiles()), known);
   return { bundle, files };
 }
 

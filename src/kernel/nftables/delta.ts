@@ -117,7 +117,8 @@ function isSameRules(a: readonly NftRule[], b: readonly NftRule[]): boolean {
   );
 }
 
-function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
+/** Whether a chain has rules that look up or write one of these sets. */
+export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
   return chain.rules.some((rule) =>
     rule.expressions.some((expression) => {
       switch (expression.kind) {

@@ -24,10 +24,34 @@ export function formatTables(
 function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) => string): void {
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
-  text.add(`table ${name}\ndelete table ${name}\ntable ${name} {\n`);
-  if (table.comment !== undefined) text.add(`\tcomment ${quote(table.comment)}\n`);
-  for (const set of table.sets.values()) addSet(text, set);
-  for (const chain of table.chains.values()) text.add(`\n${formatOwn(chain)}`);
+  text.add(`table ${name}\ndelete table ${name}\n`);
+  addTableParts(text, table, table.sets.values(), [...table.chains.values()].map(formatOwn));
+}
+
+/**
+ * The input of `nft -f` that adds sets, elements, chains and rules to a table, and makes of all these what is not there.
+ * `chains` are texts of formatChain.
+ */
+export function formatTableParts(
+  table: Pick<NftTable, 'family' | 'name' | 'comment'>,
+  sets: Iterable<NftSet | NftMap>,
+  chains: readonly string[],
+): string {
+  const text = new LongText();
+  addTableParts(text, table, sets, chains);
+  return text.toString();
+}
+
+function addTableParts(
+  text: LongText,
+  { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
+  sets: Iterable<NftSet | NftMap>,
+  chains: readonly string[],
+): void {
+  text.add(`table ${nftFamily[family]} ${name} {\n`);
+  if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
+  for (const set of sets) addSet(text, set);
+  for (const chain of chains) text.add(`\n${chain}`);
   text.add('}\n');
 }
 

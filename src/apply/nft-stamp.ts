@@ -1,0 +1,56 @@
+import { amount, listOf, objectOf, text } from '../base/shape.ts';
+import type { Host } from './host.ts';
+import { aboutTables, askKernel } from './nft-netlink.ts';
+import { grewAsRehearsed, rehearseNftChange } from './rehearse-nftables.ts';
+import type { NftRehearsal } from './rehearse-nftables.ts';
+
+/**
+ * A moment of the rules of nftables. Any program that changes any of them makes the kernel count one generation more. So
+ * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
+ */
+export interface NftStamp {
+  /** The network namespace, as /proc names it. */
+  readonly network: string;
+  readonly generation: number;
+  /** Answers to aboutTables: see nft-netlink.ts. */
+  readonly tables: readonly string[];
+}
+
+export const nftStampShape = objectOf<NftStamp>({ network: text, generation: amount, tables: listOf(text) });
+
+/** Undefined where the kernel does not tell. */
+export async function readNftStamp(host: Host): Promise<NftStamp | undefined> {
+  const [network, asked] = await Promise.all([host.readLink('/proc/self/ns/net'), askKernel(host, aboutTables)]);
+  return network === undefined || !asked ? undefined : { network, generation: asked.generation, tables: asked.answers };
+}
+
+/** Whether nothing has been changed between the two, but by so many transactions of our own. */
+export function isSameMoment(before: NftStamp | undefined, after: NftStamp | undefined, transactions = 0): boolean {
+  if (!before || !after) return false;
+  return before.network === after.network && after.generation === before.generation + transactions;
+}
+
+/**
+ * Proves a change that was made just now, without a list of the whole table. It is rehearsed where everything can be read back;
+ * then each chain, set and element that it was to change is read back from the node's kernel and must be
+ * the same as there. No more may have come or gone, and no other transaction may have been made since `before`. Gives the
+ * moment for which it is proven; undefined where it is not, which says nothing against it.
+ */
+export async function proveNftChange(
+  host: Host,
+  before: NftStamp,
+  rehearsal: NftRehearsal,
+): Promise<NftStamp | undefined> {
+  const rehearsed = await rehearseNftChange(host, rehearsal);
+  if (!rehearsed) return undefined;
+  const found = await askKernel(host, [...aboutTables, ...rehearsed.questions]);
+  if (!found) return undefined;
+  const tables = found.answers.slice(0, aboutTables.length);
+  const after = { network: before.network, generation: found.generation, tables };
+  const isAsRehearsed = rehearsed.answers.every((answer, i) => answer === found.answers[aboutTables.length + i]);
+  return isAsRehearsed &&
+    isSameMoment(before, after, rehearsal.inputs.length) &&
+    grewAsRehearsed(rehearsed, before.tables, tables)
+    ? after
+    : undefined;
+}
