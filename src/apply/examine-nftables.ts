@@ -175,7 +175,7 @@ const isOfAnyRule = /cache initialization failed|not permitted|permission denied
 async function describeStandstill(host: Host, reason: string): Promise<Finding> {
   const [severity, subject] = ['error', 'nftables'] as const;
   if (isRefusal(reason)) {
-    return { severity, subject, text: `nft may not change anything here: ${reason}`, advice: await adviseRights(host) };
+    return { severity, subject, text: `nft is not allowed to change anything here: ${reason}`, advice: await adviseRights(host) };
   }
   const text = `nft cannot work with this kernel: ${reason}`;
   return { severity, subject, text, advice: 'see what "nft list tables" says; boot a kernel that has nf_tables' };

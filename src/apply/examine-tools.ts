@@ -121,7 +121,7 @@ export async function examineOtherModes(
     {
       severity: 'note',
       subject: 'tools',
-      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: what a kube-proxy of another mode left is not seen`,
+      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: kpc-apply cannot see what a kube-proxy of another mode left`,
       advice: `if one ran here, install ${joinWords(packages)}`,
     },
   ];
