@@ -97,8 +97,8 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
 }
 
 /**
- * Tools that list what kube-proxy makes in another mode: an apply does without them, and leaves what they list. Nothing
- * of what is not in the kernel.
+ * Names missing tools that list what kube-proxy makes in another mode. An apply works without them, and leaves what they
+ * would list. Says nothing of modes whose parts are not in the kernel.
  */
 export async function examineOtherModes(
   host: Host,
