@@ -41,9 +41,7 @@ describe('a target port that no container has', () => {
     expect(run.stderr).toContain(
       'in.yaml:4:88: warning: no container of the Pods that default/web selects has a TCP port',
     );
-    expect(run.stderr).toContain(
-      'named htpp, so this port has no endpoints: did you mean http? [unknown-target-port]',
-    );
+    expect(run.stderr).toContain('named htpp, so this port has no endpoints: did you mean http? [unknown-target-port]');
     expect(await compile(...flags, '--strict')).toMatchObject({ status: 2 });
     write({ 'in.yaml': selecting('http') + workload });
     expect((await compile(...flags)).stderr).not.toContain('unknown-target-port');
