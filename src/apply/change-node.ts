@@ -25,7 +25,7 @@ import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './r
 import { runStep } from './run-steps.ts';
 import { isStillSettled, unsettle, writeSettled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
-import { changedParts, describeStep, listNftInputs, listSteps } from './steps.ts';
+import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from './steps.ts';
 import type { Step } from './steps.ts';
 import { restrictState } from '../kernel/restrict.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
@@ -226,8 +226,7 @@ interface Progress {
   /** All of it, as one plan. */
   readonly plan: Plan;
   readonly changed: ReadonlySet<ReadingPart>;
-  /** What nft was given, one input a transaction. */
-  readonly nftInputs: readonly string[];
+  readonly steps: readonly Step[];
   readonly traffic: OpenTraffic;
 }
 
@@ -237,12 +236,12 @@ async function carryOut(session: Session, { plan, traffic, terms }: Observation)
   const steps = await runPlan(session, first);
   const leavesIpvs = plan.takeover !== undefined;
   if (!leavesIpvs && plan.draining.length === 0) {
-    return { plan, changed: changedParts([plan]), nftInputs: listNftInputs(steps), traffic };
+    return { plan, changed: changedParts([plan]), steps, traffic };
   }
   const present = trafficIn(await listTraffic(session.host, leavesIpvs));
   const release = planRelease(plan, present, terms);
-  const nftInputs = listNftInputs([...steps, ...(await runPlan(session, release))]);
-  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), nftInputs, traffic: present };
+  const all = [...steps, ...(await runPlan(session, release))];
+  return { plan: joinRelease(plan, release), changed: changedParts([first, release]), steps: all, traffic: present };
 }
 
 /**
@@ -279,22 +278,22 @@ async function settle(
   request: ChangeRequest,
   owned: Belongings,
   before: Observation,
-  { plan, changed, nftInputs, traffic }: Progress,
+  { plan, changed, steps, traffic }: Progress,
 ): Promise<Observation> {
   session.onEvent({ kind: 'checking' });
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
-  const nftProven = await prove(session.host, before, nftInputs);
+  const nftProven = await prove(session.host, before, listNftInputs(steps));
   const back = { kind: 'earlier' as const, traffic };
   let after = await look(session.host, request, owned, terms, {
     ...back,
     earlier: before,
     changed,
-    nftTransactions: nftInputs.length,
+    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
     nftProven,
   });
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
-    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: 0, nftProven };
+    const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0, nftProven };
     after = await look(session.host, request, owned, terms, { ...back, earlier: after, ...nothing });
   }
   if (isEmptyPlan(after.plan)) return after;

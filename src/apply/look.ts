@@ -17,7 +17,7 @@ import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
 import { isSameMoment, readNftStamp } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
-import { neededParts, parseReading, readNode } from './node-reading.ts';
+import { mayHaveNftables, neededParts, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -88,8 +88,8 @@ export type LookBack =
       readonly kind: 'earlier';
       readonly earlier: Observation;
       readonly changed: ReadonlySet<ReadingPart>;
-      /** How many transactions have changed nftables since. */
-      readonly nftTransactions: number;
+      /** How many transactions of our own have changed nftables since, with those for the rules of iptables or without. */
+      readonly nftTransactions: (hasRules: boolean) => number;
       /** When the tables of nftables were found to be as the bundle says, after all of these. */
       readonly nftProven: NftStamp | undefined;
       readonly traffic: OpenTraffic;
@@ -106,7 +106,7 @@ export async function look(
   const second = back?.kind === 'earlier' ? back : undefined;
   const before = second?.earlier;
   const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const known = await findKnownTables(host, request, back);
+  const known = await findUnchanged(host, request, back);
   const expected =
     back?.kind === 'settled' && request.settling
       ? focusOn(back.settled, request.settling.files, back.unlike, known !== undefined)
@@ -120,6 +120,7 @@ export async function look(
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
     nftTables: known?.tables,
+    rules: known?.rules,
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
@@ -127,7 +128,9 @@ export async function look(
   const [{ reading, nftStamp }, modules] = await Promise.all([
     known
       ? readNode(host, scope, earlierReading).then((read) => ({ reading: read, nftStamp: known.stamp }))
-      : readAtMoment(host, scope, second, () => readNode(host, scope, earlierReading)),
+      : readAtMoment(host, { ...scope, isSettling: request.settling !== undefined }, back, () =>
+          readNode(host, scope, earlierReading),
+        ),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
   ]);
   const focus = expected?.widen((before ?? settled)?.reading ?? reading, reading);
@@ -149,21 +152,30 @@ export async function look(
   return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, nftStamp, traffic, terms };
 }
 
-/** kube-proxy's tables, where they need not be listed: they have not changed, or just as they were to. */
-async function findKnownTables(
+/** What of nftables need not be read: it has not changed, or just as it was to. */
+interface UnchangedTables {
+  /** kube-proxy's. */
+  readonly tables: NftTexts;
+  /** Those of iptables, where it keeps them in nftables. */
+  readonly rules?: NodeReading['iptables'] | undefined;
+  readonly stamp: NftStamp;
+}
+
+async function findUnchanged(
   host: Host,
   { settling }: ChangeRequest,
   back: LookBack | undefined,
-): Promise<{ readonly tables: NftTexts; readonly stamp: NftStamp } | undefined> {
+): Promise<UnchangedTables | undefined> {
   const tablesOf = (files: BundleFiles) => splitTables(files.get('nftables.nft') ?? '');
   switch (back?.kind) {
     case 'settled': {
-      const { nftables: stamp, bundle } = back.settled;
+      const { nftables: stamp, bundle, reading } = back.settled;
       if (!stamp) return undefined;
       const present = await readNftStamp(host);
       const stands = isSameMoment(stamp, present) && stamp.tables.join() === present?.tables.join();
       // The way back will be what these files say, so that they must be what they were.
-      return stands && readListedManifest(bundle) ? { tables: tablesOf(bundle), stamp } : undefined;
+      if (!stands || !readListedManifest(bundle)) return undefined;
+      return { tables: tablesOf(bundle), rules: stamp.hasRules ? reading.iptables : undefined, stamp };
     }
     case 'earlier':
       return settling && back.nftProven ? { tables: tablesOf(settling.files), stamp: back.nftProven } : undefined;
@@ -177,18 +189,42 @@ async function findKnownTables(
 /** A reading, and the moment for which it is true of nftables: where nothing changes that while it is read. */
 async function readAtMoment(
   host: Host,
-  { nftables }: Pick<ReadingScope, 'nftables'>,
-  second: (LookBack & { readonly kind: 'earlier' }) | undefined,
+  { nftables, isSettling }: Pick<ReadingScope, 'nftables'> & { readonly isSettling: boolean },
+  back: LookBack | undefined,
   read: () => Promise<NodeReading>,
 ): Promise<{ readonly reading: NodeReading; readonly nftStamp: NftStamp | undefined }> {
-  if (!nftables) return { reading: await read(), nftStamp: undefined };
-  const from = await readNftStamp(host);
+  const from = nftables || (isSettling && (await mayHaveMoment(host, back))) ? await readNftStamp(host) : undefined;
   const reading = await read();
-  if (!from) return { reading, nftStamp: undefined };
+  if (!from || !(nftables || (from.hasRules && hasNoTables(reading)))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
-  const isTrue = !second || isSameMoment(second.earlier.nftStamp, from, second.nftTransactions);
+  const isTrue =
+    back?.kind !== 'earlier' || isSameMoment(back.earlier.nftStamp, from, back.nftTransactions(from.hasRules));
   const to = await readNftStamp(host);
   return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
+}
+
+/** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */
+async function mayHaveMoment(host: Host, back: LookBack | undefined): Promise<boolean> {
+  switch (back?.kind) {
+    case 'settled': {
+      const { nftables, reading } = back.settled;
+      return nftables !== undefined || families.some((family) => namesNftables.test(reading.iptables[family]));
+    }
+    case 'earlier':
+      return back.earlier.nftStamp !== undefined;
+    case undefined:
+      return mayHaveNftables(host);
+    default:
+      return back satisfies never;
+  }
+}
+
+/** "# Generated by iptables-save v1.8.9 (nf_tables) on …". */
+const namesNftables = /^# Generated by \S+ v\S+ \(nf_tables\) on /;
+
+/** Whether kube-proxy has no table in nftables. */
+function hasNoTables({ nftables }: NodeReading): boolean {
+  return families.every((family) => nftables[family] === '');
 }
 
 /** A plan in which rules of a kube-proxy that packets still meet are in the way. */

@@ -1,6 +1,8 @@
-import { amount, listOf, objectOf, text } from '../base/shape.ts';
+import { amount, boolean, listOf, objectOf, text } from '../base/shape.ts';
+import { families } from '../kernel/family.ts';
 import type { Host } from './host.ts';
 import { aboutTables, askKernel } from './nft-netlink.ts';
+import { saveTools } from './node-reading.ts';
 import { grewAsRehearsed, rehearseNftChange } from './rehearse-nftables.ts';
 import type { NftRehearsal } from './rehearse-nftables.ts';
 
@@ -14,20 +16,41 @@ export interface NftStamp {
   readonly generation: number;
   /** Answers to aboutTables: see nft-netlink.ts. */
   readonly tables: readonly string[];
+  /** Whether iptables keeps its rules in nftables too, so that they are the same at two moments of one count. */
+  readonly hasRules: boolean;
 }
 
-export const nftStampShape = objectOf<NftStamp>({ network: text, generation: amount, tables: listOf(text) });
+export const nftStampShape = objectOf<NftStamp>({
+  network: text,
+  generation: amount,
+  tables: listOf(text),
+  hasRules: boolean,
+});
 
 /** Undefined where the kernel does not tell. */
 export async function readNftStamp(host: Host): Promise<NftStamp | undefined> {
   const [network, asked] = await Promise.all([host.readLink('/proc/self/ns/net'), askKernel(host, aboutTables)]);
-  return network === undefined || !asked ? undefined : { network, generation: asked.generation, tables: asked.answers };
+  if (network === undefined || !asked) return undefined;
+  const hasRules = await areRulesInNftables(host);
+  return { network, generation: asked.generation, tables: asked.answers, hasRules };
+}
+
+/** Whether the tools of both families are the nft variant: "iptables-save v1.8.9 (nf_tables)". */
+async function areRulesInNftables(host: Host): Promise<boolean> {
+  const results = await Promise.all(
+    families.map((family) => host.run({ tool: saveTools[family], args: ['--version'] })),
+  );
+  return results.every((result) => result.kind === 'ended' && result.stdout.trimEnd().endsWith('(nf_tables)'));
 }
 
 /** Whether nothing has been changed between the two, but by so many transactions of our own. */
 export function isSameMoment(before: NftStamp | undefined, after: NftStamp | undefined, transactions = 0): boolean {
   if (!before || !after) return false;
-  return before.network === after.network && after.generation === before.generation + transactions;
+  return (
+    before.network === after.network &&
+    before.hasRules === after.hasRules &&
+    after.generation === before.generation + transactions
+  );
 }
 
 /**
@@ -46,7 +69,7 @@ export async function proveNftChange(
   const found = await askKernel(host, [...aboutTables, ...rehearsed.questions]);
   if (!found) return undefined;
   const tables = found.answers.slice(0, aboutTables.length);
-  const after = { network: before.network, generation: found.generation, tables };
+  const after = { ...before, generation: found.generation, tables };
   const isAsRehearsed = rehearsed.answers.every((answer, i) => answer === found.answers[aboutTables.length + i]);
   return isAsRehearsed &&
     isSameMoment(before, after, rehearsal.inputs.length) &&

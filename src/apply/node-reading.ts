@@ -51,6 +51,8 @@ export interface ReadingScope {
   readonly settings: readonly string[];
   /** What kube-proxy's tables of nftables hold, where that is known already. */
   readonly nftTables?: NodeReading['nftables'] | undefined;
+  /** What iptables-save and ip6tables-save would print, where that is known already. */
+  readonly rules?: NodeReading['iptables'] | undefined;
   /** Whether IPVS is in the kernel, where that is known already. */
   readonly hasIpvs?: boolean | undefined;
   /** Told of each tool that has left out its part. */
@@ -157,8 +159,8 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     return earlier && !earlier.changed.has(name) ? textOf(earlier.reading) : read(node);
   };
   const [ipv4, ipv6, nft4, nft6, ipset, ipvsadm, ipvsTimeouts, addresses, settings] = await Promise.all([
-    part('ipv4'),
-    part('ipv6'),
+    scope.rules?.ipv4 ?? part('ipv4'),
+    scope.rules?.ipv6 ?? part('ipv6'),
     scope.nftTables?.ipv4 ?? part('nft ipv4'),
     scope.nftTables?.ipv6 ?? part('nft ipv6'),
     part('ipset'),
@@ -178,7 +180,8 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
   };
 }
 
-const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
+/** What prints the rules of a family. */
+export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
 async function readPart(host: Host, part: ReadingPart, command: Command, scope: ReadingScope): Promise<string> {
   const { needed, onLeftOut } = scope;
@@ -194,7 +197,7 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
 }
 
 /** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */
-async function mayHaveNftables(host: Host): Promise<boolean> {
+export async function mayHaveNftables(host: Host): Promise<boolean> {
   const place = findModule(await readModuleIndex(host, ['nf_tables']), 'nf_tables');
   return place !== 'loadable' && place !== 'missing';
 }

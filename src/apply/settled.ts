@@ -1,3 +1,4 @@
+import { hashHex } from '#hash';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 import { listOf, objectOf, optional, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
@@ -30,6 +31,8 @@ interface SettledIndex {
   /** The names of the bundle's files. */
   readonly files: readonly string[];
   readonly nftables?: NftStamp | undefined;
+  /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
+  readonly rules?: string | undefined;
 }
 
 const indexShape = objectOf<SettledIndex>({
@@ -38,6 +41,7 @@ const indexShape = objectOf<SettledIndex>({
   version: text,
   files: listOf(text),
   nftables: optional(nftStampShape),
+  rules: optional(text),
 });
 
 const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
@@ -65,7 +69,12 @@ export async function readSettled(
   );
   if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
   const { id, nftables } = index;
+  if (nftables?.hasRules && hashRules({ ipv4, ipv6 }) !== index.rules) return undefined;
   return { id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm }, nftables };
+}
+
+function hashRules({ ipv4, ipv6 }: NodeReading['iptables']): string {
+  return `${hashHex(ipv4)} ${hashHex(ipv6)}`;
 }
 
 /** Whether it still is what was settled last. Ask with the lock held. */
@@ -104,6 +113,7 @@ export async function writeSettled(
     ...[...bundle].map(([name, content]) => write(bundleFile(folder, name), content, known?.bundle.get(name))),
     ...texts(reading).map((content = '', i) => write(`${folder.settled}/${parts[i]}`, content, before[i])),
   ]);
-  const index: SettledIndex = { id, bootId, version, files: [...bundle.keys()], nftables };
+  const rules = nftables?.hasRules ? hashRules(reading.iptables) : undefined;
+  const index: SettledIndex = { id, bootId, version, files: [...bundle.keys()], nftables, rules };
   await writeJson(host, indexFile(folder), index);
 }

@@ -50,6 +50,17 @@ export function listNftInputs(steps: readonly Step[]): readonly string[] {
   return steps.flatMap((step) => (step.kind === 'restore' && step.tool === 'nft' ? step.input : []));
 }
 
+/** How many transactions of nftables these steps are; `hasRules`: iptables keeps its rules there, too. */
+export function countNftTransactions(steps: readonly Step[], hasRules: boolean): number {
+  const counts = steps.map((step) => {
+    if (step.kind !== 'restore') return 0;
+    if (step.tool === 'nft') return 1;
+    const isRules = step.tool === 'iptables' || step.tool === 'ip6tables';
+    return hasRules && isRules ? step.input.split('\n').filter((line) => line === 'COMMIT').length : 0;
+  });
+  return counts.reduce((sum, each) => sum + each, 0);
+}
+
 /** The parts of a node, as they are read, in which these plans change anything. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const partsOf = <K extends ObjectKind>(kind: K, delta: KernelDelta) => kindSteps[kind].changedParts(delta[kind]);

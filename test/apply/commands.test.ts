@@ -30,7 +30,7 @@ describe('plan', () => {
     expect(out).toMatch(/^this node\n {2}~ setting net\.ipv4\.ip_forward: 0 → 1\n/);
     expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ with \d+ real servers?\n/);
     expect(out).toMatch(/\d+ virtual servers added.*\n$/);
-    expect(commands.filter(({ stdin }) => stdin !== undefined)).toEqual([]);
+    expect(commands.filter(({ tool, stdin }) => stdin !== undefined && tool !== 'perl')).toEqual([]);
   });
 
   test('gives programs the same as JSON, and status 0 where nothing would change', async () => {

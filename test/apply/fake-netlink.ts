@@ -23,9 +23,11 @@ interface Namespace {
 
 const ok = (stdout: string): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });
 
-export function createNetlinkNode(): NetlinkNode {
+/** `hasRules`: iptables keeps its rules in nftables. */
+export function createNetlinkNode({ hasRules = false } = {}): NetlinkNode {
   const node = createFakeNode();
   node.files.set('/proc/self/ns/net', 'net:[4026531840]');
+  if (hasRules) node.files.set('/proc/modules', `${node.files.get('/proc/modules')}nf_tables 1 0 - Live\n`);
   const commands: Command[] = [];
   const listTable = async (table: string): Promise<string> => {
     const result = await node.host.run({ tool: 'nft', args: ['list', 'table', ...table.split(' ')] });
@@ -36,8 +38,13 @@ export function createNetlinkNode(): NetlinkNode {
     const { tool, args, stdin = '' } = command;
     if (tool === 'perl') return args[1] === netlinkProgram ? ok(await answer(namespace, stdin)) : { kind: 'missing' };
     if (tool === 'unshare') return args.includes('sh') ? rehearse(stdin) : ok('');
+    if (hasRules && tool.endsWith('-save') && args[0] === '--version') return ok(`${tool} v1.8.9 (nf_tables)\n`);
     const result = await node.host.run(command);
-    if (tool === 'nft' && args[0] === '-f' && result.kind === 'ended' && result.status === 0) namespace.generation++;
+    const ended = result.kind === 'ended' && result.status === 0;
+    if (hasRules && ended && /^ip6?tables-restore$/.test(tool)) {
+      namespace.generation += stdin.split('\n').filter((line) => line === 'COMMIT').length;
+    }
+    if (tool === 'nft' && args[0] === '-f' && ended) namespace.generation++;
     return result;
   };
   return {
