@@ -14,20 +14,21 @@ export function writePage(): string {
   const versions = releases.map((release) => row([release, kubeProxyVersions[release]]));
   return `# Kubernetes releases
 
-This page is written by \`npm run docs:releases\` from the one table that kpc itself goes by, src/kube-proxy/releases.ts.
+Written by \`npm run docs:releases\` from the table that kpc itself uses, src/kube-proxy/releases.ts.
 
 kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`--kubernetes-version 1.34\` names a release, and
-\`--kubernetes-version auto\` takes the one that the Node object names; without it kpc follows ${newestRelease}.
-These are the versions whose source kpc follows. Its output was compared with what each of them programs, but for v1.31.14;
-in nftables mode, which kpc follows since ${modeFacts.nftables.since}, with what v1.33.13, v1.34.2, v1.35.4 and v1.36.3 program:
+\`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.
+
+kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
+nftables mode from ${modeFacts.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4 and v1.36.3.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
 
-A fix can reach several releases at once. So an older patch release of one of them may program something else.
+A fix can reach several releases at once, so an older patch release may program something else.
 
-What an upgrade changes on a node, Service by Service and with the reason, is told by
+This command shows what an upgrade changes on a node, by Service and with the reason:
 
 \`\`\`sh status=1
 kpc diff --kubernetes-version ${releases[0]} --to-kubernetes-version ${newestRelease} -f fixtures/zone-hints/svc.yaml \\
@@ -42,7 +43,7 @@ ${behaviours.map((name) => changeRow(name)).join('\n')}
 
 ## Which release does what
 
-By default, that is, without feature gates.
+The defaults, without feature gates:
 
 ${row(['Behaviour', ...releases])}
 ${row(['---', ...releases.map(() => ':-:')])}
@@ -50,10 +51,10 @@ ${behaviours.map((name) => row([`\`${name}\``, ...releases.map((release) => mark
 
 ## Feature gates
 
-These feature gates turn one of the behaviours in the releases where they can be set. A kube-proxy that does not know a gate
-that its configuration sets does not start, nor does one that has locked it to true where it is set to false.
+Each of these feature gates turns one behaviour on or off, in the releases where you can set it. kube-proxy does not start if its
+configuration sets a gate that it does not know, or sets a gate to false that is locked to true.
 
-${row(['Feature gate', 'turns', 'can be set in', 'on by default in'])}
+${row(['Feature gate', 'behaviour', 'can be set in', 'on by default in'])}
 ${row(['---', '---', '---', '---'])}
 ${behaviours.flatMap((name) => gateRow(name)).join('\n')}
 `;

@@ -49,7 +49,7 @@ export interface ApplyChoices {
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
-  // It is asked for at each look at the node, most often with the same files.
+  // Each look at the node asks for it, usually with the same files.
   let last: { readonly files: BundleFiles; readonly state: KernelState } | undefined;
   const stateOf = (files: BundleFiles): KernelState => {
     if (last?.files !== files) last = { files, state: openBundle(manifest, files).state };
@@ -218,7 +218,7 @@ function isUdpRule({ args }: Rule): boolean {
   return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
 }
 
-/** What is to be known of sysctls that this mode neither sets nor sets back. */
+/** The note on sysctls that this mode neither sets nor sets back. */
 async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: Plan): Promise<readonly string[]> {
   const { mode } = manifest;
   const [forwarding, left] = await Promise.all([
@@ -228,7 +228,7 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: 
   return [...forwarding.map(({ text, advice }) => `${text}; ${advice}`), ...left];
 }
 
-/** Sysctls that the mode before has set, and that the next one does not set: kube-proxy leaves them as they are. */
+/** Sysctls that the old mode set and the new one does not. kube-proxy leaves them as they are. */
 async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): Promise<readonly string[]> {
   if (before === next) return [];
   const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));

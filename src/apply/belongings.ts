@@ -42,7 +42,7 @@ export const noBelongings: Belongings = {
 
 const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
 
-/** Belongings as a file has them. A list that is missing holds nothing: the files of older versions have fewer. */
+/** Belongings in a file. A missing list holds nothing: files of older versions have fewer lists. */
 export type StoredBelongings = { readonly [List in keyof Belongings]?: Belongings[List] | undefined };
 
 export const belongingsShape = objectOf<StoredBelongings>({
@@ -56,7 +56,7 @@ export const belongingsShape = objectOf<StoredBelongings>({
   nftTables: optional(listOf(text)),
 });
 
-/** Belongings that a file has, with all their lists. */
+/** Fills in the lists that a file lacks. */
 export function completeBelongings(stored: StoredBelongings): Belongings {
   const all = lists.map((list) => [list, stored[list] ?? []] as const);
   return { ...noBelongings, ...Object.fromEntries(all) };

@@ -77,7 +77,7 @@ export async function examineNftables(host: Host, needs: Needs): Promise<readonl
   return groups.flat();
 }
 
-/** What of it must be so before anything is changed: the rest nft says itself, and changes nothing then. */
+/** What must be right before the first change. nft itself refuses the rest, and then changes nothing. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly Finding[]> {
   if (!programs(mode, 'nftables')) return [];
   const subject = 'kernel';
@@ -124,14 +124,14 @@ function listFeatures(index: ModuleIndex, used: readonly Family[]): readonly Fin
   return [ok, ...missing.map((module) => describeMissing(index, module))];
 }
 
-/** A rule that the kernel did not take, and what nft said. */
+/** A rule that the kernel refused, and nft's reason. */
 interface Refusal {
   readonly family: Family;
   readonly feature: Feature;
   readonly reason: string;
 }
 
-/** The kernel is asked itself, and nothing is made: where a module is missing, and cannot be loaded, it says no. */
+/** Asks the kernel, and makes nothing. It refuses a rule whose module is missing and cannot be loaded. */
 async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family[]): Promise<readonly Finding[]> {
   const trials = used.flatMap((family) => features.map((feature) => ({ family, feature })));
   const tried = await Promise.all(
@@ -155,7 +155,7 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
   return Promise.all(refusals.map((refusal) => describeRefusal(host, index, refusal)));
 }
 
-/** Whether a small change can be proven without a list of the whole tables. It is made all the same where not. */
+/** Whether kpc-apply can prove a small change without listing the whole tables. If not, it makes the change all the same. */
 async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   const listed = 'so each apply lists the whole tables, which takes seconds for thousands of Services';
   const finding = { severity: 'note', subject: 'nftables' } as const;
@@ -169,13 +169,18 @@ async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
 }
 
-/** What nft says where it comes to no rule at all. */
+/** What nft says if it cannot even begin with the rules. */
 const isOfAnyRule = /cache initialization failed|not permitted|permission denied|must be root/i;
 
 async function describeStandstill(host: Host, reason: string): Promise<Finding> {
   const [severity, subject] = ['error', 'nftables'] as const;
   if (isRefusal(reason)) {
-    return { severity, subject, text: `nft may not change anything here: ${reason}`, advice: await adviseRights(host) };
+    return {
+      severity,
+      subject,
+      text: `nft is not allowed to change anything here: ${reason}`,
+      advice: await adviseRights(host),
+    };
   }
   const text = `nft cannot work with this kernel: ${reason}`;
   return { severity, subject, text, advice: 'see what "nft list tables" says; boot a kernel that has nf_tables' };
@@ -203,7 +208,7 @@ const forwarding: { readonly [F in Family]: string } = {
   ipv6: 'net.ipv6.conf.all.forwarding',
 };
 
-/** What is to be said of a node that forwards nothing, for a bundle of these families. */
+/** Warns of a node that forwards nothing, for a bundle of these families. */
 export async function examineForwarding(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
   const values = await Promise.all(used.map((family) => host.readFile(sysctlPath(forwarding[family]))));
   return used.flatMap((family, i): readonly Finding[] => {

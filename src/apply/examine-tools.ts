@@ -97,8 +97,8 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
 }
 
 /**
- * Tools that list what kube-proxy makes in another mode: an apply does without them, and leaves what they list. Nothing
- * of what is not in the kernel.
+ * Names missing tools that list what kube-proxy makes in another mode. An apply works without them, and leaves what they
+ * would list. Says nothing of modes whose parts are not in the kernel.
  */
 export async function examineOtherModes(
   host: Host,
@@ -121,7 +121,7 @@ export async function examineOtherModes(
     {
       severity: 'note',
       subject: 'tools',
-      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: what a kube-proxy of another mode left is not seen`,
+      text: `${joinWords(missing)} ${missing.length === 1 ? 'is' : 'are'} missing: kpc-apply cannot see what a kube-proxy of another mode left`,
       advice: `if one ran here, install ${joinWords(packages)}`,
     },
   ];

@@ -14,15 +14,15 @@ import type { ReadingPart } from './node-reading.ts';
 import type { Plan } from './plan.ts';
 import type { RestoreTool, Step } from './steps.ts';
 
-/** What is done on a node for the objects of one kind. */
+/** The steps on a node for objects of one kind. */
 interface KindSteps<Delta> {
   /** Makes what is new: `delta` is the additions of the plan. */
   add(delta: Delta, plan: Plan): readonly Step[];
   /** What changes once everything new is there, and nothing is gone yet. */
   switchOver?(plan: Plan): readonly Step[];
-  /** Takes away what goes: `delta` is the removals of the plan. */
+  /** Removes what goes: `delta` is the removals of the plan. */
   remove(delta: Delta, plan: Plan): readonly Step[];
-  /** The parts of a reading that are not as they were read any more, once the delta is made. */
+  /** The parts of a reading that are out of date once the delta is made. */
   changedParts(delta: Delta): readonly ReadingPart[];
 }
 
@@ -61,7 +61,7 @@ export const kindSteps: { readonly [K in ObjectKind]: KindSteps<KernelDelta[K]> 
   links: restored('ip', formatLinksDelta, 'addresses'),
 };
 
-/** A kind whose changes are lines of a text that one tool reads. */
+/** A kind whose changes are lines of text for one tool. */
 function restored<Change>(
   tool: RestoreTool,
   format: (changes: readonly Change[]) => string,
@@ -78,7 +78,7 @@ function restore(tool: RestoreTool, phase: 'add' | 'remove', input: string): rea
   return input === '' ? [] : [{ kind: 'restore', tool, phase, input }];
 }
 
-/** When the rules of a plan change: before its virtual servers do, when those are there, or when they are gone. */
+/** When the rules of a plan change: before the virtual servers change, once new ones are there, or once old ones are gone. */
 type RulesPlace = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
@@ -98,7 +98,7 @@ function placeRules({ state, delta, stage }: Plan): RulesPlace {
   return leavesIptables && state.virtualServers.length > 0 ? 'between' : 'before IPVS';
 }
 
-/** What of the rules changes at this place. */
+/** The changes of rules at this place. */
 function changeRules(at: RulesPlace, plan: Plan): readonly Step[] {
   const place = placeRules(plan);
   if (place !== 'between') return place === at ? formatRules(plan.delta) : [];
@@ -127,7 +127,7 @@ function restoreTables(from: KernelState, to: KernelState): readonly Step[] {
   });
 }
 
-/** What packets meet changes in one transaction for each family. What they cannot meet yet comes before, for both. */
+/** One transaction for each family changes what packets meet. What packets cannot meet yet comes first, for both families. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly Step[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOf(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(

@@ -246,7 +246,7 @@ function outputOf(command: Command, result: CommandResult): string {
     'unreadable-node',
     [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),
     isRefusal(result.stderr)
-      ? 'run it as root; a container needs the capability NET_ADMIN besides'
+      ? 'run it as root; a container also needs the capability NET_ADMIN'
       : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
   );
 }

@@ -17,7 +17,7 @@ export interface Question extends ProcessIdentity {
   readonly record: OwnershipRecord;
 }
 
-/** A question as a file has it. */
+/** A question in a file. */
 interface StoredQuestion extends Omit<Question, 'record'> {
   readonly record: StoredRecord;
 }

@@ -75,7 +75,7 @@ function emptyRecord(bootId: string): OwnershipRecord {
   return { bootId, owned: noBelongings, draining: [] };
 }
 
-/** A record as a file has it. */
+/** A record in a file. */
 export interface StoredRecord extends Omit<OwnershipRecord, 'owned'> {
   readonly owned: StoredBelongings;
 }
@@ -89,12 +89,12 @@ export const recordShape = objectOf<StoredRecord>({
   leftIpvs: optional(amount),
 });
 
-/** A reading as a file has it: older versions knew nothing of nftables, nor did they touch it. */
+/** A reading in a file. Older versions did not know nftables, and did not touch it. */
 interface StoredReading extends Omit<NodeReading, 'nftables'> {
   readonly nftables?: NodeReading['nftables'] | undefined;
 }
 
-/** A snapshot as a file has it. */
+/** A snapshot in a file. */
 interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt'> {
   readonly reading: StoredReading;
   readonly record: StoredRecord;
@@ -143,7 +143,7 @@ function completeReading(stored: StoredReading): NodeReading {
   return { ...stored, nftables: stored.nftables ?? { ipv4: '', ipv6: '' } };
 }
 
-/** A record with all that older versions did not write. */
+/** Fills in what older versions did not write. */
 export function completeRecord(record: StoredRecord): OwnershipRecord {
   return { ...record, owned: completeBelongings(record.owned) };
 }

@@ -20,12 +20,12 @@ export async function isRoots(host: Host, pid: string): Promise<boolean> {
   return /^Uid:\s+0\s+0\s/m.test(status);
 }
 
-/** What to do for this process to be allowed what root is: in a container, root may have been denied it. */
+/** How to give this process the rights of root. In a container, even root may lack them. */
 export async function adviseRights(host: Host): Promise<string> {
   return (await isRoots(host, 'self')) ? 'give the container the capability NET_ADMIN' : 'run it as root';
 }
 
-/** Whether a tool says that it was not allowed to do something. */
+/** Whether a tool's message says that it lacks the rights. */
 export function isRefusal(said: string): boolean {
   return /permission denied|not permitted|must be root/i.test(said);
 }

@@ -52,19 +52,19 @@ function describeNodePort(details: NodePortLack): string {
   }
 }
 
-/** What a cluster would give a Service, and the input does not say. */
+/** What a cluster would give a Service, and the input lacks. */
 export const assignmentDiagnostics = {
   'no-cluster-ip': {
     severity: {
       among: ['error', 'warning'],
       weigh: ({ problem }: ClusterIpLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
     },
-    meaning: 'a Service has no cluster IP, and there is none to give it',
+    meaning: 'a Service has no cluster IP, and kpc has none to give it',
     words: (details: ClusterIpLack) => `${details.service}: ${describeClusterIp(details)}`,
   },
   'no-health-check-port': {
     severity: 'warning',
-    meaning: 'a Service has no healthCheckNodePort yet, which load balancers ask',
+    meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
     words: ({ service }: Lacking) =>
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`,
   },
@@ -79,7 +79,7 @@ export const assignmentDiagnostics = {
       among: ['error', 'warning'],
       weigh: ({ problem }: NodePortLack) => (problem === 'not-assigned' ? 'warning' : 'error'),
     },
-    meaning: 'a Service has no node port, and there is none to give it',
+    meaning: 'a Service has no node port, and kpc has none to give it',
     words: (details: NodePortLack) => `${details.service}: ${describeNodePort(details)}`,
   },
 } satisfies DiagnosticTable;

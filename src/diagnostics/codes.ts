@@ -12,7 +12,7 @@ import { sideDiagnostics } from './sides.ts';
 import { syntaxDiagnostics } from './syntax.ts';
 import type { Severity, Weighing } from './table.ts';
 
-/** All of them in one. No code is in two domains. */
+/** The rows of all domains. No code is in two domains. */
 type Entries = typeof assignmentDiagnostics &
   typeof commandLineDiagnostics &
   typeof endpointDiagnostics &
@@ -41,22 +41,22 @@ const entries: Entries = {
   ...syntaxDiagnostics,
 };
 
-/** What a diagnostic is of: stable, and documented in docs/diagnostics.md. */
+/** The code of a diagnostic: stable, and documented in docs/diagnostics.md. */
 export type DiagnosticCode = keyof Entries;
 
-/** What a diagnostic of a code carries as data, all of which JSON can hold. */
+/** The data that a diagnostic of a code carries. JSON can hold all of it. */
 export type ArgumentsOf<Code extends DiagnosticCode> = {
   readonly [C in Code]: Parameters<Entries[C]['words']> extends [infer Arguments] ? Arguments : Record<string, never>;
 }[Code];
 
-/** What the table says of a code. */
+/** The row of a code. */
 export interface CodeEntry<Code extends DiagnosticCode> {
   readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
   readonly meaning: string;
   readonly words: (details: ArgumentsOf<Code>) => string;
 }
 
-/** What is known of a code. */
+/** Finds the row of a code. */
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {
   return entries[code] as unknown as CodeEntry<Code>;
 }

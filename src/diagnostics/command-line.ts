@@ -3,7 +3,7 @@ import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 import type { DiagnosticTable, Severity } from './table.ts';
 
-/** A flag of kpc's own that takes ranges, and what was written after it. */
+/** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {
   readonly flag:
     '--assume-endpoints' | '--load-balancer-ip-range' | '--service-cluster-ip-range' | '--service-node-port-range';
@@ -77,21 +77,21 @@ function describeKpcYaml(details: KpcYamlProblem): string {
 }
 
 interface NotShown {
-  /** How severe those are that are left out. */
+  /** How severe the messages are that are left out. */
   readonly severity: Severity;
   readonly count: number;
 }
 
-/** What is wrong with flags of kpc's own, and with the file that holds some. */
+/** What is wrong with kpc's own flags, and with kpc.yaml, which holds some. */
 export const commandLineDiagnostics = {
   'bad-kpc-yaml': {
     severity: 'error',
-    meaning: 'a kpc.yaml holds something else than flags and their values',
+    meaning: 'a kpc.yaml holds something other than flags and their values',
     words: describeKpcYaml,
   },
   'bad-range': {
     severity: 'error',
-    meaning: 'a flag that names ranges of addresses or ports has another value',
+    meaning: 'a flag that takes ranges of addresses or ports has another value',
     words: ({ flag, value }: RangeFlag) => `${flag} is ${quote(value)}: ${rangeHints[flag]}`,
   },
   'not-shown': {

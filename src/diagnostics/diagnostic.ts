@@ -3,15 +3,14 @@ import type { ArgumentsOf, DiagnosticCode } from './codes.ts';
 import { entryOf } from './codes.ts';
 import type { Severity } from './table.ts';
 
-/** What is wrong, or to be known, as data; where it is, is not said. */
+/** A diagnostic as data, without its place. */
 export type Fault<Code extends DiagnosticCode = DiagnosticCode> = {
   readonly [C in Code]: { readonly code: C; readonly arguments: ArgumentsOf<C> };
 }[Code];
 
 /**
- * Something to tell the user about the input: a code, which is stable and documented, and what that code takes as
- * arguments. The text says the same in words: what is wrong and what would be right. An error means that nothing is
- * written.
+ * Something to tell the user about the input: a code, which is stable and documented, and the arguments of that code.
+ * The text says the same in words: what is wrong and what would be right. An error means that nothing is written.
  */
 export type Diagnostic = Fault & {
   readonly severity: Severity;
@@ -31,27 +30,27 @@ export function diagnose<Code extends DiagnosticCode>(
   return { severity: weight, code, text: words(details), arguments: details, place } as Diagnostic;
 }
 
-/** What is wrong, where its place is told by something else. */
+/** Makes a fault, for code that does not know the place. */
 export function faultOf<Code extends DiagnosticCode>(code: Code, details: ArgumentsOf<Code>): Fault {
   return { code, arguments: details } as Fault;
 }
 
-/** The diagnostic of a fault that is found, once it is known where. */
+/** Makes a diagnostic of a fault, once its place is known. */
 export function diagnoseFault({ code, arguments: details }: Fault, place?: Place): Diagnostic {
   return diagnose<DiagnosticCode>(code, details, place);
 }
 
-/** The same with something to go on with at the end of its text. */
+/** Adds words to the end of a diagnostic's text. */
 export function addWords(diagnostic: Diagnostic, words: string): Diagnostic {
   return { ...diagnostic, text: `${diagnostic.text}${words}` };
 }
 
-/** Whether nothing may be written because of it. */
+/** Whether it keeps kpc from writing anything. */
 export function isError({ severity }: Pick<Diagnostic, 'severity'>): boolean {
   return severity === 'error';
 }
 
-/** The beginning of a line of a file, which counts from 1. */
+/** The beginning of a line of a file. Lines count from 1. */
 export function placeAtLine(file: string, line = 1): Place {
   return { file, locate: () => ({ file, line, column: 1 }) };
 }

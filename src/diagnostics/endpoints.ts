@@ -19,7 +19,7 @@ interface StrayObject {
   readonly service: string;
 }
 
-/** What a stray is probably for. */
+/** The Service that a stray object probably means. */
 export type MeantService =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'namespace'; readonly name: string; readonly namespace: string };
@@ -49,7 +49,7 @@ function adviseOnStray(meant: MeantService | undefined): string {
   }
 }
 
-/** What may be meant by a port of a slice that no Service port goes by. */
+/** The port of a slice that a Service port may mean. */
 export type MeantSlicePort =
   | { readonly kind: 'protocol'; readonly protocol: string }
   | { readonly kind: 'no-name' | 'other-name'; readonly name: string }
@@ -67,7 +67,7 @@ interface UnknownSlicePort {
 
 function describeSlicePort({ service, port, protocol, name, meant }: UnknownSlicePort): string {
   const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
-  return `no EndpointSlice or Endpoints of ${service} has a ${what}, as its Service has it: the Service port ${port} has no endpoints${adviseOnPort(name, meant)}`;
+  return `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints${adviseOnPort(name, meant)}`;
 }
 
 function adviseOnPort(name: string, meant: MeantSlicePort | undefined): string {
@@ -87,7 +87,7 @@ function adviseOnPort(name: string, meant: MeantSlicePort | undefined): string {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a Service may have meant: `workload` is a Pod or what makes Pods, "Deployment shop/web". */
+/** The Pods that a Service may mean. `workload` is a Pod, or an object that makes Pods: "Deployment shop/web". */
 export type NearPods =
   | { readonly kind: 'no-replicas'; readonly workload: string }
   | {
@@ -97,7 +97,7 @@ export type NearPods =
     }
   | { readonly kind: 'other-namespace'; readonly workload: string; readonly namespace: string };
 
-/** How a label that is asked for is written there; without a value it is not there at all. */
+/** A label that the selector asks for, with the value that the workload has; undefined where it lacks the label. */
 export interface LabelDifference {
   readonly key: string;
   readonly value?: string | undefined;
@@ -139,12 +139,12 @@ interface UnknownTargetPort {
   readonly service: string;
   readonly targetPort: string;
   readonly protocol: string;
-  /** The name that may be meant, or the protocol that the port of that name has. */
+  /** The name that the Service may mean, or the protocol of the port with that name. */
   readonly meant?: { readonly kind: 'name' | 'protocol'; readonly value: string } | undefined;
 }
 
 function describeTargetPort({ service, targetPort, protocol, meant }: UnknownTargetPort): string {
-  const text = `no container of the Pods that ${service} selects has a ${protocol} port named ${printable(targetPort)}, so that this port has no endpoints`;
+  const text = `no container of the Pods that ${service} selects has a ${protocol} port named ${printable(targetPort)}, so this port has no endpoints`;
   switch (meant?.kind) {
     case 'name':
       return `${text}: did you mean ${printable(meant.value)}?`;
@@ -183,17 +183,17 @@ function describeTooMany(details: TooMany): string {
     case 'selected-pods': {
       const { largest } = details;
       const most = largest ? `${largest.name} alone selects ${largest.count}; ` : '';
-      return `the Services of the input select ${count} Pods, one counted once for each Service, and the limit for an input of this size is ${limit}: ${most}select fewer Pods, or give their EndpointSlices`;
+      return `the Services of the input select ${count} Pods, counting a Pod once for each Service that selects it, and the limit for an input of this size is ${limit}: ${most}select fewer Pods, or give their EndpointSlices`;
     }
   }
 }
 
 interface EndpointsFromPods {
-  /** The Services whose endpoints are made of Pods of the input. */
+  /** The Services whose endpoints are made from Pods of the input. */
   readonly services: readonly string[];
   /** How many Services keep the endpoints that the input holds. */
   readonly kept: number;
-  /** Whether any endpoints were made, be it of assumed Pods. */
+  /** Whether any endpoints were made, from Pods or from assumed Pods. */
   readonly made: boolean;
 }
 
@@ -203,7 +203,7 @@ function describeOrigin({ services, kept, made }: EndpointsFromPods): string {
   if (services.length === 0) return keep;
   const names = nameSome(services);
   const which = services.length === 1 ? names : `${services.length} Services (${names})`;
-  const text = `the endpoints of ${which} are made of the Pods in the input, as the endpointslice controller makes them`;
+  const text = `the endpoints of ${which} are made from the Pods in the input, as the endpointslice controller makes them`;
   return kept === 0 ? text : `${text}; ${keep}`;
 }
 
@@ -253,12 +253,12 @@ function describePodAddress(details: PodAddressProblem): string {
 export const endpointDiagnostics = {
   'assumed-endpoints': {
     severity: 'note',
-    meaning: 'endpoints are assumed of workloads, as --assume-endpoints asks for',
+    meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
     words: describeAssumed,
   },
   'bad-hint': {
     severity: 'warning',
-    meaning: 'a hint of an endpoint names no zone or node that there can be',
+    meaning: 'a hint of an endpoint is not a valid name of a zone or node',
     words: ({
       field,
       index,
@@ -274,7 +274,7 @@ export const endpointDiagnostics = {
       among: ['error', 'warning'],
       weigh: ({ of }: ZoneProblem) => (of === 'Node' ? 'error' : 'warning'),
     },
-    meaning: 'a zone is not one that Kubernetes takes',
+    meaning: 'a zone is not valid in Kubernetes',
     words: (details: ZoneProblem) =>
       details.of === 'Node'
         ? `the zone ${quote(details.value)} is not valid: ${zoneShape}`
@@ -282,18 +282,18 @@ export const endpointDiagnostics = {
   },
   'empty-selector': {
     severity: 'warning',
-    meaning: 'the selector of a Service is empty, which no API server keeps',
+    meaning: 'the selector of a Service is empty: an API server stores it as no selector',
     words: ({ service }: { readonly service: string }) =>
       `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none; name labels, or leave it out`,
   },
   'endpoints-from-pods': {
     severity: 'note',
-    meaning: 'endpoints are made of the Pods in the input',
+    meaning: 'kpc makes endpoints from the Pods in the input',
     words: describeOrigin,
   },
   'extra-addresses': {
     severity: 'warning',
-    meaning: 'an endpoint has several addresses, of which kube-proxy uses the first',
+    meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
     words: ({ index, count }: { readonly index: number; readonly count: number }) =>
       `endpoints[${index}] has ${count} addresses: kube-proxy uses only the first`,
   },
@@ -315,7 +315,7 @@ export const endpointDiagnostics = {
       among: ['warning', 'note'],
       weigh: ({ problem }: NoSuchService) => (problem === 'several' ? 'note' : 'warning'),
     },
-    meaning: 'EndpointSlices or Endpoints are of a Service that the input does not hold',
+    meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
     words: describeNoSuchService,
   },
   'selects-nothing': {
@@ -325,7 +325,7 @@ export const endpointDiagnostics = {
   },
   'slice-without-service': {
     severity: 'warning',
-    meaning: 'an EndpointSlice does not say of which Service it is, and kube-proxy skips it',
+    meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
     words: ({
       service,
     }: {
@@ -346,12 +346,12 @@ export const endpointDiagnostics = {
   },
   'unknown-slice-port': {
     severity: 'warning',
-    meaning: 'no EndpointSlice of a Service has a port of the name and protocol that the Service port has',
+    meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
     words: describeSlicePort,
   },
   'unknown-target-port': {
     severity: 'warning',
-    meaning: 'no container has a port of the name that a Service port targets',
+    meaning: 'no container has a port with the name that a Service port targets',
     words: describeTargetPort,
   },
 } satisfies DiagnosticTable;

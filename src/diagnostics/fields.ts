@@ -207,11 +207,11 @@ function describeOddCidr({ field, value, network, address }: OddCidr): string {
   return `${what} has bits set beyond its prefix length: write ${network}, which is how it is read, or ${address} for the one address`;
 }
 
-/** Of fields whose values are one of a few words. */
+/** The row of a field that takes one of a few words. */
 function wordEntry(field: string) {
   return {
     severity: 'error',
-    meaning: `${field} is none of the words that it takes`,
+    meaning: `${field} is not one of its allowed values`,
     words: (details: ShapeProblem) => describeShape(details),
   } as const;
 }
@@ -220,7 +220,7 @@ function wordEntry(field: string) {
 export const fieldDiagnostics = {
   'bad-address': {
     severity: 'error',
-    meaning: 'a text is not an IP address, or not one that can stand there',
+    meaning: 'a value is not an IP address, or not one that is allowed there',
     words: describeAddress,
   },
   'bad-address-type': wordEntry('addressType of an EndpointSlice'),
@@ -229,13 +229,13 @@ export const fieldDiagnostics = {
       among: ['error', 'warning'],
       weigh: weighCidr,
     },
-    meaning: 'a text is not a network, or not one that can stand there',
+    meaning: 'a value is not a network, or not one that is allowed there',
     words: describeCidr,
   },
   'bad-ip-mode': wordEntry('ipMode of a load balancer'),
   'bad-number': {
     severity: 'error',
-    meaning: 'a number is out of its range, or is no number',
+    meaning: 'a value is not a number, or is out of range',
     words: describeNumber,
   },
   'bad-phase': wordEntry('phase of a Pod'),
@@ -247,7 +247,7 @@ export const fieldDiagnostics = {
   'bad-protocol': wordEntry('protocol of a port'),
   'bad-quantity': {
     severity: 'warning',
-    meaning: 'the CPUs of a Node are not a quantity of Kubernetes, and count as none',
+    meaning: 'the CPUs of a Node are not a Kubernetes quantity, and count as none',
     words: ({ field, value }: WrittenValue) =>
       `${field} ${quote(value)} is not a quantity, and counts as none: write it like 4 or 3920m`,
   },
@@ -260,7 +260,7 @@ export const fieldDiagnostics = {
   'bad-traffic-policy': wordEntry('internalTrafficPolicy or externalTrafficPolicy'),
   'bad-type': {
     severity: 'error',
-    meaning: 'a field has a value of another type, or contradicts the type of the Service',
+    meaning: 'a field has a value of the wrong type, or contradicts the type of the Service',
     words: (details: ShapeProblem | { readonly problem: 'node-port' }) =>
       details.problem === 'node-port'
         ? 'a nodePort in a Service of type ClusterIP: write type: NodePort, or leave nodePort out'
@@ -273,22 +273,22 @@ export const fieldDiagnostics = {
   },
   'odd-address': {
     severity: 'warning',
-    meaning: 'an IP address is written as other programs may read it otherwise',
+    meaning: 'an IP address is written in a form that other programs may read differently',
     words: describeOddAddress,
   },
   'odd-cidr': {
     severity: 'warning',
-    meaning: 'a network is not written as it is read',
+    meaning: 'a network is read as another one than is written',
     words: describeOddCidr,
   },
   'unknown-field': {
     severity: 'warning',
-    meaning: 'an object or the configuration has a field that is not known there: it is ignored',
+    meaning: 'an object or the configuration has an unknown field, or one in the wrong place: it is ignored',
     words: describeUnknown,
   },
 } satisfies DiagnosticTable;
 
-/** The codes that tell of a field which is not as its schema has it. */
+/** The codes for a field that does not fit its schema. */
 export type ShapeCode =
   | 'bad-address-type'
   | 'bad-ip-family'

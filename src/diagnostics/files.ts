@@ -43,11 +43,11 @@ interface HelmTemplate {
   /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
   readonly chart?: string | undefined;
-  /** What was named, where the template was found below it. */
+  /** The folder that the user named, if the template is below it. */
   readonly folder?: string | undefined;
   /** How to name the chart on a command line. */
   readonly chartWord: string;
-  /** How to leave the chart out, where that can be written so that a shell takes it. */
+  /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
@@ -76,7 +76,7 @@ export const fileDiagnostics = {
   },
   'empty-folder': {
     severity: 'warning',
-    meaning: 'a folder holds no files of YAML or JSON',
+    meaning: 'a folder holds no YAML or JSON files',
     words: ({
       hasOthers,
     }: {
@@ -86,7 +86,7 @@ export const fileDiagnostics = {
   },
   'helm-template': {
     severity: 'error',
-    meaning: 'a file is a template of a Helm chart, and not rendered',
+    meaning: 'a file is a Helm template that is not rendered',
     words: describeTemplate,
   },
   'ignored-files': {
@@ -96,13 +96,13 @@ export const fileDiagnostics = {
   },
   'skipped-files': {
     severity: 'note',
-    meaning: 'a folder holds files without any object of Kubernetes',
+    meaning: 'a folder holds files without any Kubernetes object',
     words: ({ files }: FileNames) =>
       `skipped ${files.length === 1 ? '1 file' : `${formatCount(files.length)} files`} without any Kubernetes object: ${nameSome(files)}`,
   },
   'unreadable-file': {
     severity: 'error',
-    meaning: 'a file or folder is not there, cannot be read, or is no text',
+    meaning: 'a file or folder is missing, cannot be read, or is not text',
     words: describeUnreadable,
   },
 } satisfies DiagnosticTable;

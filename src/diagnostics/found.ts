@@ -1,13 +1,13 @@
 import { quote } from '../base/wording.ts';
 
-/** A value of the input as a diagnostic shows it: a number, a text and the like themselves, of a list or a mapping the type. */
+/** A value of the input as a diagnostic shows it: texts, numbers and booleans in full, lists and mappings by their type. */
 export type Found =
   | { readonly type: 'empty' | 'list' | 'mapping' }
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }
   | { readonly type: 'boolean'; readonly value: boolean };
 
-/** What a value of YAML or JSON is; what is not there counts as empty. */
+/** Sorts a value of YAML or JSON. A missing value counts as empty. */
 export function findingOf(value: unknown): Found {
   if (Array.isArray(value)) return { type: 'list' };
   switch (typeof value) {
@@ -22,7 +22,7 @@ export function findingOf(value: unknown): Found {
   }
 }
 
-/** A value from the input in a few words. */
+/** Describes a value of the input in a few words. */
 export function describeFound(found: Found): string {
   switch (found.type) {
     case 'empty':

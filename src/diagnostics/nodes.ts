@@ -43,7 +43,7 @@ function describeUnknownNode(details: UnknownNode): string {
   }
 }
 
-/** What a node's addresses are not known for. */
+/** What follows where a node's addresses are unknown. */
 interface UnknownAddresses {
   /** Node ports have no address to listen on. */
   readonly lacksAddresses: boolean;
@@ -150,7 +150,7 @@ function describeNoPodCidr(details: NoPodCidr): string {
 
 const familyName = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
-/** `family` is that of the node's own address. */
+/** `family`: the family of the node's own address. */
 type WrongFamily =
   | { readonly of: 'pod-cidrs'; readonly node: string; readonly family: Family }
   /** `node` is '' where none is named. */
@@ -176,7 +176,7 @@ function describeWrongFamily(details: WrongFamily): string {
 type BadHostAddresses =
   { readonly problem: 'content'; readonly reason: string } | { readonly problem: 'no-folder'; readonly path: string };
 
-/** What is wrong with the nodes that are compiled for, and what is not known of them. */
+/** What is wrong with the nodes to compile for, and what is unknown about them. */
 export const nodeDiagnostics = {
   'bad-host-addresses': {
     severity: 'error',
@@ -217,7 +217,7 @@ export const nodeDiagnostics = {
       among: ['error', 'note'],
       weigh: ({ problem }: NoNode) => (problem === 'compiled-for-any' ? 'note' : 'error'),
     },
-    meaning: 'no node is named, and the input holds none or several',
+    meaning: 'no node is named, and the input holds no Node or several',
     words: describeNoNode,
   },
   'no-node-object': {
@@ -243,7 +243,7 @@ export const nodeDiagnostics = {
       among: ['error', 'warning'],
       weigh: ({ what }: UnknownNode) => (what === 'flag' ? 'error' : 'warning'),
     },
-    meaning: 'a node is named that the input does not hold',
+    meaning: 'a flag or a Pod names no Node of the input',
     words: describeUnknownNode,
   },
   'wrong-family': {

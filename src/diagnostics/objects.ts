@@ -58,11 +58,11 @@ interface Among {
   readonly otherFolder: string;
 }
 
-/** How one of two folders can be left out. */
+/** How to leave out one of two folders. */
 interface LeaveOut {
-  /** What to exclude, where that can be written so that a shell takes it. */
+  /** What to exclude; undefined where no pattern for it is safe in a shell. */
   readonly pattern?: string | undefined;
-  /** Whether a kustomization is there, which would take the two for one. */
+  /** Whether the folder holds a kustomization, which would merge the two objects. */
   readonly isUnbuilt: boolean;
 }
 
@@ -134,14 +134,14 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
-/** What is wrong with objects as a whole, with their names, and what is no object. */
+/** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
     severity: {
       among: ['error', 'warning'],
       weigh: ({ problem }: NameProblem) => (problem === 'host-name' ? 'warning' : 'error'),
     },
-    meaning: 'a name is not one that Kubernetes takes',
+    meaning: 'a name is not valid in Kubernetes',
     words: describeName,
   },
   'duplicate-object': {

@@ -17,10 +17,10 @@ const reasonWords: { readonly [R in LeftOutReason]: string } = {
   'other-family': 'of an address family that --ip-family leaves out',
 };
 
-/** In the order in which they are told. */
+/** In the order of the message. */
 export const leftOutReasons = Object.keys(reasonWords) as readonly LeftOutReason[];
 
-/** These say that the input is not all that there is, or that the wrong part of it was asked for. */
+/** Reasons that look like a mistake: the input is incomplete, or the flags ask for the wrong part of it. */
 const faulty: ReadonlySet<LeftOutReason> = new Set(['no-cluster-ip', 'other-family']);
 
 interface NothingProgrammed {
@@ -60,7 +60,7 @@ function describeNoInput({ problem }: NoInput): string {
 }
 
 interface NoServices {
-  /** What the input holds in their place. */
+  /** What the input holds instead of Services. */
   readonly instead: 'endpoints' | 'misspelled-kinds' | 'other-objects';
 }
 
@@ -75,7 +75,7 @@ function describeNoServices({ instead }: NoServices): string {
   }
 }
 
-/** Inputs of which nothing would be programmed. */
+/** Inputs that program nothing. */
 export const resultDiagnostics = {
   'no-input': {
     severity: 'error',

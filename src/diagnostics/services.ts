@@ -49,7 +49,7 @@ function describeFamily(details: FamilyProblem): string {
   }
 }
 
-/** For what kind of Service a field means nothing. */
+/** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =
   | { readonly reason: 'type' | 'no-external-addresses'; readonly type: string }
   | { readonly reason: 'no-local-load-balancer' };
@@ -163,7 +163,7 @@ export const serviceDiagnostics = {
   },
   'bad-traffic-distribution': {
     severity: 'warning',
-    meaning: 'trafficDistribution is none of the words that Kubernetes knows',
+    meaning: 'trafficDistribution is not a value that Kubernetes knows',
     words: ({ value, hint }: { readonly value: string; /** What to write. */ readonly hint: string }) =>
       `trafficDistribution is ${quote(value)}, which Kubernetes v1.36 does not know: write ${hint}`,
   },
@@ -177,7 +177,7 @@ export const serviceDiagnostics = {
   },
   'forwarding-changes-port': {
     severity: 'error',
-    meaning: 'a forwarding method that cannot change a port is asked for, where a port would have to be changed',
+    meaning: 'a Service asks for a forwarding method that cannot change the port, but its ports differ',
     words: ({ method, change }: { readonly method: string; readonly change: PortChange }) =>
       `kpc.dev/ipvs-forwarding-method is "${method}", which cannot change a port, but ${describePortChange(change)}`,
   },
@@ -188,14 +188,14 @@ export const serviceDiagnostics = {
   },
   'long-comment': {
     severity: 'warning',
-    meaning: 'the names of a Service port are too long for a comment of nft: kube-proxy could program nothing',
+    meaning: 'the names of a Service port are too long for an nft comment: kube-proxy could program nothing',
     words: ({
       servicePort,
       lack,
       limit,
     }: {
       readonly servicePort: string;
-      /** What the Service has none of on nodes where the comment is written. */
+      /** What the Service lacks on the nodes where kube-proxy writes the comment. */
       readonly lack: 'no-endpoints' | 'no-local-endpoints';
       readonly limit: number;
     }) =>
@@ -220,7 +220,7 @@ export const serviceDiagnostics = {
   },
   'stale-ingress': {
     severity: 'warning',
-    meaning: 'a Service that is no LoadBalancer has load balancer addresses in its status',
+    meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
     words: ({ type }: { readonly type: string }) =>
       `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway; remove them if the load balancer is gone`,
   },
@@ -248,7 +248,7 @@ export const serviceDiagnostics = {
   },
   'unloadable-range': {
     severity: 'warning',
-    meaning: 'a source range of length zero, which no ipset takes',
+    meaning: 'a source range has prefix length 0, which no ipset takes',
     words: ({
       servicePort,
       range,
@@ -262,7 +262,7 @@ export const serviceDiagnostics = {
   },
   'unnamed-port': {
     severity: 'warning',
-    meaning: 'one of several ports has no name',
+    meaning: 'a port has no name, though the object has several ports',
     words: () => 'a port without a name: each needs one where there are several',
   },
 } satisfies DiagnosticTable;

@@ -15,9 +15,9 @@ interface Setting {
   readonly value: string;
 }
 
-/** What kube-proxy looks at in one mode only is a warning in the others. */
+/** kube-proxy reads some settings in one mode only: in the other modes a wrong value is a warning. */
 interface OfOneMode {
-  /** The mode that is compiled for, where it is not that one. */
+  /** The mode to compile for, if it is another one. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
@@ -249,17 +249,17 @@ function describeLogging(details: LoggingProblem): string {
   }
 }
 
-/** What is wrong with flags of kube-proxy and the fields of its configuration, and what was chosen where they say nothing. */
+/** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
   'bad-bind-address': {
     severity: 'error',
-    meaning: 'an address that kube-proxy is to serve on is none, and it does not start',
+    meaning: 'an address for kube-proxy to serve on is not valid, and kube-proxy does not start',
     words: ({ name, value, problem }: BindAddressProblem) =>
       `kube-proxy does not start: ${name} ${quote(value)} ${bindAddressWords[problem]}`,
   },
   'bad-detect-local': {
     severity: 'error',
-    meaning: 'how local traffic is told is none of the ways there are, or lacks an interface',
+    meaning: 'detectLocalMode is not one of its four values, or lacks the name of an interface',
     words: describeDetectLocal,
   },
   'bad-duration': {
@@ -267,27 +267,27 @@ export const settingDiagnostics = {
       among: ['error', 'warning'],
       weigh: (details: DurationProblem) => (details.problem === 'no-duration' ? 'error' : weighByMode(details)),
     },
-    meaning: 'a text is not a duration, or not one that can be set',
+    meaning: 'a value is not a duration, or is out of range',
     words: describeDuration,
   },
   'bad-feature-gate': {
     severity: 'error',
-    meaning: 'kube-proxy does not start with a feature gate, or with its value',
+    meaning: 'kube-proxy does not start with this feature gate, or not with this value',
     words: describeGate,
   },
   'bad-flag': {
     severity: 'error',
-    meaning: 'a flag that is true or false has another value',
+    meaning: 'a flag that takes true or false has another value',
     words: ({ name, value }: Setting) => `${name} is ${quote(value)}: write true or false`,
   },
   'bad-kubernetes-version': {
     severity: 'error',
-    meaning: 'kpc does not follow the release of Kubernetes, or cannot tell which it is',
+    meaning: 'kpc does not follow this release of Kubernetes, or cannot tell the release',
     words: describeVersion,
   },
   'bad-logging': {
     severity: 'error',
-    meaning: 'the section logging keeps kube-proxy from starting',
+    meaning: 'kube-proxy does not start with this logging section',
     words: (details: LoggingProblem) => `kube-proxy does not start: ${describeLogging(details)}`,
   },
   'bad-masquerade-bit': {
@@ -300,13 +300,13 @@ export const settingDiagnostics = {
   },
   'bad-metrics-version': {
     severity: 'error',
-    meaning: 'showHiddenMetricsForVersion keeps kube-proxy from starting',
+    meaning: 'kube-proxy does not start with this showHiddenMetricsForVersion',
     words: ({ value }: { readonly value: string }) =>
       `kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is ${quote(value)}, and only 1.35 is taken`,
   },
   'bad-mode': {
     severity: 'error',
-    meaning: 'the mode is none that kpc compiles for, by this release of Kubernetes',
+    meaning: 'kpc does not compile for this mode, or not for this mode of this release of Kubernetes',
     words: describeMode,
   },
   'bad-scheduler': {
@@ -320,12 +320,12 @@ export const settingDiagnostics = {
   },
   'bad-sync-period': {
     severity: 'error',
-    meaning: 'the periods of syncing keep kube-proxy from starting',
+    meaning: 'kube-proxy does not start with these sync periods',
     words: describeSyncPeriod,
   },
   'default-mode': {
     severity: 'note',
-    meaning: 'nothing names a mode: which one was taken',
+    meaning: 'nothing names a mode: which one kpc took',
     words: ({
       isConfigured,
     }: {
@@ -338,7 +338,7 @@ export const settingDiagnostics = {
   },
   'kubernetes-version': {
     severity: 'note',
-    meaning: 'which release of Kubernetes the node runs, as --kubernetes-version auto asks for',
+    meaning: 'the release that --kubernetes-version auto took from the Node',
     words: ({
       release,
       node,

@@ -2,7 +2,7 @@ import { quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 
-/** Why a field is not as the schema of its object has it. */
+/** Why a field does not fit the schema of its object. */
 export type ShapeProblem =
   | {
       readonly problem: 'type';
@@ -10,7 +10,7 @@ export type ShapeProblem =
       readonly found: Found;
       /** The types of JSON that it may have. */
       readonly types: readonly string[];
-      /** What it should be, where the schema says that in words. */
+      /** What it should be, if the schema says so in words. */
       readonly expected?: string | undefined;
     }
   | { readonly problem: 'word'; readonly field: string; readonly value: string; readonly expected: string }

@@ -1,7 +1,7 @@
 import { formatCount } from '../base/format-count.ts';
 import type { DiagnosticTable, Severity } from './table.ts';
 
-/** What a file was taken for that is none. */
+/** Why a file of a dump is left out. */
 type UnreadFile =
   | { readonly problem: 'other-content'; readonly expected: string }
   /** It cannot be read as a text at all; `expected` is what its name says that it holds. */
@@ -77,7 +77,7 @@ function describeNothingToCheck(details: NothingToCheck): string {
 
 type NoManifests =
   | { readonly what: 'bundle' | 'dump'; readonly path: string }
-  /** What was wrong with it as a dump. */
+  /** What is wrong with it as a dump. */
   | { readonly what: 'unreadable'; readonly reasons: readonly string[] };
 
 function describeNoManifests(details: NoManifests): string {
@@ -100,7 +100,7 @@ export const sideDiagnostics = {
   },
   'cut-off-file': {
     severity: 'warning',
-    meaning: "a tool's output ends before its end",
+    meaning: "a tool's output is cut off",
     words: ({ expected }: { readonly expected: string }) => {
       const sign = cutOffSigns.find(([kind]) => kind.test(expected))?.[1];
       const what = sign ?? 'fewer members than the header of a set says';
@@ -109,13 +109,13 @@ export const sideDiagnostics = {
   },
   'dump-folder': {
     severity: 'error',
-    meaning: 'a folder holds dumps of several nodes, where one is meant',
+    meaning: 'a folder holds dumps of several nodes, where kpc needs one',
     words: ({ path, example }: { readonly path: string; readonly example: string }) =>
       `${path} holds dumps of nodes, not one: name one of them, such as ${example}`,
   },
   'fleet-folder': {
     severity: 'error',
-    meaning: 'a folder holds the bundles of several nodes, where one is meant',
+    meaning: 'a folder holds the bundles of several nodes, where kpc needs one',
     words: ({ path, example }: { readonly path: string; readonly example: string }) =>
       `${path} holds the bundles of a fleet: name the folder of one node, such as ${example}, or the node with --node`,
   },
@@ -126,18 +126,18 @@ export const sideDiagnostics = {
   },
   'no-manifests': {
     severity: 'error',
-    meaning: 'what is to be compiled is a bundle or a dump',
+    meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
     words: describeNoManifests,
   },
   'no-table': {
     severity: 'note',
-    meaning: 'iptables rules without the line that names their table',
+    meaning: 'a dump has iptables rules without the line that names their table',
     words: ({ tables }: { readonly tables: readonly string[] }) =>
       `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
   },
   'nothing-to-check': {
     severity: 'error',
-    meaning: '--check names a folder that nothing can be compared with',
+    meaning: '--check names a folder that kpc cannot compare with',
     words: (details: NothingToCheck) => `--check ${details.folder}: ${describeNothingToCheck(details)}`,
   },
   'stray-lines': {
@@ -148,9 +148,9 @@ export const sideDiagnostics = {
   },
   'taken-whole': {
     severity: 'note',
-    meaning: 'virtual servers are taken for all that a node has',
+    meaning: 'kpc takes a list of virtual servers for the whole list of a node',
     words: () =>
-      'taken for all virtual servers of the node; if it is a part of them, put the command that printed it above it, such as ' +
+      'taken for all virtual servers of the node; if these are only some, put the command that printed them above them, such as ' +
       '"$ ipvsadm -Sn | grep 10.96.0.1"',
   },
   unreadable: {
@@ -166,13 +166,13 @@ export const sideDiagnostics = {
   },
   'unread-line': {
     severity: 'warning',
-    meaning: 'a line of a dump cannot be read, and takes no part',
+    meaning: 'a line of a dump cannot be read, and is left out',
     words: ({
       reason,
       more,
     }: {
       readonly reason: string;
-      /** How many other lines cannot be read for it. */ readonly more: number;
+      /** How many other lines cannot be read for the same reason. */ readonly more: number;
     }) => `left out: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
   },
   'unread-output': {
@@ -180,7 +180,7 @@ export const sideDiagnostics = {
       among: ['error', 'warning'],
       weigh: weighUnreadOutput,
     },
-    meaning: 'a tool printed its output in a form that lacks what is needed',
+    meaning: 'a tool printed its output in a form that lacks what kpc needs',
     words: ({ output, reason }: UnreadOutput) => `${output} ${reason}`,
   },
 } satisfies DiagnosticTable;

@@ -12,13 +12,13 @@ type DepthProblem = { readonly what: 'values' } | { readonly what: 'lists'; read
 export const syntaxDiagnostics = {
   'alias-bomb': {
     severity: 'error',
-    meaning: 'aliases of YAML make a short text stand for more than fits in a memory',
+    meaning: 'YAML aliases expand a short text to more than fits in memory',
     words: ({ copies, values }: { readonly copies: number; readonly values: number }) =>
       `aliases multiply to ${copies} of ${values} values: write the values out`,
   },
   'bad-json': {
     severity: 'error',
-    meaning: 'a text is meant as JSON, but is not valid',
+    meaning: 'a text begins like JSON, but is not valid JSON',
     words: (details: JsonProblem) =>
       details.problem === 'invalid'
         ? `not valid JSON: ${details.reason}`
@@ -26,7 +26,7 @@ export const syntaxDiagnostics = {
   },
   'bad-yaml': {
     severity: 'error',
-    meaning: 'a text is not valid YAML, or none that kubectl reads',
+    meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
     words: (details: YamlProblem) => describeYamlProblem(details),
   },
   'duplicate-key': {
@@ -44,7 +44,7 @@ export const syntaxDiagnostics = {
   },
   'too-deep': {
     severity: 'error',
-    meaning: 'lists or mappings nest deeper than in any object of Kubernetes',
+    meaning: 'lists or mappings nest deeper than in any Kubernetes object',
     words: (details: DepthProblem) =>
       details.what === 'values'
         ? 'lists and mappings nest too deeply'

@@ -1,14 +1,14 @@
 /** How much a diagnostic weighs: an error means that nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
-/** A severity that the arguments decide on. */
+/** A severity that depends on the arguments. */
 export interface Weighing<Details = never> {
-  /** Those that it can be, the worst first. */
+  /** The severities that are possible, the worst first. */
   readonly among: readonly Severity[];
   readonly weigh: (details: Details) => Severity;
 }
 
-/** What kpc knows of a code. The functions' argument is what a diagnostic of that code carries as data. */
+/** The row of a code. The functions take the arguments of a diagnostic with that code. */
 interface Entry {
   readonly severity: Severity | Weighing;
   /** What the code stands for, for the table in docs/diagnostics.md. */

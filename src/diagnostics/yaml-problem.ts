@@ -1,4 +1,4 @@
-/** The problems that need no more words than these. */
+/** The problems whose words are always the same. */
 const fixedWords = {
   'alias-holds-itself': 'the value that this alias stands for holds the alias',
   'byte-order-mark': 'a byte order mark can stand at the start of a file only',
@@ -15,9 +15,9 @@ const fixedWords = {
   'no-list-item': 'an item of the list, with its "- ", is expected here',
   'no-value': 'a value is expected here',
   'open-quote': 'the quote that begins here has no end',
-  'tag-prefix-without-end': 'a tag ends with a space',
+  'tag-prefix-without-end': 'the prefix of %TAG ends with a space or the end of the line',
   'tag-prefix-without-handle': '%TAG needs a handle, such as !e!',
-  'tag-prefix-without-space': '%TAG needs a space behind its handle',
+  'tag-prefix-without-space': '%TAG needs a space after its handle',
   'tag-with-bad-escape': 'the escaped character in the tag is not valid',
   'tag-with-half-escape': '"%" in a tag needs two hexadecimal digits',
   'tag-without-bracket': 'the tag has no ">" at its end',
@@ -35,7 +35,7 @@ const fixedWords = {
 /** Why a text is not YAML that kubectl reads. */
 export type YamlProblem =
   | { readonly problem: keyof typeof fixedWords }
-  // These are valid YAML, but nothing that JSON has.
+  // These are valid YAML, but JSON has no such thing.
   | { readonly problem: 'key-of-other-type' | 'merge-of-other-type' }
   | { readonly problem: 'bad-anchor-name'; readonly kind: 'alias' | 'anchor' }
   | { readonly problem: 'character'; readonly codePoint: number }

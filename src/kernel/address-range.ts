@@ -18,13 +18,13 @@ export function networkOfRange(range: AddressRange): Network {
   return isNetwork(range) ? range : hostNetwork(range);
 }
 
-/** The address of a range that holds no more than one, however it is written; undefined where it holds more. */
+/** The address of a range that holds only one, in either form; undefined where it holds more. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetwork(range)) return range;
   return range.prefixLength === (range.family === 'ipv4' ? 32 : 128) ? range.address : undefined;
 }
 
-/** By first address; of ranges that begin with the same, the widest comes first. An address is narrower than any network. */
+/** By first address. Of ranges with the same first address, the widest comes first; an address is narrower than any network. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
   return compareAddresses(firstAddress(a), firstAddress(b)) || lengthOf(a) - lengthOf(b);
 }

@@ -41,17 +41,17 @@ function readPaddedIpv4(text: string): number | undefined {
   return paddedIpv4.test(text) ? readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1')) : undefined;
 }
 
-/** The eight groups of an address with colons, be it IPv4-mapped or not; undefined for anything else. */
+/** The eight groups of an address with colons, IPv4-mapped or not; undefined for anything else. */
 function readIpv6(text: string): readonly number[] | undefined {
   return readHexIpv6(text) ?? readAnyIpv6(text);
 }
 
-/** As most are written: groups of up to four hexadecimal digits, with "::" in place of one run of zeros at most. */
+/** The usual form: groups of up to four hexadecimal digits, with "::" for at most one run of zeros. */
 function readHexIpv6(text: string): readonly number[] | undefined {
   const groups: number[] = [];
   let value = -1;
   let digits = 0;
-  /** Where the zeros belong that "::" stands for. */
+  /** The place of the zeros that "::" stands for. */
   let gap = -1;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -153,7 +153,7 @@ export function parseNetwork(text: string): Network | undefined {
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
   const plain = readIpv4(address);
-  // As it is written mostly: states have networks by the hundred thousand.
+  // The usual form first: states have networks by the hundred thousand.
   if (plain !== undefined && prefixLength <= 32 && maskNumber(plain, prefixLength) === plain) {
     const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
     const first = { family: 'ipv4', text: address, number: plain } as const;
@@ -212,7 +212,7 @@ function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 
-/** As RFC 5952 has it: in place of the longest run of zeros, or the first of these, "::"; a single zero stays. */
+/** The form of RFC 5952: "::" stands for the longest run of zeros, or the first such run; a single zero stays. */
 function formatIpv6(groups: readonly number[]): string {
   let start = -1;
   let length = 1;
@@ -235,7 +235,7 @@ function formatGroups(groups: readonly number[], from: number, to: number): stri
   return text;
 }
 
-/** Whether the network holds the address; one of the other family it does not. */
+/** Whether the network holds the address. It holds none of the other family. */
 export function contains(network: Network, address: Address): boolean {
   const first = network.address;
   if (address.family === 'ipv4') {

@@ -10,7 +10,7 @@ type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;
  */
 export type KernelDelta = { readonly [K in ObjectKind]: DeltaOf<K> };
 
-/** The table of kinds, in a form whose row can be taken by any name. */
+/** The table of kinds, typed so that any kind's name finds its row. */
 const rows: { readonly [K in ObjectKind]: Kind<KernelState[K], KernelDelta[K]> } = kinds;
 
 /**
@@ -38,8 +38,8 @@ export function applyDelta(state: KernelState, delta: KernelDelta): KernelState 
 }
 
 /**
- * The delta in two: what is made before anything goes, and what goes once everything new is there. Applying both, one
- * after the other, is applying the delta.
+ * Splits the delta in two: additions, and removals to make once everything new is there. Applying both in turn is
+ * applying the delta.
  */
 export function splitDelta(delta: KernelDelta): { readonly additions: KernelDelta; readonly removals: KernelDelta } {
   return {

@@ -89,7 +89,7 @@ function readRange(text: string): AddressRange | undefined {
   return range && isMapped(range, text) ? undefined : range;
 }
 
-/** To iptables, an IPv4-mapped address is one of IPv6, and could not be written as the IPv4 address that it is here. */
+/** iptables takes an IPv4-mapped address for IPv6. Here it would become IPv4, and could not be written back. */
 function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
@@ -328,7 +328,7 @@ function parseJump(words: readonly string[], from: number, end: number, goto: bo
   return goto ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
-/** Targets that work without options of their own, so that nothing but the name tells them from a chain. */
+/** Targets that work without options, so that only the name tells them from a chain. */
 const otherTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNAT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG MARK NETMAP NFLOG ' +

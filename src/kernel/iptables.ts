@@ -23,7 +23,7 @@ export interface Chain {
 
 /**
  * One rule: its arguments in the order they are written. kube-proxy's order and the order of iptables-save differ;
- * ruleMeaning gives the same text for both, and that is what equality goes by. Neither origin nor order of writing
+ * ruleMeaning gives the same text for both, and equality compares that text. Neither origin nor the order of arguments
  * takes part in it.
  */
 export interface Rule {
@@ -39,7 +39,7 @@ export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
   | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
-  /** `-m tcp` and so on, where no option of the module follows at once. */
+  /** `-m tcp` and so on, if no option of that module follows directly. */
   | { readonly kind: 'module'; readonly name: string }
   | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
   | { readonly kind: 'comment'; readonly text: string }
@@ -151,7 +151,7 @@ export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
 }
 
-/** As formatRule, with a blank before each argument. */
+/** Like formatRule, with a blank before each argument. */
 function formatArgs(rule: Rule): string {
   let text = '';
   for (const arg of rule.args) text += ` ${formatArg(arg)}`;

@@ -4,13 +4,13 @@ import type { DraftServer, ForwardingMethod, RealServer, SchedulerFlag, VirtualS
 import { parseSocketAddress } from './socket-address.ts';
 import type { UnreadLine } from './unread-line.ts';
 
-/** What the columns of a list leave out that `ipvsadm -Sn` prints. */
+/** What `ipvsadm -Sn` prints and the columns of a list leave out. */
 export type ListGap = 'forwarding';
 
 /**
  * Reads what `ipvsadm -Ln` prints, with `--persistent-conn` or without. The result is sorted. Takes any text: lines it cannot
- * read, firewall-mark services among them, are in `unread`. In `lacks` is what the columns do not show of the real servers:
- * then it is what kube-proxy asks for.
+ * read, firewall-mark services among them, are in `unread`. `lacks` names what the columns do not show of the real servers;
+ * kpc then takes what kube-proxy asks for.
  */
 export function parseIpvsadmList(text: string): {
   readonly virtualServers: readonly VirtualServer[];
@@ -21,7 +21,7 @@ export function parseIpvsadmList(text: string): {
   const unread: UnreadLine[] = [];
   const lacks = new Set<ListGap>();
   let current: DraftServer | undefined;
-  /** Why the service could not be read that the next real servers are of. */
+  /** Why kpc could not read the service of the next real servers. */
   let skipped: string | undefined;
   let columns: Columns = 'forward';
   let number = 0;

@@ -9,7 +9,7 @@ import { applySysctlsDelta, diffSysctls, splitSysctlsDelta } from './sysctl-delt
 import { applyFamilyTablesDelta, diffFamilyTables, isEmptyFamilyTablesDelta } from './tables-delta.ts';
 import { applyTimeoutsDelta, diffTimeouts } from './timeouts-delta.ts';
 
-/** What a kernel's objects are told apart by: the field of a state that holds them. */
+/** A kind of kernel object, named after the field of a state that holds such objects. */
 export type ObjectKind = keyof KernelState;
 
 /** What can be done with the objects of one kind. */
@@ -18,13 +18,13 @@ export interface Kind<State, Delta> {
   diff(from: State, to: State): Delta;
   isEmpty(delta: Delta): boolean;
   apply(state: State, delta: Delta): State;
-  /** What is made before anything goes, and what goes once everything new is there. */
+  /** Splits a delta: additions, and removals to make once everything new is there. */
   split(delta: Delta): { readonly additions: Delta; readonly removals: Delta };
 }
 
 /**
- * All kinds of objects, in the order in which they are made on a node: what uses another comes after it. What goes takes
- * the other way. Each has files of its own beside this one: types, format and parse, and what changes.
+ * All kinds of objects, in the order in which they are added on a node: an object comes after those that it uses. Removal
+ * takes the reverse order. Each kind has its own files beside this one: types, formatter and parser, and diff.
  */
 export const kinds = {
   modules: listKind(diffModules, applyModulesDelta, splitModulesDelta),

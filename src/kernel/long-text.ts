@@ -1,10 +1,9 @@
-/** Pieces of about so many characters are put together at once: short enough to be fresh in the processor's cache. */
+/** Join pieces of about this many characters at once: short enough to stay in the processor's cache. */
 const enough = 1 << 15;
 
 /**
- * Puts a long text together from short ones. Where texts are added up, V8 keeps the sum as a tree of all of them until
- * the text is read, which takes several times the memory of the text and the garbage collector's time. Joined texts are
- * in one piece.
+ * Builds a long text from short ones. V8 keeps the sum of texts as a tree until the text is read, which takes several
+ * times the memory of the text, and time of the garbage collector. A joined text is in one piece.
  */
 export class LongText {
   readonly #joined: string[] = [];

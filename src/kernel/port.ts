@@ -1,4 +1,4 @@
-/** Ports of a transport protocol, both ends included; one port is a range of itself. */
+/** Ports of a transport protocol, both ends included. A single port is a range of one. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;

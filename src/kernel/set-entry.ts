@@ -12,13 +12,13 @@ import { parsePort } from './port.ts';
  */
 export interface SetEntry {
   readonly address?: Address | undefined;
-  /** In place of the address, in the sets of networks that other programs make. */
+  /** Instead of the address, in other programs' sets of networks. */
   readonly network?: Network | undefined;
   readonly protocol?: Protocol | undefined;
   readonly port?: number | undefined;
   readonly source?: AddressRange | undefined;
   readonly other?: string | undefined;
-  /** What the sets of other programs say of an entry besides (timeout, comment …), as written. */
+  /** Further options of an entry in other programs' sets (timeout, comment …), as written. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -56,7 +56,7 @@ export function parseEntry(text: string, type: string): SetEntry {
   return readSocket(text, comma) ?? { other: text.split(',').map(canonicalPart).join(',') };
 }
 
-/** "10.96.0.1,tcp:80", with a source behind or without one; undefined for any other text. */
+/** "10.96.0.1,tcp:80", with or without a source after it; undefined for any other text. */
 function readSocket(text: string, comma: number): SetEntry | undefined {
   const second = text.indexOf(',', comma + 1);
   const end = second < 0 ? text.length : second;
@@ -78,15 +78,15 @@ function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefi
 }
 
 /**
- * Only what is an address or a network in it has more than one way to be written: a network of a single address is
- * printed without its length.
+ * Only addresses and networks have more than one way to be written: ipset prints a network of a single address without
+ * its length.
  */
 function canonicalPart(part: string): string {
   const range = parseAddressRange(part);
   return range ? (singleAddress(range) ?? range).text : part;
 }
 
-/** The same text for entries that are one to the kernel. Options take no part. */
+/** The same text for entries that the kernel takes for one. Options take no part. */
 export function entryKey(entry: SetEntry): string {
   const { network, source } = entry;
   const address = network && singleAddress(network);
@@ -95,7 +95,7 @@ export function entryKey(entry: SetEntry): string {
   return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? source });
 }
 
-/** By address as a number, then port, protocol and source: what is of another form comes last, by its text. */
+/** By address as a number, then port, protocol and source. Entries of other forms come last, by their text. */
 export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
     compareRanges(a.address ?? a.network, b.address ?? b.network) ||
@@ -110,7 +110,7 @@ function rankOf(protocol: Protocol | undefined): number {
   return protocol === undefined ? -1 : protocols.indexOf(protocol);
 }
 
-/** What has none of them comes last. */
+/** Entries without one come last. */
 function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined): number {
   if (a === b) return 0;
   if (!a) return 1;
@@ -124,8 +124,8 @@ function compareOthers(a: string | undefined, b: string | undefined): number {
 }
 
 /**
- * Whether a set of that type can have an entry of that text: what is cut off in the middle is none. The type says of what
- * parts an entry is made, "hash:ip,port,net".
+ * Whether a set of that type can have an entry with that text; a text cut off in the middle is not one. The type names the
+ * parts of an entry: "hash:ip,port,net".
  */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');

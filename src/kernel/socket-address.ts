@@ -2,7 +2,7 @@ import { parseAddress } from './address.ts';
 import type { Address } from './address.ts';
 import { parsePort } from './port.ts';
 
-/** An address, and a port there: joinHostPort writes it. */
+/** An address with a port. joinHostPort writes it. */
 export interface SocketAddress {
   readonly address: Address;
   readonly port: number;

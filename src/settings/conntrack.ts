@@ -5,13 +5,13 @@ import { amountSetting, anyAmount, secondsSetting, switchSetting } from './kinds
 import { group } from './setting.ts';
 import type { Requirement } from './setting.ts';
 
-/** The longest timeout of connection tracking that any kernel takes: it counts them in ticks, of which a second has 100. */
+/** The longest timeout of connection tracking that any kernel takes: it counts ticks, 100 in a second. */
 const mostSeconds = 21_474_836;
 
 /** Fewer connections per core than this make a node deaf rather than safe. */
 const leastPerCore = 1024;
 
-/** What the kube-proxy of Kubernetes 1.36 gives a whole node at most. Those before it multiply without a bound. */
+/** kube-proxy of Kubernetes 1.36 gives a whole node no more than this. Older ones multiply without a bound. */
 const mostPerCore = 1_048_576;
 
 /** Sixteen million connections: the table's buckets alone take 32 MB by then. */
@@ -23,8 +23,8 @@ const timeout: Requirement<number> = {
 };
 
 /**
- * What kpc-apply sets on the node, where its kernel has to track connections. A timeout of 0 leaves the kernel's own, and so
- * does 0 connections per core. A dump asks for nothing.
+ * The connection tracking that kpc-apply sets on the node. A timeout of 0 leaves the kernel's own timeout as it is; 0
+ * connections per core leave the limit as it is. A dump asks for nothing.
  */
 export const conntrack = group({
   maxPerCore: amountSetting({

@@ -9,7 +9,7 @@ const unitSeconds: Readonly<Record<string, number>> = {
   h: 3600,
 };
 
-/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for what is none. */
+/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^([-+]?)(?:(0)|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
   if (!match) return undefined;

@@ -5,7 +5,7 @@ import { field } from './field.ts';
 import { listFlag } from './flag.ts';
 import { setting } from './setting.ts';
 
-/** "A=true,B=false", or one or more each. */
+/** "A=true,B=false": one or more gates in each flag. */
 export const featureGatesFlag = listFlag(
   '--feature-gates <gates>',
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
@@ -14,8 +14,8 @@ export const featureGatesFlag = listFlag(
 export const featureGatesField = field('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Set where the feature gate AllowServiceExternalIPs is off: releases that know the gate program no external IPs then. The
- * gates are read before all settings (src/input/given-gates.ts): other behaviours depend on them, too.
+ * Set where the feature gate AllowServiceExternalIPs is off: releases that know the gate then program no external IPs. kpc
+ * reads the gates before all settings (src/input/given-gates.ts), because other behaviours depend on them too.
  */
 export const ignoresExternalIPs = setting({
   flags: [featureGatesFlag],

@@ -1,19 +1,19 @@
 import type { Schema } from '../diagnostics/json-schema.ts';
 
-/** A field of a KubeProxyConfiguration, of which a T may be read. */
+/** A field of a KubeProxyConfiguration, which holds a T. */
 export interface Field<Name extends string = string, T = unknown> {
-  /** With the section that it is in: "ipvs.scheduler". */
+  /** With its section: "ipvs.scheduler". */
   readonly name: Name;
   readonly path: readonly string[];
   readonly schema: Schema<T>;
 }
 
-/** A field, on its own or in a section, and what kube-proxy takes there. */
+/** Makes a field, in a section or outside of one, with what kube-proxy takes there. */
 export function field<const Name extends string, T>(name: Name, schema: Schema<T>): Field<Name, T> {
   return { name, path: name.split('.'), schema };
 }
 
-/** What a field's own name is, without that of its section. */
+/** The field's own name, without its section. */
 export function lastName({ path }: Field): string {
   return path.at(-1) ?? '';
 }

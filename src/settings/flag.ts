@@ -1,18 +1,18 @@
-/** What is written after a flag, and so what its value is. */
+/** The kinds of flags, with the values that the command line gives them. */
 export interface FlagValues {
   text: string;
-  /** True where nothing is written after it. */
+  /** True where the flag stands alone. */
   switch: boolean | string;
-  /** Commas between the items, or one item each. */
+  /** A text with commas between the items, or a list of such texts. */
   list: string | readonly string[];
 }
 
 type FlagKind = keyof FlagValues;
 
-/** A flag of kube-proxy's. */
+/** A flag of kube-proxy. */
 export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> {
   readonly kind: Kind;
-  /** Its name in camel case, which it has among options: "clusterCidr". */
+  /** Its name among the options, in camel case: "clusterCidr". */
   readonly key: Key;
   /** "--cluster-cidr". */
   readonly name: string;
@@ -21,7 +21,7 @@ export interface Flag<Key extends string = string, Kind extends FlagKind = FlagK
   readonly help: string;
   /** Whether it can be given more than once, and adds up. */
   readonly repeats: boolean;
-  /** Where the help lists it: those of one rank in the order of the settings, those of a lower rank before them. */
+  /** Where help lists it: lower ranks first, and flags of one rank in the order of the settings. */
   readonly rank: number;
 }
 
@@ -58,7 +58,7 @@ function makeFlag<Kind extends FlagKind, Usage extends string>(
   return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, repeats, rank };
 }
 
-/** "cluster-cidr" → "clusterCidr", as the parser of the command line has it. */
+/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
 export function flagKey(name: string): string {
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

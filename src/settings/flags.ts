@@ -7,7 +7,7 @@ export const proxyFlags: readonly Flag[] = listSettings()
   .flatMap(({ row }) => row.flags)
   .sort((a, b) => a.rank - b.rank);
 
-/** Whether any flag of kube-proxy's was given: they say how it is set up. */
+/** Whether the user gave any of kube-proxy's flags. These say how kube-proxy is set up. */
 export function hasProxyFlags(options: ProxyFlags): boolean {
   return proxyFlags.some(({ key }) => options[key as keyof ProxyFlags] !== undefined);
 }

@@ -51,7 +51,7 @@ const excludeCIDRs = setting({
   stored: listOf(textThat('a CIDR', (cidr) => parseNetwork(cidr) !== undefined)),
 });
 
-/** The settings of IPVS mode. A timeout of 0 leaves the kernel's own. */
+/** The settings of IPVS mode. A timeout of 0 leaves the kernel's own timeout as it is. */
 export const ipvs = group({
   scheduler,
   strictARP: switchSetting({
@@ -87,7 +87,7 @@ function timeoutSetting<F extends Flag<string, 'text'>, D extends Field<string, 
   });
 }
 
-/** Whole seconds, as the kernel has them. */
+/** Whole seconds: the kernel takes nothing finer. */
 function readTimeout(source: SettingSource, written: Given<string>): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {

@@ -17,7 +17,7 @@ type NumberField = Field<string, number | null>;
 
 const mostInt32 = 2 ** 31 - 1;
 
-/** What a field that is an amount takes. */
+/** The schema of a field that holds an amount. */
 export const anyAmount = integer(0, mostInt32, 'a number from 0 up');
 
 /** A setting that is on or off. */
@@ -35,7 +35,7 @@ export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: 
   });
 }
 
-/** What a flag says that is on or off; undefined where it is not given, or says neither. */
+/** The value of a switch flag; undefined where it is not given, or is neither true nor false. */
 export function switchOf(source: SettingSource, flag: SwitchFlag): boolean | undefined {
   const value = source.flag(flag);
   if (value === undefined || typeof value === 'boolean') return value;
@@ -96,7 +96,7 @@ export function secondsSetting<F extends TextFlag, D extends TextField>(row: {
   });
 }
 
-/** Seconds of a duration as Go writes it; undefined for what is none. */
+/** Seconds of a duration as Go writes it. Reports anything else, and then gives undefined. */
 export function readSeconds(source: SettingSource, written: Given<string>): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds !== undefined && seconds >= 0) return seconds;
@@ -105,7 +105,7 @@ export function readSeconds(source: SettingSource, written: Given<string>): numb
   return undefined;
 }
 
-/** A network, or what is wrong with it in the report. */
+/** Reads a network. Reports anything else, and then gives undefined. */
 export function readNetwork(source: SettingSource, written: Given<string>): Network | undefined {
   const network = parseNetwork(written.value);
   if (!network) refuse(source, written, 'bad-cidr', noNetwork(written));

@@ -31,7 +31,7 @@ const storedDetectLocal = variantOf('mode', {
   InterfaceNamePrefix: objectOf({ interfaceNamePrefix: storedText }),
 });
 
-/** How the traffic of the node's own Pods is told from other traffic. */
+/** How kube-proxy tells the traffic of the node's own Pods from other traffic. */
 export type DetectLocal = Shaped<typeof storedDetectLocal>;
 
 type DetectLocalMode = DetectLocal['mode'];
@@ -43,7 +43,7 @@ const detectLocalModes: readonly DetectLocalMode[] = [
   'InterfaceNamePrefix',
 ];
 
-/** How local traffic is told, where what was given is right; kube-proxy's default is ClusterCIDR. */
+/** How kube-proxy recognises local traffic; the default is ClusterCIDR. */
 export const detectLocal = setting({
   flags: [modeFlag, bridgeFlag, prefixFlag],
   fields: [modeField, bridgeField, prefixField],
@@ -127,7 +127,7 @@ function isDetectable(value: DetectLocal): boolean {
 const cidrFlag = textFlag('--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded");
 const cidrField = field('clusterCIDR', text);
 
-/** At most one of each family; kube-proxy looks at them only where local traffic is told by them, and so does kpc. */
+/** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
 export const clusterCIDRs = setting({
   flags: [cidrFlag],
   fields: [cidrField],

@@ -8,7 +8,7 @@ import { switchOf } from './kinds.ts';
 import { ignoredUnlessIn, onCommandLine, refuse, setting } from './setting.ts';
 import type { SettingSource } from './setting.ts';
 
-/** The parts of the configuration that masquerading is read from: each mode goes by one of them. */
+/** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];
 
 const allFlag = switchFlag('--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
@@ -35,8 +35,8 @@ const bitFields = {
 } satisfies Record<Section, unknown>;
 
 /**
- * The bit of the packet mark. --iptables-masquerade-bit counts only where the section iptables does: kube-proxy checks it
- * all the same. The bit in the section nftables it does not even look at in other modes.
+ * The bit of the packet mark. --iptables-masquerade-bit counts only in modes that read the section iptables, but kube-proxy
+ * checks it in all modes. It checks the bit in the section nftables only in nftables mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],

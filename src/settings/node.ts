@@ -30,7 +30,7 @@ export const hostnameOverride = setting({
 const bindFlag = textFlag('--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 });
 const bindField = field('bindAddress', text);
 
-/** '' where it is not set; unspecified addresses (0.0.0.0, ::) count as not set. */
+/** '' where it is not set. The unspecified addresses (0.0.0.0, ::) count as not set. */
 export const bindAddress = setting({
   flags: [bindFlag],
   fields: [bindField],

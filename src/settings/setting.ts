@@ -9,42 +9,42 @@ import { lastName } from './field.ts';
 import { splitList } from './flag.ts';
 import type { Flag, FlagValues } from './flag.ts';
 
-/** A setting of kube-proxy's that shapes rules: all that kpc knows of it but what it does. */
+/** A setting of kube-proxy that shapes rules: everything about it except its effect. */
 export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {
   readonly kind: 'setting';
   readonly flags: readonly F[];
   readonly fields: readonly D[];
-  /** What kube-proxy takes where nothing is set. */
+  /** kube-proxy's default in a mode. */
   defaultIn(mode: ProxyMode): T;
-  /** What is set, by a flag or else in the configuration, and reports what is wrong with it; undefined for the default. */
+  /** Reads the flag, else the configuration, and reports what is wrong; undefined for the default. */
   read(source: SettingSource): T | undefined;
-  /** What it is like in a bundle's manifest.json. */
+  /** Its shape in a bundle's manifest.json. */
   readonly stored: Shape<T>;
-  /** What kpc writes of all that is of this shape. */
+  /** Which values of that shape kpc accepts. */
   readonly must?: Requirement<T> | undefined;
-  /** What a dump of a node says, for which nothing was configured: what asks for nothing, where the default does. */
+  /** The value for a dump of a node: one that asks for nothing, if the default would ask for something. */
   readonly dumped?: T | undefined;
 }
 
-/** Which values are right, among those of the right shape. */
+/** Which values of the right shape are valid. */
 export interface Requirement<T> {
   /** What follows "must": "be an IP address". */
   readonly text: string;
   isMet(value: T, settings: object): boolean;
 }
 
-/** Settings that the configuration has in a section of their own. */
+/** Settings that share a section of the configuration. */
 export interface SettingGroup<Rows> {
   readonly kind: 'group';
   readonly rows: Rows;
 }
 
-/** Where settings come from, and what they are read for. */
+/** Where settings come from, and the mode and release that they are read for. */
 export interface SettingSource {
   readonly mode: ProxyMode;
   readonly release: Release;
   readonly gates: FeatureGates;
-  /** What was written after a flag; undefined where it was not given. */
+  /** The value of a flag; undefined where the flag is not given. */
   flag<K extends keyof FlagValues>(flag: Flag<string, K>): FlagValues[K] | undefined;
   /** A field of the configuration; undefined where it is not set. */
   field<T>(field: Field<string, T>): NonNullable<T> | undefined;
@@ -55,13 +55,13 @@ export interface SettingSource {
 
 /** What is wrong with a setting. */
 export type SettingFault = Fault & {
-  /** Where in the configuration; undefined for a flag. */
+  /** The place in the configuration; undefined for a flag. */
   readonly path: SettingPath | undefined;
 };
 
 type SettingPath = readonly (string | number)[];
 
-/** A value with where it was written: a flag, or a field of the configuration. */
+/** A value with its source: a flag, or a field of the configuration. */
 export interface Given<T> {
   readonly value: T;
   /** What the user calls it: "--cluster-cidr" or "clusterCIDR". */
@@ -89,7 +89,7 @@ export function given(
   return givenOf(source.flag(flag), flag, source.field(field), field);
 }
 
-/** As given, where a value that is empty is none. */
+/** Like given, but an empty value counts as not set. */
 export function givenFilled(
   source: SettingSource,
   flag: Flag<string, 'text'>,
@@ -98,7 +98,7 @@ export function givenFilled(
   return givenOf(source.flag(flag) || undefined, flag, source.field(field) || undefined, field);
 }
 
-/** As given, for a list. */
+/** Like given, for a list. */
 export function givenList(
   source: SettingSource,
   flag: Flag<string, 'list'>,
@@ -114,10 +114,10 @@ function givenOf<T>(fromFlag: T | undefined, flag: Flag, fromField: T | undefine
 
 type Written = Pick<Given<unknown>, 'path'>;
 
-/** What a flag is, as a place: none. */
+/** The place of a flag: it has none. */
 export const onCommandLine: Written = { path: undefined };
 
-/** Reports what is wrong with what is written there. */
+/** Reports what is wrong with a value. */
 export function refuse<Code extends DiagnosticCode>(
   source: Pick<SettingSource, 'report'>,
   { path }: Written,
@@ -127,7 +127,7 @@ export function refuse<Code extends DiagnosticCode>(
   source.report({ ...faultOf(code, details), path });
 }
 
-/** The mode that is compiled for, where it is not the only one in which kube-proxy looks at a setting. */
+/** The mode to compile for, if kube-proxy ignores a setting in it; `mode` is the only one that reads the setting. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;
 }

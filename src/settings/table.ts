@@ -11,7 +11,7 @@ import { bindAddress, hostnameOverride } from './node.ts';
 import { localhostNodePorts, nodePortAddresses } from './node-ports.ts';
 import type { Setting, SettingGroup } from './setting.ts';
 
-/** All settings of kube-proxy's that shape rules, in the order in which a manifest has them. */
+/** All settings of kube-proxy that shape rules, in the order of the manifest. */
 export const settingTable = {
   mode,
   hostnameOverride,
@@ -27,7 +27,7 @@ export const settingTable = {
   conntrack,
 };
 
-/** Any row, whatever its value is. */
+/** A row with a value of any type. */
 export type AnySetting = Setting<unknown>;
 
 /** A row, or rows of a section. */
@@ -37,7 +37,7 @@ export interface SettingRows {
 
 type Table = typeof settingTable;
 
-/** What the settings are of which these are the rows. One that may be undefined may be missing. */
+/** The settings that these rows describe. A setting that may be undefined may be missing. */
 type ValuesOf<Rows> = Flat<
   { readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? never : K]: ValueOf<Rows[K]> } & {
     readonly [K in keyof Rows as undefined extends ValueOf<Rows[K]> ? K : never]?: ValueOf<Rows[K]>;
@@ -49,7 +49,7 @@ type ValueOf<Row> =
 
 type Flat<T> = { readonly [K in keyof T]: T[K] };
 
-/** The settings, with what kube-proxy takes where nothing is set. Durations are in seconds. */
+/** The settings, with kube-proxy's defaults filled in. Durations are in seconds. */
 export type SettingValues = ValuesOf<Table>;
 
 type RowsIn<Rows> = {
@@ -60,7 +60,7 @@ type AllFlags = RowsIn<Table>['flags'][number];
 
 type AllFields = RowsIn<Table>['fields'][number];
 
-/** The flags that shape rules, by kube-proxy's names in camel case, with what was written after them. */
+/** The flags that shape rules, by kube-proxy's names in camel case, with their values. */
 export type ProxyFlags = { readonly [F in AllFlags as F['key']]?: FlagValues[F['kind']] | undefined };
 
 /** The fields of a configuration that are settings, as its schema has them. */
@@ -83,7 +83,7 @@ type OwnName<Name extends string, Section extends string> = Name extends `${infe
     ? Name
     : never;
 
-/** The rows, with the names that they have one inside the other: ['ipvs', 'scheduler']. */
+/** The rows, each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(rows: SettingRows = settingTable): readonly NamedSetting[] {
   return Object.entries(rows).flatMap(([name, row]): readonly NamedSetting[] => {
     switch (row.kind) {
@@ -103,8 +103,8 @@ interface NamedSetting {
 }
 
 /**
- * An object with the fields that the settings have, each with what is made of its row, whose names `path` are. What is
- * undefined is left out.
+ * Makes an object with a field for each setting. `make` gets the row and its path of names; fields for which it gives
+ * undefined are left out.
  */
 export function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,

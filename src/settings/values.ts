@@ -10,17 +10,17 @@ export function readSettings(source: SettingSource): SettingValues {
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
 }
 
-/** The settings of a kube-proxy for which nothing is set but its mode. */
+/** The settings of a kube-proxy for which only the mode is set. */
 export function defaultSettings(mode: ProxyMode): SettingValues {
   return mapSettings((row) => row.defaultIn(mode)) as SettingValues;
 }
 
-/** What a dump of a node says, whose configuration is not known: it asks for nothing beyond the state itself. */
+/** The settings of a dump, where the configuration is unknown: they ask for nothing beyond the state itself. */
 export function dumpedSettings(mode: ProxyMode): SettingValues {
   return mapSettings((row) => (row.dumped === undefined ? row.defaultIn(mode) : row.dumped)) as SettingValues;
 }
 
-/** Settings that flags alone shaped, in another mode: what no flag says is that mode's default. */
+/** Moves settings that come from flags alone to another mode: what no flag says is that mode's default. */
 export function settingsInMode(settings: SettingValues, mode: ProxyMode, flags: ProxyFlags): SettingValues {
   return mapSettings((row, path) =>
     isGiven(row, flags) ? settingAt(settings, path) : row.defaultIn(mode),
@@ -41,7 +41,7 @@ function shapeOf(rows: SettingRows): Shape<object> {
   return objectOf(Object.fromEntries(shapes));
 }
 
-/** A setting of the right shape, of a value that kpc would not write. */
+/** A setting of the right shape, with a value that kpc would not write. */
 interface WrongSetting {
   /** "ipvs.scheduler". */
   readonly name: string;

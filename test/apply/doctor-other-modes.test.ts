@@ -3,7 +3,7 @@ import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const note = (names: string) => `note    ${names} missing: what a kube-proxy of another mode left is not seen`;
+const note = (names: string) => `note    ${names} missing: kpc-apply cannot see what a kube-proxy of another mode left`;
 
 function without(missing: readonly string[], host: Host): Host {
   return {

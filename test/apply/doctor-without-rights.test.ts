@@ -27,7 +27,7 @@ test.each([
   expect(status).toBe(1);
   expect(out).not.toContain('this kernel cannot');
   expect(findings(out).filter((line) => line.includes('Operation not permitted'))).toEqual([
-    'error   nft may not change anything here: cache initialization failed: Operation not permitted',
+    'error   nft is not allowed to change anything here: cache initialization failed: Operation not permitted',
   ]);
   expect(out).toContain(advice);
 });

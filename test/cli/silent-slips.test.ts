@@ -41,9 +41,7 @@ describe('a target port that no container has', () => {
     expect(run.stderr).toContain(
       'in.yaml:4:88: warning: no container of the Pods that default/web selects has a TCP port',
     );
-    expect(run.stderr).toContain(
-      'named htpp, so that this port has no endpoints: did you mean http? [unknown-target-port]',
-    );
+    expect(run.stderr).toContain('named htpp, so this port has no endpoints: did you mean http? [unknown-target-port]');
     expect(await compile(...flags, '--strict')).toMatchObject({ status: 2 });
     write({ 'in.yaml': selecting('http') + workload });
     expect((await compile(...flags)).stderr).not.toContain('unknown-target-port');
@@ -53,7 +51,7 @@ describe('a target port that no container has', () => {
     write({ 'in.yaml': selecting('http', 'UDP') + deployment });
     const run = await compile('--assume-endpoints=10.244.0.0/16');
     expect(run.stderr).toContain(
-      'has a UDP port named http, so that this port has no endpoints: the port of that name is TCP',
+      'has a UDP port named http, so this port has no endpoints: the port of that name is TCP',
     );
   });
 });

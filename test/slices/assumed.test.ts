@@ -130,7 +130,7 @@ describe('which Pods are assumed', () => {
     const real = pod('web-5d8-x', '10.244.1.1', { metadata: { labels, ...ownedBy('ReplicaSet', 'web-5d8') } });
     const { pods, stderr } = await run(assume, service('web'), workload('Deployment', 'web', { replicas: 9 }), real);
     expect(pods).toEqual({});
-    expect(stderr).toContain('are made of the Pods in the input');
+    expect(stderr).toContain('are made from the Pods in the input');
   });
 
   test('Services that the input holds slices of keep them', async () => {

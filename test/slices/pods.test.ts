@@ -232,7 +232,7 @@ describe('which Services get slices of Pods', () => {
       pod('a', '10.244.1.1'),
     );
     expect(stderr).toContain(
-      'note: the endpoints of default/web are made of the Pods in the input, as the endpointslice controller makes them; 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
+      'note: the endpoints of default/web are made from the Pods in the input, as the endpointslice controller makes them; 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
     );
   });
 

@@ -43,7 +43,7 @@ export function addApplyCommand(
     .command('apply')
     .description('Program a bundle into this node; put everything back if that fails.')
     .argument('<folder>', 'the bundle')
-    .option('--dry-run', 'print what each tool would be given, and change nothing', false)
+    .addOption(new Option('--dry-run', 'print what each tool would be given, and change nothing').default(false, 'no'))
     .addOption(
       new Option(
         '--confirm-timeout <duration>',
@@ -51,7 +51,7 @@ export function addApplyCommand(
       ).argParser(parseDuration),
     )
     .addOption(drainOption())
-    .option('--force', 'continue even if doctor finds an error', false);
+    .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
   addStateOption(addClaimOptions(command)).addHelpText('after', aboutConfirming);
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
@@ -59,7 +59,8 @@ export function addApplyCommand(
 const aboutConfirming = `
 With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process
 in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same
-name. If this process is killed, they put everything back when the time is over, or at once if it had not asked yet.
+name. If this process is killed, they put everything back when the time is over, or at once if it had not asked for
+confirmation yet.
 "kpc-apply confirm" within the time still keeps the changes. Neither undoes another apply. In a container, both end with
 the container.
 `;

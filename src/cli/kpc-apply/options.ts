@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { defaultStateFolder } from '../../apply/record.ts';
 
-/** What a command may choose about whose things it changes. */
+/** How far a command goes in changing what kpc-apply did not make. */
 export interface ClaimOptions {
   readonly adopt: boolean;
   readonly ipvsExcludeCidrs: readonly string[];
@@ -23,16 +23,16 @@ export function addClaimOptions(command: Command): Command {
     .addOption(
       new Option(
         '--ipvs-exclude-cidrs <cidrs>',
-        'never remove virtual servers in these CIDRs (in addition to the CIDRs of the bundle)',
+        'never remove virtual servers in these CIDRs, nor in those that the bundle names',
       )
         .argParser((value) => value.split(',').filter(Boolean))
         .default([], 'none'),
     );
 }
 
-/** For commands that take things away. */
+/** For commands that only remove or restore. */
 export function addForceOption(command: Command): Command {
-  return command.option('--force', 'continue even if kube-proxy is running', false);
+  return command.addOption(new Option('--force', 'continue even if kube-proxy is running').default(false, 'no'));
 }
 
 /** An option with a duration, whose default help shows as people write it. */

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { Command } from 'commander';
 import { applyBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
@@ -47,7 +48,7 @@ export function addWatchCommand(
     .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
-    .option('--force', 'continue even if doctor finds an error', false);
+    .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
   addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
   command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }

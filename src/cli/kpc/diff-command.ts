@@ -40,7 +40,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
         'Each side is a bundle or a golden (a folder that kpc compile wrote), a dump of a node (a file or folder with the ' +
         'output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr, sysctl -a or nft list ruleset, or ' +
         'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). Where no flag says how to ' +
-        'compile manifests, kpc goes by the bundle or dump on the other side.',
+        'compile manifests, kpc follows the bundle or dump on the other side.',
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
@@ -48,7 +48,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
     '--node <name>',
-    'the node to compile manifests for (default: that of the other side, if it is a bundle)',
+    'the node to compile manifests for (default: the node of a bundle on the other side)',
   );
   const ofManifests = [...command.options];
   /** The flags that were given and say what manifests compile to. */

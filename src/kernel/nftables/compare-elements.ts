@@ -2,10 +2,10 @@ import { compareAddresses } from '../address.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
-/** Elements by their keys, as compareElements orders them; those of one key in the order in which they came. */
+/** Elements in the order of compareElements. Elements with the same key keep their order. */
 export interface SortedElements {
   readonly elements: readonly Element[];
-  /** Whether no two of them have one key. */
+  /** Whether no two of them have the same key. */
   readonly areDistinct: boolean;
 }
 
@@ -13,7 +13,7 @@ export interface SortedElements {
 export function sortElements(elements: readonly Element[]): SortedElements {
   const { sorted, hasTies } = sortByFirst(elements) ?? { sorted: [...elements], hasTies: true };
   if (!hasTies) return { elements: sorted, areDistinct: true };
-  // Where it is sorted but for a few, this does little more than look at each.
+  // If only a few are out of place, this does little more than look at each.
   sorted.sort(compareElements);
   return { elements: sorted, areDistinct: sorted.every(isOtherThanBefore) };
 }
@@ -27,8 +27,8 @@ function isOtherThanBefore(element: Element, i: number, sorted: readonly Element
 const mostPacked = 2 ** 21;
 
 /**
- * Sorted by the number that their keys begin with, an IPv4 address mostly, and whether that is one number for several;
- * undefined where a key begins with anything else. Sorting numbers takes a tenth of the time of comparing keys.
+ * Sorts by the number that each key begins with, usually an IPv4 address, and says whether several keys share a number.
+ * Undefined where a key begins with anything else. Sorting numbers takes a tenth of the time of comparing keys.
  */
 function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies: boolean } | undefined {
   if (elements.length > mostPacked) return undefined;

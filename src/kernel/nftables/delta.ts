@@ -7,7 +7,7 @@ import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
-  /** In place of one of that name, where there is one that cannot be changed. */
+  /** Replaces a table of that name, if there is one that the kernel cannot change. */
   | { readonly kind: 'create-table'; readonly table: NftTable; readonly replaced?: NftTable | undefined }
   | { readonly kind: 'delete-table'; readonly table: NftTable }
   | {
@@ -21,19 +21,19 @@ export type NftTableDelta =
 export type NftChange =
   | { readonly kind: 'add-chain'; readonly chain: NftChain }
   | { readonly kind: 'delete-chain'; readonly chain: NftChain }
-  /** Empties the chain and fills it again; where its hook differs, it is made anew. */
+  /** Empties the chain and fills it again. If its hook differs, deletes the chain and makes it again. */
   | { readonly kind: 'replace-chain'; readonly from: NftChain; readonly to: NftChain }
-  /** The same rules once more: one of the sets that they look up is made anew. */
+  /** Writes the same rules again, because a set that they look up is replaced. */
   | { readonly kind: 'refill-chain'; readonly chain: NftChain }
   | { readonly kind: 'add-set'; readonly set: NftSet | NftMap }
   | { readonly kind: 'delete-set'; readonly set: NftSet | NftMap }
-  /** A set of the same name that the kernel cannot change: another type, timeout or size. */
+  /** Replaces a set that the kernel cannot change: its type, timeout or size differs. */
   | { readonly kind: 'replace-set'; readonly from: NftSet | NftMap; readonly to: NftSet | NftMap }
   | {
       readonly kind: 'change-elements';
-      /** The set as it is to be. */
+      /** The set to make. */
       readonly set: NftSet | NftMap;
-      /** One that changes its value or comment is both removed and added. */
+      /** An element with a new value or comment is both removed and added. */
       readonly added: readonly Element[];
       readonly removed: readonly Element[];
     };

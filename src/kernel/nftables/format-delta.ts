@@ -26,7 +26,7 @@ function formatTableDelta(delta: NftTableDelta): string {
   }
 }
 
-/** A table that holds what only nft's own text can tell is made of that. */
+/** A table with parts that kpc does not read is written as nft listed it. */
 function formatNewTable(table: NftTable): string {
   if (!table.strange) return formatTables([table]);
   const name = `${nftFamily[table.family]} ${table.name}`;
@@ -35,9 +35,9 @@ function formatNewTable(table: NftTable): string {
 
 /** The steps in the order in which the kernel takes them: it deletes nothing that something else refers to. */
 const steps = [
-  /** Rules let go of chains and sets. */
+  /** Rules stop referring to chains and sets. */
   'flush',
-  /** Elements let go of chains. */
+  /** Elements stop referring to chains. */
   'delete-elements',
   'delete-sets',
   'delete-chains',

@@ -18,17 +18,17 @@ export interface NftTable {
   /** Sets and maps, which share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
   /**
-   * What a kernel has in it that none of the above can hold: a counter, a flowtable, the flag that makes all of it sleep.
-   * Such a table can only be replaced as a whole.
+   * Parts that none of the above can hold: a counter, a flowtable, the flag that makes the table dormant. Such a table
+   * can only be replaced as a whole.
    */
   readonly strange?: StrangeParts | undefined;
 }
 
-/** Parts of a table that are known by their text alone. */
+/** Parts of a table of which kpc knows only the text. */
 interface StrangeParts {
-  /** The line that each begins with: "counter hits", "flags dormant". */
+  /** The first line of each: "counter hits", "flags dormant". */
   readonly heads: readonly string[];
-  /** All of the table as nft lists it, which makes it anew as it was. */
+  /** The whole table as nft lists it. nft can make it again from this text. */
   readonly text: string;
 }
 
@@ -93,7 +93,7 @@ export function findTable(tables: readonly NftTable[], family: Family, name: str
   return tables.find((table) => table.family === family && table.name === name);
 }
 
-/** Whether a table is a running program's, by its flag: the kernel lets no other change it, and removes it with the program. */
+/** Whether a running program owns the table: the kernel lets no other program change it, and removes it when that program ends. */
 export function isOwnedByProgram({ strange }: NftTable): boolean {
   return strange?.heads.some((head) => /^flags\b.*\bowner\b/.test(head)) === true;
 }
