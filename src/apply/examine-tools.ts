@@ -1,5 +1,6 @@
+import type { ObjectKind } from '../kernel/kinds.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import type { ObjectKind, ProxyMode } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
 import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
