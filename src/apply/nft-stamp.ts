@@ -16,6 +16,7 @@ export interface NftStamp {
   readonly tables: readonly string[];
 }
 
+/** A stamp as a file has it. */
 export const nftStampShape = objectOf<NftStamp>({ network: text, generation: amount, tables: listOf(text) });
 
 /** Undefined where the kernel does not tell. */
