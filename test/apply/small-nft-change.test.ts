@@ -209,6 +209,11 @@ describe('the table is listed', () => {
       isRehearsal,
       (result) => replaced(result, (text) => text.replace('10.244.7.2', '10.244.7.3')),
     ],
+    [
+      'the rehearsal shows an element that cannot be asked for',
+      isRehearsal,
+      (result) => replaced(result, (text) => text.replace(/^element [\da-f]+ /m, 'element  ')),
+    ],
     ['the rehearsal shows nothing', isRehearsal, () => ended(0)],
   ];
 
