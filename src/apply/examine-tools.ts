@@ -1,5 +1,7 @@
+import { joinWords } from '../base/join-words.ts';
+import type { ObjectKind } from '../kernel/kinds.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import type { ObjectKind, ProxyMode } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
 import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
@@ -130,12 +132,6 @@ export async function examineOtherModes(
 function packageOf(name: string): string {
   const known = tools.find((tool) => tool.name === name.replace(/^ip6/, 'ip'));
   return known?.package ?? name;
-}
-
-/** "a, b and c". */
-function joinWords(words: readonly string[]): string {
-  const [last = '', ...others] = words.toReversed();
-  return others.length === 0 ? last : `${others.toReversed().join(', ')} and ${last}`;
 }
 
 async function examineCommand(host: Host, command: Command): Promise<readonly Finding[]> {

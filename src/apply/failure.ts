@@ -21,6 +21,7 @@ export const failureMeanings = {
   'wrong-result': 'the tools reported success, but the node is not as it should be',
 } as const;
 
+/** What a Failure is of. */
 export type FailureCode = keyof typeof failureMeanings;
 
 /**

@@ -25,7 +25,10 @@ interface Part {
 
 type Parts = Map<string, Part>;
 
-/** Both versions as kpc writes them. Undefined where they differ too much, or in more than what tables hold. */
+/**
+ * Both versions as kpc writes them. Undefined where they differ too much, in more than what tables hold, or in what a set
+ * is.
+ */
 export function focusOnNftTables(old: string, now: string): NftFocus | undefined {
   const [before, after] = [splitTables(old), splitTables(now)];
   const sight: Parts = new Map();
@@ -38,6 +41,7 @@ export function focusOnNftTables(old: string, now: string): NftFocus | undefined
       }
     }
   }
+  if ([...sight.values()].some((part) => isRemade(part, before, after))) return undefined;
   for (const { family, head } of sight.values()) {
     if (!head.startsWith('chain ')) continue;
     for (const text of [before[family], after[family]]) {
@@ -97,6 +101,17 @@ function partAround(sight: Parts, family: Family, text: string, at: number): Par
 /** "\tchain services {" → "chain services". */
 function headOf(line: string): string | undefined {
   return /^\t((?:chain|set|map) \S+) \{$/.exec(line)?.[1];
+}
+
+/**
+ * Whether a set is of another kind than it was, as where the timeout of session affinity changes: to make it anew, the rules
+ * of all chains that use it have to go first, and all its elements come again.
+ */
+function isRemade(part: Part, before: NftTexts, after: NftTexts): boolean {
+  if (part.head.startsWith('chain ')) return false;
+  const bare = { ...part, elements: new Set<string>() };
+  const [was, is] = [pickPart(bare, before), pickPart(bare, after)];
+  return was !== '' && is !== '' && was !== is;
 }
 
 function findBlock(text: string, head: string): string | undefined {

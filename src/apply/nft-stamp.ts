@@ -20,6 +20,7 @@ export interface NftStamp {
   readonly hasRules: boolean;
 }
 
+/** A stamp as a file has it. */
 export const nftStampShape = objectOf<NftStamp>({
   network: text,
   generation: amount,

@@ -164,8 +164,9 @@ function compare(
   const answers = second.slice(aboutTables.length + elements.length);
   for (const [i, { family, name }] of elements.entries()) {
     const [old = '', now = ''] = [first[aboutTables.length + i], second[aboutTables.length + i]];
-    const keys = [keysIn(old), keysIn(now)];
-    for (const key of new Set(keys.flatMap((some) => some ?? []))) {
+    const [before, after] = [keysIn(old), keysIn(now)];
+    if (!before || !after) return undefined;
+    for (const key of new Set([...before, ...after])) {
       questions.push({ family, about: 'element', name, key });
       answers.push(elementIn(now, key));
     }

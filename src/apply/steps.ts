@@ -23,6 +23,7 @@ export type Step =
       readonly input: string;
     };
 
+/** Tools that make many changes from one text on their standard input. */
 export type RestoreTool = 'ipset' | 'iptables' | 'ip6tables' | 'nft' | 'ipvsadm' | 'ip';
 
 /**

@@ -23,6 +23,7 @@ type Shapes = Readonly<Record<string, Shape<unknown>>>;
 /** A value from outside as what a shape takes, or what is wrong with it. */
 export type ShapeReading<T> = { readonly value: T } | { readonly wrong: string };
 
+/** Tries a value against a shape. */
 export function readShape<T>(asked: Shape<T>, value: unknown): ShapeReading<T> {
   const wrong = asked(value, '');
   return wrong === undefined ? { value: value as T } : { wrong };
@@ -44,9 +45,12 @@ export function textThat(name: string, isRight: (text: string) => boolean): Shap
 }
 
 export const text = shape<string>('a string', (value) => typeof value === 'string');
+/** `true` or `false` itself, not a text. */
 export const boolean = shape<boolean>('true or false', (value) => typeof value === 'boolean');
+/** A number that is no less than zero, with a fraction or without. */
 export const amount = shape<number>('a number from 0 on', (value) => Number.isFinite(value) && Number(value) >= 0);
 
+/** A number without a fraction, both bounds included. */
 export function wholeNumber(least: number, most: number = Number.MAX_SAFE_INTEGER): Shape<number> {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} on` : `${least} to ${most}`;
   return shape(
@@ -55,11 +59,13 @@ export function wholeNumber(least: number, most: number = Number.MAX_SAFE_INTEGE
   );
 }
 
+/** One of these values, and of their types. */
 export function oneOf<const V extends readonly (string | number | boolean)[]>(...values: V): Shape<V[number]> {
   const known: readonly unknown[] = values;
   return shape(values.map((value) => JSON.stringify(value)).join(' or '), (value) => known.includes(value));
 }
 
+/** Null, or what the shape takes. */
 export function nullable<T>(inner: Shape<T>): Shape<T | null> {
   return (value, path) => (value === null ? undefined : inner(value, path));
 }
@@ -69,6 +75,7 @@ export function optional<T>(inner: Shape<T>): Shape<T | undefined> {
   return (value, path) => (value === undefined ? undefined : inner(value, path));
 }
 
+/** A list, each item of which the shape takes. */
 export function listOf<T>(inner: Shape<T>): Shape<readonly T[]> {
   return (value, path) => {
     if (!Array.isArray(value)) return `${path} must be a list`;

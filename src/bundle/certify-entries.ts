@@ -11,6 +11,7 @@ export interface PartOfServices {
   readonly part: Cluster;
 }
 
+/** The same of the bundle that is known, and of the one that is to be certified. */
 export interface Change<T> {
   readonly old: T;
   readonly new: T;

@@ -142,8 +142,7 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     localEndpoints: choice.local,
     reachable: choice.reachable,
     onNode,
-    // Mostly all are reachable.
-    hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
+    hairpin: intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds,
   };
 }

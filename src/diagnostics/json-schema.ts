@@ -43,6 +43,7 @@ export function item<P extends Properties>(properties: P): Schema<DescribedField
   return { ...object(properties), type: 'object' } as Schema<DescribedFields<P>>;
 }
 
+/** A list, or null for none. */
 export function list<T>(items: Schema<T>): Schema<readonly T[] | null> {
   return { type: ['array', 'null'], items, expected: 'a list, each item after "- "' };
 }
@@ -52,13 +53,16 @@ export function map<T>(values: Schema<T>, expected: string): Schema<Readonly<Rec
   return { type: ['object', 'null'], additionalProperties: values, expected };
 }
 
+/** A text, or null for none. */
 export const text: Schema<string | null> = { type: ['string', 'null'], expected: 'a string' };
 
+/** On or off, or null for neither. */
 export const flag: Schema<boolean | null> = { type: ['boolean', 'null'], expected: 'true or false' };
 
 /** A list whose items are texts, none of them null. */
 export const texts: Schema<readonly string[] | null> = list<string>({ type: 'string', expected: 'a string' });
 
+/** A whole number from the one to the other, or null for none. */
 export function integer(
   minimum: number,
   maximum: number,
@@ -68,6 +72,7 @@ export function integer(
   return { type: ['integer', 'null'], minimum, maximum, code, expected };
 }
 
+/** A whole number whose bounds something else checks, or null for none. */
 export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'a whole number' };
 
 /** A duration as Go writes it. kube-proxy takes no bare numbers. */

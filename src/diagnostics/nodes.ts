@@ -1,3 +1,4 @@
+import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
 import type { Family } from '../kernel/family.ts';
@@ -79,13 +80,9 @@ function describeNoNode(details: NoNode): string {
       ];
       const help =
         nodes === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one';
-      return `${which}: ${joinWithAnd(lacks)}; ${help}`;
+      return `${which}: ${joinWords(lacks)}; ${help}`;
     }
   }
-}
-
-function joinWithAnd(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
 
 type NoNodeObject =

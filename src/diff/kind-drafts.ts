@@ -30,6 +30,7 @@ export interface Drafts extends AnyDrafts {
   readonly ipvsTimeouts: TimeoutsDraft;
 }
 
+/** Drafts of a dump of which nothing is read yet. */
 export function startDrafts(): Drafts {
   return {
     iptables: new RulesDraft(),

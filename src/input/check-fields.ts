@@ -68,26 +68,7 @@ export function isCheckedKind(kind: string): kind is CheckedKind {
  * them. Says where the field belongs, where it is known elsewhere in the object.
  */
 export function checkFields(kind: CheckedKind, value: object, report: Report): void {
-  if (!isKnown(value, known[kind])) visit(value, known[kind], [], { kind, report, told: new Set() });
-}
-
-/** Whether all fields are known. A slice has endpoints by the thousand, so this makes nothing. */
-function isKnown(value: object, here: Fields): boolean {
-  for (const key in value) {
-    const below = here.get(key);
-    if (below === undefined) return false;
-    if (below !== anything && !isKnownBelow((value as Readonly<Record<string, unknown>>)[key], below)) return false;
-  }
-  return true;
-}
-
-function isKnownBelow(value: unknown, here: Fields): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (!Array.isArray(value)) return isKnown(value, here);
-  for (const item of value as readonly unknown[]) {
-    if (typeof item === 'object' && item !== null && !Array.isArray(item) && !isKnown(item, here)) return false;
-  }
-  return true;
+  visit(value, known[kind], [], { kind, report, told: new Set() });
 }
 
 interface Visit {
@@ -97,7 +78,7 @@ interface Visit {
   readonly told: Set<string>;
 }
 
-/** As isKnown, and warns of what is not. */
+/** A slice has endpoints by the thousand, so this makes little more than their paths where nothing is wrong. */
 function visit(value: object, here: Fields, path: FieldPath, context: Visit): void {
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;

@@ -9,6 +9,7 @@ export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
 
+/** Whether the range is written with a prefix length, be it that of a single address. */
 export function isNetwork(range: AddressRange): range is Network {
   return 'prefixLength' in range;
 }

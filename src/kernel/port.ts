@@ -13,6 +13,11 @@ export function parsePort(text: string): number | undefined {
   return port <= highestPort ? port : undefined;
 }
 
+/** A port as ipvsadm and iptables take it behind an address: leading zeros are no sign of octal. */
+export function parsePaddedPort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
+}
+
 /** Reads "80", "1000:2000", ":1023" or "1024:", as iptables takes ports; undefined for anything else, such as a name. */
 export function parsePortRange(text: string): PortRange | undefined {
   const colon = text.indexOf(':');

@@ -1,6 +1,6 @@
 import { parseAddress } from './address.ts';
 import type { Address } from './address.ts';
-import { parsePort } from './port.ts';
+import { parsePaddedPort } from './port.ts';
 
 /** An address with a port. joinHostPort writes it. */
 export interface SocketAddress {
@@ -14,7 +14,7 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   const host = text.slice(0, colon);
   const isBracketed = host.startsWith('[') && host.endsWith(']');
   if (colon < 0 || (!isBracketed && host.includes(':'))) return undefined;
-  const port = parsePort(text.slice(colon + 1));
+  const port = parsePaddedPort(text.slice(colon + 1));
   const address = parseAddress(isBracketed ? host.slice(1, -1) : host);
   return address && port !== undefined ? { address, port } : undefined;
 }

@@ -19,8 +19,6 @@ export function listModes(say: (mode: ProxyMode) => string): string {
 /** The modes that --proxy-mode takes, for people. */
 export const proxyModeNames = listModes((mode) => mode);
 
-export type { ObjectKind } from '../kernel/kinds.ts';
-
 /** What a manifest counts of a kernel's objects. */
 export type CountName = 'virtualServers' | 'realServers' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
 

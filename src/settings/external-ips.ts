@@ -11,6 +11,7 @@ export const featureGatesFlag = listFlag(
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
   { repeats: true, rank: 2 },
 );
+/** A gate that is null counts as off. */
 export const featureGatesField = field('featureGates', map(flag, 'a mapping of true and false'));
 
 /**

@@ -1,4 +1,5 @@
 import { duration, flag, text, texts } from '../diagnostics/json-schema.ts';
+import { joinWords } from '../base/join-words.ts';
 import { listOf, text as storedText, textThat } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
@@ -12,7 +13,7 @@ import { noNetwork, readSeconds, secondsSetting, switchSetting } from './kinds.t
 import { given, givenList, group, ignoredUnlessIn, itemOf, refuse, setting } from './setting.ts';
 import type { Given, SettingSource } from './setting.ts';
 
-const schedulerFlag = textFlag('--ipvs-scheduler <name>', schedulers.join(', ').replace(/, (?=[^,]*$)/, ' or '));
+const schedulerFlag = textFlag('--ipvs-scheduler <name>', joinWords(schedulers, 'or'));
 const schedulerField = field('ipvs.scheduler', text);
 
 const scheduler = setting({

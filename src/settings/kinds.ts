@@ -112,6 +112,7 @@ export function readNetwork(source: SettingSource, written: Given<string>): Netw
   return network;
 }
 
+/** What a diagnostic says of a text that is no network. */
 export function noNetwork({ name, value }: Given<string>) {
   return { problem: 'no-network', field: name, value } as const;
 }

@@ -17,6 +17,7 @@ const allFields = {
   nftables: field('nftables.masqueradeAll', flag),
 } satisfies Record<Section, unknown>;
 
+/** --masquerade-all counts in every mode, the field only in the section that the mode goes by. */
 export const masqueradeAll = setting({
   flags: [allFlag],
   fields: Object.values(allFields),

@@ -43,6 +43,7 @@ function readPrimary(source: SettingSource, written: Given<readonly string[]>): 
   return ['primary'];
 }
 
+/** Which modes go by it, modeFacts says. */
 export const localhostNodePorts = switchSetting({
   flag: switchFlag('--iptables-localhost-nodeports [bool]', 'let iptables mode serve NodePorts on 127.0.0.1'),
   field: field('iptables.localhostNodePorts', flag),

@@ -76,6 +76,7 @@ export function setting<T, F extends Flag = never, D extends Field = never>(
   return { kind: 'setting', ...row };
 }
 
+/** A section of the table. */
 export function group<Rows>(rows: Rows): SettingGroup<Rows> {
   return { kind: 'group', rows };
 }

@@ -49,6 +49,7 @@ interface WrongSetting {
   readonly must: string;
 }
 
+/** The settings of a manifest that kpc would not have written. */
 export function findWrongSettings(settings: SettingValues): readonly WrongSetting[] {
   return listSettings().flatMap(({ path, row: { must } }) =>
     must === undefined || must.isMet(settingAt(settings, path), settings)

@@ -120,6 +120,23 @@ describe('no table is listed', () => {
 });
 
 describe('the table is listed', () => {
+  test('where the time of session affinity changes: a set must not be in use when it is made anew', async () => {
+    const made = await settled();
+    await callApply(made.host, 'apply', withService('zz-sticky', { affinitySeconds: 600 }));
+    made.commands.length = 0;
+    const bundle = withService('zz-sticky', { affinitySeconds: 900 });
+    expect((await callApply(made.host, 'apply', bundle)).status).toBe(0);
+    expect(made.commands.filter(isListing)).not.toEqual([]);
+    const change = made.commands.find(isChange)?.stdin ?? '';
+    const sets = [...change.matchAll(/^delete set (ip6? kube-proxy affinity-\S+)$/gm)].map(([, set = '']) => set);
+    expect(sets).not.toEqual([]);
+    for (const set of sets) {
+      const [, hash = ''] = /affinity-(\w+)-/.exec(set) ?? [];
+      expect(change).toMatch(new RegExp(`^flush chain ip6? kube-proxy endpoint-${hash}-`, 'm'));
+    }
+    await expectAsFresh(made, bundle);
+  });
+
   test('where another program has changed anything in nftables, and drift is repaired', async () => {
     const made = await settled();
     await made.disturb('add chain ip kube-proxy stray\n');
@@ -191,6 +208,11 @@ describe('the table is listed', () => {
       'the rehearsal shows another rule',
       isRehearsal,
       (result) => replaced(result, (text) => text.replace('10.244.7.2', '10.244.7.3')),
+    ],
+    [
+      'the rehearsal shows an element that cannot be asked for',
+      isRehearsal,
+      (result) => replaced(result, (text) => text.replace(/^element [\da-f]+ /m, 'element  ')),
     ],
     ['the rehearsal shows nothing', isRehearsal, () => ended(0)],
   ];

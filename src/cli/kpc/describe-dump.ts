@@ -13,12 +13,11 @@ import type { Owners } from '../../changes/owners.ts';
 import { findOwners } from '../../changes/owners.ts';
 import { count } from '../../changes/counts.ts';
 import { classifyServers } from '../../diff/server-belonging.ts';
-import type { Coverage } from '../../diff/coverage.ts';
+import type { Coverage, Told } from '../../diff/coverage.ts';
 import { tellsNftables, tellsRules } from '../../diff/coverage.ts';
 import type { Side } from '../../diff/side.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import type { DescribeOptions } from './describe-command.ts';
-import type { ObjectKind } from '../../kube-proxy/modes.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
@@ -94,7 +93,7 @@ function notesOf(
 
 /** The tools that show the Services of a mode, and that a dump has not got the whole output of. */
 function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly string[] {
-  const missing: { readonly [K in ObjectKind]?: readonly string[] } = {
+  const missing: { readonly [K in keyof Told]?: readonly string[] } = {
     iptables: [
       ...(tellsRules(coverage, 'ipv4') ? [] : ['iptables-save']),
       ...(tellsRules(coverage, 'ipv6') ? [] : ['ip6tables-save']),

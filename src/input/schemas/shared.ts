@@ -1,3 +1,4 @@
+import { joinWords } from '../../base/join-words.ts';
 import type { ShapeCode } from '../../diagnostics/fields.ts';
 import { flag, integer, item, list, map, object, text } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
@@ -6,11 +7,7 @@ export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, '
 
 /** One of the words; '' counts as not set, as it does for Kubernetes. */
 export function word(words: readonly string[], code: ShapeCode): Schema {
-  return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words) };
-}
-
-function joinWords(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return { type: ['string', 'null'], enum: [...words, '', null], code, expected: joinWords(words, 'or') };
 }
 
 export const port = integer(1, 65535, 'a port is a number from 1 to 65535', 'bad-port');
