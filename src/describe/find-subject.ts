@@ -1,6 +1,6 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../changes/owners.ts';
-import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
@@ -8,10 +8,10 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import { parseSocketAddress } from '../kernel/socket-address.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
+import { parseAskedAddress } from './asked-address.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
@@ -233,12 +233,9 @@ function findNftables(what: string, view: View): Finding | undefined {
 }
 
 function findAddress(what: string, view: View): Finding | undefined {
-  const [, at = what, protocolName] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
-  const socket = parseSocketAddress(at);
-  const address = socket?.address ?? parseAddress(what.replace(/^\[(.*)\]$/, '$1'));
-  if (!address) return undefined;
-  const port = socket?.port;
-  const protocol = protocolName?.toUpperCase();
+  const asked = parseAskedAddress(what);
+  if (!asked) return undefined;
+  const { address, port, protocol } = asked;
   const isHost = view.services.node.hostAddresses.some(({ text }) => text === address.text);
   return (
     matchPorts(view, (each) => {
