@@ -18,7 +18,7 @@ type NumberField = Field<string, number | null>;
 const mostInt32 = 2 ** 31 - 1;
 
 /** What a field that is an amount takes. */
-export const anyAmount = integer(0, mostInt32, 'a number from 0 up');
+export const anyAmount = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
 
 /** A setting that is on or off. */
 export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: {
@@ -101,7 +101,8 @@ export function readSeconds(source: SettingSource, written: Given<string>): numb
   const seconds = parseDuration(written.value);
   if (seconds !== undefined && seconds >= 0) return seconds;
   const { name, value } = written;
-  refuse(source, written, 'bad-duration', { problem: 'no-duration', name, value });
+  const problem = seconds === undefined ? 'no-duration' : 'negative';
+  refuse(source, written, 'bad-duration', { problem, name, value });
   return undefined;
 }
 
