@@ -188,6 +188,10 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     '--kubernetes-version',
     'auto',
   ),
+  kustomized: {
+    words: ['compile', '-f', 'folder', '--print', 'manifest'],
+    files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
+  },
   'legacy-tables': dump({
     'iptables-save': `# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n${rules}`,
   }),
