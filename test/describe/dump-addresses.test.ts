@@ -19,6 +19,16 @@ describe('what is asked about in a dump, in the forms that people write', () => 
     ['kube-proxy-iptables-loadbalancer-local', '12.12.12.12/32', 'default/nginx'],
     ['kube-proxy-iptables-loadbalancer-local', '010.244.002.004', 'default/nginx'],
     ['kube-proxy-ipvs-dual-stack-nodeport', 'FD00:10:96::77', '[fd00:10:96::77]:80/TCP'],
+    ['kube-proxy-ipvs-dual-stack-nodeport', '192.168.10.11:31080', 'node port 31080/TCP'],
+    ['kube-proxy-nftables-affinity-external-policy-local', '192.168.10.11:31080', 'default/web:http'],
+    ['kube-proxy-iptables-loadbalancer-local/iptables-save', '192.168.10.11:30938/tcp', 'default/nginx'],
+    ['kube-proxy-iptables-loadbalancer-local', '32100', 'default/nginx'],
+    ['kube-proxy-iptables-loadbalancer-local', 'svc/nginx', 'default/nginx'],
+    ['kube-proxy-iptables-loadbalancer-local', 'nginx.default', 'default/nginx'],
+    ['kube-proxy-iptables-loadbalancer-local', 'nginx.default.svc.cluster.local', 'default/nginx'],
+    ['kube-proxy-iptables-loadbalancer-local', 'default/nginx:80', 'default/nginx'],
+    ['kube-proxy-iptables-session-affinity', 'nginx-service:http', 'default/nginx-service:http'],
+    ['kube-proxy-iptables-session-affinity', 'default/nginx-service:3080', 'default/nginx-service:http'],
   ] as const)('%s: %s', async ([name, what, title]) => {
     const run = await runKpc(['describe', what, fixture(name)]);
     expect(run.status, run.stderr).toBe(0);
@@ -33,6 +43,19 @@ describe('what is asked about in a dump, in the forms that people write', () => 
       expect(run.stdout).toBe('');
     },
   );
+
+  test.for([
+    ['kube-proxy-ipvs-dual-stack-nodeport', '192.168.10.12:31080'],
+    ['kube-proxy-nftables-affinity-external-policy-local', '192.168.10.12:31080'],
+    ['kube-proxy-iptables-loadbalancer-local/iptables-save', '[fd00::1]:30938'],
+    ['kube-proxy-iptables-loadbalancer-local', '32100/udp'],
+    ['kube-proxy-iptables-session-affinity', 'nginx-service:https'],
+    ['kube-proxy-iptables-session-affinity', 'nginx-service.shop'],
+  ] as const)('%s: nothing at %s', async ([name, what]) => {
+    const run = await runKpc(['describe', what, fixture(name)]);
+    expect(run.status).toBe(1);
+    expect(run.stdout).toBe('');
+  });
 
   test('a network of one address, of manifests', async () => {
     const files = ['cluster.yaml', 'node.yaml'].map((name) => join(fixture('release-1.33-nftables'), name));
