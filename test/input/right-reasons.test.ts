@@ -28,6 +28,34 @@ describe('why an address is odd', () => {
   });
 });
 
+describe('a setting that kube-proxy takes and kpc-apply does not', () => {
+  test.for([
+    [
+      'conntrack: { maxPerCore: 12 }',
+      'maxPerCore is "12", and kpc-apply takes no bundle with it: it must be 0, or 1024 at least',
+    ],
+    [
+      'conntrack: { min: 99999999 }',
+      'min is "99999999", and kpc-apply takes no bundle with it: it must be 16777216 at most',
+    ],
+    [
+      'conntrack: { udpTimeout: 300000h }',
+      'udpTimeout is "300000h", and kpc-apply takes no bundle with it: it must be 0, or',
+    ],
+  ] as const)('%s', async ([fields, words]) => {
+    const told = await faultsOf(configuration(fields));
+    expect(told).toContain(`warning: ${words}`);
+  });
+
+  test.for([
+    'conntrack: { maxPerCore: 0, min: 0 }',
+    'conntrack: { maxPerCore: 1024, udpTimeout: 1s }',
+    'conntrack: { maxPerCore: null }',
+  ])('none of %s', async (fields) => {
+    expect(await faultsOf(configuration(fields))).not.toContain('not-applicable');
+  });
+});
+
 describe('what is wrong with a setting', () => {
   test.for([
     ['ipvs: { udpTimeout: 5 }', 'udpTimeout is the number 5, not a string: write a duration such as "15m0s" or "30s"'],
