@@ -16,6 +16,17 @@ export function pathBelow(folder: string, path: string): string {
   return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
 }
 
+/** A path as it reads from where its folder does: "a/b" and "../c.yaml" → "a/c.yaml". '' where that is the place itself. */
+export function resolvePath(folder: string, path: string): string {
+  const isAbsolute = path.startsWith('/');
+  const parts: string[] = [];
+  for (const part of [...(isAbsolute ? [] : partsOf(folder)), ...partsOf(path)]) {
+    if (part === '..' && parts.length > 0 && parts.at(-1) !== '..') parts.pop();
+    else parts.push(part);
+  }
+  return (isAbsolute || folder.startsWith('/') ? '/' : '') + parts.join('/');
+}
+
 function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }

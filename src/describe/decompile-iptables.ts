@@ -3,8 +3,10 @@ import { joinHostPort } from '../kernel/address.ts';
 import { isNetwork, singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
+import type { Chain, Rule, RuleArg, Target } from '../kernel/iptables.ts';
+import { nameProtocol } from '../kernel/iptables-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
+import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
 import { finishDraft, startDraft } from './port-draft.ts';
@@ -65,12 +67,20 @@ function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { read
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
+/** As find, but for what a packet must have: a rule with "!" takes those that have anything else. */
+function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
+  return rule.args.find(
+    (arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind && !('negated' in arg && arg.negated === true),
+  );
+}
+
 function commentOf(rule: Rule): string {
   return find(rule, 'comment')?.text ?? '';
 }
 
 function readProtocol(rule: Rule, draft: Draft): void {
-  const protocol = find(rule, 'protocol')?.protocol.toUpperCase();
+  const arg = findPlain(rule, 'protocol');
+  const protocol = arg && nameProtocol(arg.protocol).toUpperCase();
   if (protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP') draft.protocol = protocol;
 }
 
@@ -83,12 +93,12 @@ function checkWay(rule: Rule, nat: Chains, label: string | undefined, drafts: Ma
 }
 
 function portOf(rule: Rule): number | undefined {
-  const ports = find(rule, 'destination-port')?.ports;
+  const ports = findPlain(rule, 'destination-port')?.ports;
   return ports?.first === ports?.last ? ports?.first : undefined;
 }
 
 function addAddress(rule: Rule, draft: Draft, kind: DecompiledAddress['kind']): void {
-  const range = find(rule, 'destination')?.range;
+  const range = findPlain(rule, 'destination')?.range;
   if (!range) return;
   const address = (singleAddress(range) ?? range).text;
   const known = draft.addresses.get(address);
@@ -152,7 +162,7 @@ function readServiceChain(
   if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
   else if (kind === 'FW') {
     for (const rule of chain.rules) {
-      const range = find(rule, 'source')?.range;
+      const range = findPlain(rule, 'source')?.range;
       if (range && isNetwork(range)) draft.sourceRanges.push(range.text);
     }
   } else readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', nat, draft);
@@ -215,8 +225,8 @@ function destinationInComment(rule: Rule): string | undefined {
  */
 function sourceOf(chain: Chain | undefined): string | undefined {
   for (const rule of chain?.rules ?? []) {
-    const source = find(rule, 'source');
-    if (source && !source.negated) return (singleAddress(source.range) ?? source.range).text;
+    const source = findPlain(rule, 'source');
+    if (source) return (singleAddress(source.range) ?? source.range).text;
   }
   return undefined;
 }
@@ -225,9 +235,23 @@ function sourceOf(chain: Chain | undefined): string | undefined {
 export function destinationOf(chain: Chain | undefined): string | undefined {
   for (const rule of chain?.rules ?? []) {
     const target = find(rule, 'jump')?.target;
-    if (target?.kind !== 'dnat') continue;
-    const { address, port } = target;
-    return port === undefined ? address.text : joinHostPort(address.text, port);
+    const destination = target && destinationOfTarget(target);
+    if (destination !== undefined) return destination;
   }
   return undefined;
 }
+
+function destinationOfTarget(target: Target): string | undefined {
+  if (target.kind === 'dnat') {
+    const { address, port } = target;
+    return port === undefined ? address.text : joinHostPort(address.text, port);
+  }
+  // With --random or --persistent, which change nothing where there is one address. Any other option may.
+  if (target.kind !== 'other') return undefined;
+  const [name, option, value = '', ...flags] = target.words;
+  if (name !== 'DNAT' || option !== '--to-destination' || !flags.every((flag) => harmless.has(flag))) return undefined;
+  const socket = parseSocketAddress(value);
+  return socket && joinHostPort(socket.address.text, socket.port);
+}
+
+const harmless: ReadonlySet<string> = new Set(['--random', '--persistent']);

@@ -8,6 +8,7 @@ import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
+import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
 import { finishDraft, startDraft } from './port-draft.ts';
@@ -69,7 +70,7 @@ class TableReader {
     const kind = this.#kindOf(address, set, chain);
     const known = draft.addresses.get(address);
     if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
-    draft.port ??= Number(port);
+    draft.port ??= parsePort(port ?? '');
     if (kind !== 'cluster-ip') return noteRefusal(draft, 'externalTrafficPolicy', element);
     if (chain) draft.internalTrafficPolicy = chain.kind === 'local' ? 'Local' : 'Cluster';
     noteRefusal(draft, 'internalTrafficPolicy', element);
@@ -86,7 +87,7 @@ class TableReader {
     const [protocol, port] = element.key.map((value) => formatKey([value]));
     const draft = this.#draftOf(this.#owners.ofNftElement(this.#table.family, { name: set }, element), protocol);
     if (!draft) return;
-    draft.nodePort ??= Number(port);
+    draft.nodePort ??= parsePort(port ?? '');
     noteRefusal(draft, 'externalTrafficPolicy', element);
   }
 

@@ -1,10 +1,12 @@
 import { formatCount } from '../base/format-count.ts';
 import type { Owners } from '../changes/owners.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { parseAskedAddress } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';
+import { nameInKubectl, parseAskedName } from './asked-name.ts';
 import { bareName, parseRuleLine } from './find-subject.ts';
+import type { NodeAddresses } from './node-addresses.ts';
 
 /**
  * The name of the Service port that a chain, or a line of iptables-save, belongs to, or the address of a set's entry; else
@@ -17,21 +19,59 @@ export function resolveName(what: string, owners: Owners): string {
   return (parsed && owners.ofRule(parsed.rule)) ?? owners.ofChain(chain) ?? owners.ofNftChain({ name: bare }) ?? bare;
 }
 
-/** Whether a text names the port: its name or a part of it, an address, its node port, or an endpoint. */
-export function isAbout(port: DecompiledPort, what: string): boolean {
-  const service = port.name.replace(/:[^/:]*$/, '');
-  const asked = what.replace(/\/(tcp|udp|sctp)$/i, (protocol) => protocol.toUpperCase());
+/**
+ * Whether a text names the port: its name or a part of it, an address, its node port, on an address of the node's too, or
+ * an endpoint.
+ */
+export function isAbout(port: DecompiledPort, what: string, node: NodeAddresses): boolean {
   return (
-    [port.name, service, service.replace(/^.*\//, '')].includes(what) ||
-    (port.nodePort !== undefined && [`${port.nodePort}`, `${port.nodePort}/${port.protocol}`].includes(asked)) ||
-    port.addresses.some(({ address }) => {
-      const withPort = port.port === undefined ? address : joinHostPort(address, port.port);
-      return (
-        address === what || withPort === what || `${withPort}/${port.protocol}`.toLowerCase() === what.toLowerCase()
-      );
-    }) ||
-    (port.endpoints ?? []).some(({ endpoint }) => endpoint === what || endpoint.replace(/:\d+$/, '') === what)
+    port.name === what ||
+    hasName(port, what) ||
+    hasNodePort(port, what) ||
+    hasAddress(port, what) ||
+    listensAt(port, what, node)
   );
+}
+
+function hasName(port: DecompiledPort, what: string): boolean {
+  // In IPVS mode a port that nothing names is called by its address.
+  const [, service, portName] = /^([^/:]+\/[^/:]+)(?::([^/:]+))?$/.exec(port.name) ?? [];
+  if (service === undefined) return false;
+  const asked = [what, nameInKubectl(what) ?? what].map(parseAskedName);
+  return asked.some(
+    ({ name, port: askedPort }) =>
+      (name === service || name === service.replace(/^.*\//, '')) &&
+      (askedPort === undefined || askedPort === portName || askedPort === String(port.port)),
+  );
+}
+
+function hasNodePort({ nodePort, healthCheckNodePort, protocol }: DecompiledPort, what: string): boolean {
+  const [, number, asked] = /^:?(\d+)(?:\/(tcp|udp|sctp))?$/i.exec(what) ?? [];
+  if (number === undefined) return false;
+  if (number === String(healthCheckNodePort) && (asked ?? 'TCP').toUpperCase() === 'TCP') return true;
+  return number === String(nodePort) && (asked === undefined || asked.toUpperCase() === protocol);
+}
+
+/** Where a dump does not tell the node's addresses, any may be one. */
+function listensAt({ nodePort, family, protocol }: DecompiledPort, what: string, node: NodeAddresses): boolean {
+  const asked = parseAskedAddress(what);
+  if (asked?.port === undefined || asked.port !== nodePort || asked.address.family !== family) return false;
+  if (asked.protocol !== undefined && asked.protocol !== protocol) return false;
+  const own = node.get(family);
+  return own === undefined || own.size === 0 || own.has(asked.address.text);
+}
+
+function hasAddress({ addresses, endpoints = [], ...port }: DecompiledPort, what: string): boolean {
+  const asked = parseAskedAddress(what);
+  if (!asked) return addresses.some(({ address }) => address === what);
+  if (asked.protocol !== undefined && asked.protocol !== port.protocol) return false;
+  const { text } = asked.address;
+  const isPort = (number: number | undefined) => asked.port === undefined || asked.port === number;
+  if (isPort(port.port) && addresses.some(({ address }) => address === text)) return true;
+  return endpoints.some(({ endpoint }) => {
+    const known = parseAskedAddress(endpoint);
+    return known?.address.text === text && isPort(known.port);
+  });
 }
 
 const addressWords = {
@@ -61,14 +101,17 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
   );
   return [
     line(0, port.name),
-    ...port.addresses.map(({ kind, address }) =>
-      line(1, `${addressWords[kind]} ${address} port ${port.port}/${port.protocol}`),
-    ),
+    ...port.addresses.map(({ kind, address }) => line(1, `${addressWords[kind]} ${address} ${describePort(port)}`)),
     ...(port.nodePort === undefined ? [] : [line(1, `node port ${port.nodePort}/${port.protocol}`)]),
     ...(policies.length > 0 ? [line(1, policies.join(', '))] : []),
     line(1, headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];
+}
+
+/** A rule for several ports, or for all but one, names no port of a Service. */
+function describePort({ port, protocol }: DecompiledPort): string {
+  return port === undefined ? `${protocol}, port unknown` : `port ${port}/${protocol}`;
 }
 
 function headEndpoints({ endpoints, internalTrafficPolicy, scheduler }: DecompiledPort): string {

@@ -1,6 +1,6 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../changes/owners.ts';
-import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
@@ -8,10 +8,11 @@ import { formatRule, tableNames } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import { parseSocketAddress } from '../kernel/socket-address.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
+import { parseAskedAddress } from './asked-address.ts';
+import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
@@ -83,7 +84,7 @@ export function findSubject(text: string, view: View): Finding {
     if (found) return found;
   }
   // kubectl's way of naming a Service, where no namespace is called so.
-  const named = /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
+  const named = nameInKubectl(what);
   if (named !== undefined)
     return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
   const otherMode = findOtherMode(what, view);
@@ -233,12 +234,9 @@ function findNftables(what: string, view: View): Finding | undefined {
 }
 
 function findAddress(what: string, view: View): Finding | undefined {
-  const [, at = what, protocolName] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
-  const socket = parseSocketAddress(at);
-  const address = socket?.address ?? parseAddress(what.replace(/^\[(.*)\]$/, '$1'));
-  if (!address) return undefined;
-  const port = socket?.port;
-  const protocol = protocolName?.toUpperCase();
+  const asked = parseAskedAddress(what);
+  if (!asked) return undefined;
+  const { address, port, protocol } = asked;
   const isHost = view.services.node.hostAddresses.some(({ text }) => text === address.text);
   return (
     matchPorts(view, (each) => {
@@ -300,13 +298,8 @@ function matchLabel(label: string, view: View, because: Because): Finding | unde
   return matchPorts(view, (port) => (port.label === label ? because : undefined));
 }
 
-/** "web.shop", as pods call it whose own namespace is another, up to "web.shop.svc.cluster.local.". */
-const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?\.?$/;
-
 function findName(what: string, view: View): Finding | undefined {
-  const [host = '', port] = what.split(':');
-  const dns = dnsName.exec(host);
-  const name = dns ? `${dns[2]}/${dns[1]}` : host;
+  const { name, port } = parseAskedName(what);
   const matches = view.services.cluster.services.flatMap((service): readonly ServiceMatch[] => {
     const full = `${service.namespace}/${service.name}`;
     if (full !== name && service.name !== name) return [];
@@ -329,10 +322,10 @@ function suggest(what: string, view: View): readonly string[] {
     return nearest(what, [...new Set([...chains, ...view.state.sets.map(({ name }) => name)])]);
   }
   const { services } = view.services.cluster;
-  const dns = dnsName.exec(what);
-  if (dns)
+  const dns = nameInDns(what);
+  if (dns !== undefined)
     return nearest(
-      `${dns[2]}/${dns[1]}`,
+      dns,
       services.map((each) => `${each.namespace}/${each.name}`),
     );
   const labelOf = ({ namespace, name }: (typeof services)[number]) => `${namespace}/${name}`;

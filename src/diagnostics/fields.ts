@@ -117,7 +117,7 @@ function describeAddress(details: AddressProblem): string {
 }
 
 type OddAddress = WrittenValue & {
-  readonly problem: 'leading-zeros' | 'not-rfc-5952';
+  readonly problem: 'leading-zeros' | 'ipv4-mapped' | 'not-rfc-5952';
   /** As it is to be written. */
   readonly address: string;
 };
@@ -126,6 +126,8 @@ function describeOddAddress({ problem, field, value, address }: OddAddress): str
   switch (problem) {
     case 'leading-zeros':
       return `${field} ${quote(value)} is read as ${address}: write it that way, because other programs may read leading zeros as octal`;
+    case 'ipv4-mapped':
+      return `${field} ${quote(value)} is an IPv4-mapped IPv6 address, which kube-proxy reads as ${address}: write it that way`;
     case 'not-rfc-5952':
       return `${field} ${quote(value)} is not in the form of RFC 5952: write ${address}`;
   }

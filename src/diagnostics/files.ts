@@ -63,6 +63,20 @@ function describeTemplate({ count, chart, folder, chartWord, exclude }: HelmTemp
   return `${what} in the chart ${chart}: render it first, as with ${render}${others}`;
 }
 
+interface Kustomized {
+  /** Those of its fields that change the objects. */
+  readonly fields: readonly string[];
+  /** How many other kustomizations do so. */
+  readonly more: number;
+  /** How to name its folder on a command line. */
+  readonly folderWord: string;
+}
+
+function describeKustomized({ fields, more, folderWord }: Kustomized): string {
+  const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+  return `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without: compile what "kustomize build ${folderWord}" prints`;
+}
+
 interface FileNames {
   readonly files: readonly string[];
 }
@@ -93,6 +107,11 @@ export const fileDiagnostics = {
     severity: 'note',
     meaning: 'a .kpcignore leaves files out',
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
+  },
+  kustomized: {
+    severity: 'warning',
+    meaning: 'a kustomization changes Services that are read as their files have them',
+    words: describeKustomized,
   },
   'skipped-files': {
     severity: 'note',

@@ -354,4 +354,10 @@ export const settingDiagnostics = {
     meaning: 'the file of --config holds no configuration that kube-proxy reads',
     words: describeNoConfig,
   },
+  'not-applicable': {
+    severity: 'warning',
+    meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
+    words: ({ name, value, must }: Setting & { readonly must: string }) =>
+      `${name} is ${quote(value)}, and kpc-apply takes no bundle with it: it must ${must}`,
+  },
 } satisfies DiagnosticTable;

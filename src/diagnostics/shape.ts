@@ -30,7 +30,9 @@ export function describeShape(details: ShapeProblem): string {
 
 function describeType({ field, found, types, expected }: ShapeProblem & { readonly problem: 'type' }): string {
   if (types.includes('string') && found.type === 'number') {
-    return `${field} is the number ${found.value}, not a string: put it in quotes`;
+    // A duration has a unit, which quotes alone do not give it.
+    const repair = expected === undefined || expected === 'a string' ? 'put it in quotes' : `write ${expected}`;
+    return `${field} is the number ${found.value}, not a string: ${repair}`;
   }
   if (types.includes('string') && found.type === 'boolean') {
     return `${field} is ${found.value}, not a string: put it in quotes (to YAML, yes and on are true, no and off are false)`;

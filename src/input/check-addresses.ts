@@ -11,10 +11,19 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
     const hasPrefixLength = parseNetwork(text) !== undefined;
     report.add(path, 'bad-address', { problem: 'no-address', field: fieldName(path), value: text, hasPrefixLength });
   } else if (text !== address.text) {
-    const problem = address.family === 'ipv4' || text.includes('.') ? 'leading-zeros' : 'not-rfc-5952';
-    report.add(path, 'odd-address', { problem, field: fieldName(path), value: text, address: address.text });
+    report.add(path, 'odd-address', {
+      problem: oddityOf(text, address),
+      field: fieldName(path),
+      value: text,
+      address: address.text,
+    });
   }
   return address;
+}
+
+function oddityOf(text: string, { family }: Address): 'leading-zeros' | 'ipv4-mapped' | 'not-rfc-5952' {
+  if (family === 'ipv6') return 'not-rfc-5952';
+  return text.includes(':') ? 'ipv4-mapped' : 'leading-zeros';
 }
 
 /** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */

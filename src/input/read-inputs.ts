@@ -14,6 +14,7 @@ import type { ClusterFacts } from './cluster-config.ts';
 import { placeAt } from './document.ts';
 import type { InputDocument } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
+import { describeKustomizations, isKustomization } from './kustomizations.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { LoadedFiles } from './load-files.ts';
 import { isForeign, isForeignText } from './no-objects.ts';
@@ -73,7 +74,8 @@ export function collectFiles(
   { workloads = false, namespace = 'default' }: Pick<ReadOptions, 'workloads' | 'namespace'> = {},
 ): CollectedObjects {
   const collected = emptyCollection();
-  const context = { checks: new Checks(workloads, namespace), parsers: createParsers() };
+  const kustomizations: InputDocument[] = [];
+  const context = { checks: new Checks(workloads, namespace), parsers: createParsers(), kustomizations };
   const templates: Template[] = [];
   const foreign: string[] = [];
   for (const file of files) {
@@ -82,7 +84,13 @@ export function collectFiles(
     else if (found !== undefined) templates.push(found);
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
-  const more = [...describeTemplates(templates), ...describeForeign(foreign), ...findDuplicates(collected, origins)];
+  const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
+  const more = [
+    ...describeTemplates(templates),
+    ...describeForeign(foreign),
+    ...findDuplicates(collected, origins),
+    ...describeKustomizations(kustomizations, ofServices),
+  ];
   for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;
 }
@@ -90,6 +98,8 @@ export function collectFiles(
 interface ReadingContext {
   readonly checks: Checks;
   readonly parsers: Parsers;
+  /** Those found so far. */
+  readonly kustomizations: InputDocument[];
 }
 
 /**
@@ -98,13 +108,14 @@ interface ReadingContext {
  */
 function collectFile(
   file: TextFile,
-  { checks, parsers }: ReadingContext,
+  { checks, parsers, kustomizations }: ReadingContext,
   into: CollectedObjects,
 ): Template | 'foreign' | undefined {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
   let objects = 0;
   const faults = takeDocuments(file, parsers, (document) => {
+    if (isKustomization(document)) kustomizations.push(document);
     if (isForeign(document)) {
       others.push(document);
     } else {

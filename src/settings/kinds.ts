@@ -18,7 +18,7 @@ type NumberField = Field<string, number | null>;
 const mostInt32 = 2 ** 31 - 1;
 
 /** The schema of a field that holds an amount. */
-export const anyAmount = integer(0, mostInt32, 'a number from 0 up');
+export const anyAmount = integer(0, mostInt32, `a whole number from 0 to ${mostInt32}`);
 
 /** A setting that is on or off. */
 export function switchSetting<F extends SwitchFlag, D extends SwitchField>(row: {
@@ -44,6 +44,17 @@ export function switchOf(source: SettingSource, flag: SwitchFlag): boolean | und
   return isOn;
 }
 
+/** kube-proxy takes values that kpc-apply does not: it reads no bundle with them. */
+function warnUnmet(
+  source: SettingSource,
+  written: Given<string>,
+  value: number | undefined,
+  must: Requirement<number> | undefined,
+): void {
+  if (value === undefined || !must || must.isMet(value, {})) return;
+  refuse(source, written, 'not-applicable', { name: written.name, value: written.value, must: must.text });
+}
+
 /** A number of things. */
 export function amountSetting<F extends TextFlag, D extends NumberField>(row: {
   readonly flag: F;
@@ -56,7 +67,16 @@ export function amountSetting<F extends TextFlag, D extends NumberField>(row: {
     flags: [row.flag],
     fields: [row.field],
     defaultIn: () => row.usual,
-    read: (source) => amountOf(source, row.flag) ?? source.field(row.field),
+    read: (source) => {
+      const fromFlag = amountOf(source, row.flag);
+      const value = fromFlag ?? source.field(row.field);
+      const written =
+        fromFlag === undefined
+          ? { name: row.field.path.at(-1) ?? '', path: row.field.path }
+          : { name: row.flag.name, path: undefined };
+      warnUnmet(source, { ...written, value: String(value) }, value, row.must);
+      return value;
+    },
     stored: wholeNumber(0),
     must: row.must,
     dumped: row.dumped,
@@ -88,7 +108,9 @@ export function secondsSetting<F extends TextFlag, D extends TextField>(row: {
     defaultIn: () => row.usual,
     read: (source) => {
       const written = given(source, row.flag, row.field);
-      return written && read(source, written);
+      const seconds = written && read(source, written);
+      if (written) warnUnmet(source, written, seconds, row.must);
+      return seconds;
     },
     stored: amount,
     must: row.must,
@@ -101,7 +123,8 @@ export function readSeconds(source: SettingSource, written: Given<string>): numb
   const seconds = parseDuration(written.value);
   if (seconds !== undefined && seconds >= 0) return seconds;
   const { name, value } = written;
-  refuse(source, written, 'bad-duration', { problem: 'no-duration', name, value });
+  const problem = seconds === undefined ? 'no-duration' : 'negative';
+  refuse(source, written, 'bad-duration', { problem, name, value });
   return undefined;
 }
 

@@ -188,6 +188,10 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     '--kubernetes-version',
     'auto',
   ),
+  kustomized: {
+    words: ['compile', '-f', 'folder', '--print', 'manifest'],
+    files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
+  },
   'legacy-tables': dump({
     'iptables-save': `# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n${rules}`,
   }),
@@ -238,6 +242,7 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
   'too-many': manifests(
     web + endpoint(`hints: { forZones: [${Array.from({ length: 9 }, (_, i) => `{ name: zone-${i} }`).join(', ')}] }`),
   ),
+  'not-applicable': manifests(web, '--conntrack-max-per-core', '12'),
   'unknown-kind': manifests(web.replace('kind: Service', 'kind: Servcie')),
   'unknown-slice-port': manifests(
     service(`${clusterIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),

@@ -134,15 +134,15 @@ suite('what is wrong with a config', () => {
       '3:20 error: nodePortAddresses: write either the one word primary, or networks [bad-cidr]',
     ],
     ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs "x" ${networkHint}`],
-    ['ipvs: {tcpTimeout: 15}', '3:20 error: tcpTimeout is the number 15, not a string: put it in quotes [bad-type]'],
+    [
+      'ipvs: {tcpTimeout: 15}',
+      '3:20 error: tcpTimeout is the number 15, not a string: write a duration such as "15m0s" or "30s" [bad-type]',
+    ],
     [
       'ipvs: {tcpTimeout: 15x}',
       '3:20 error: tcpTimeout is "15x": write a duration such as 15m0s or 30s [bad-duration]',
     ],
-    [
-      'ipvs: {udpTimeout: -5s}',
-      '3:20 error: udpTimeout is "-5s": write a duration such as 15m0s or 30s [bad-duration]',
-    ],
+    ['ipvs: {udpTimeout: -5s}', '3:20 error: udpTimeout is "-5s": write a duration from 0 up [bad-duration]'],
     [
       'ipvs: {scheduler: fastest}',
       '3:19 error: scheduler is "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',

@@ -104,11 +104,8 @@ suite('a configuration with which kube-proxy does not start', () => {
       'nodePortAddresses: [""]',
       '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
     ],
-    ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a number from 0 up [bad-number]'],
-    [
-      'conntrack: {udpTimeout: -1s}',
-      '3:25 error: udpTimeout is "-1s": write a duration such as 15m0s or 30s [bad-duration]',
-    ],
+    ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a whole number from 0 to 2147483647 [bad-number]'],
+    ['conntrack: {udpTimeout: -1s}', '3:25 error: udpTimeout is "-1s": write a duration from 0 up [bad-duration]'],
     [
       'showHiddenMetricsForVersion: "1.34"',
       '3:30 error: kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is "1.34", and only 1.35 is taken [bad-metrics-version]',

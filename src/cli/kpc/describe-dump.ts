@@ -1,6 +1,7 @@
 import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
 import { decompile } from '../../describe/decompile.ts';
 import { describeDecompiled, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import { findNodeAddresses } from '../../describe/node-addresses.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { describeSharedInWords } from '../../describe/describe-words.ts';
 import type { SharedSubject } from '../../describe/find-subject.ts';
@@ -116,8 +117,9 @@ async function printDecompiled(
   const { mode, leftovers } = decompiled;
   const { owners } = held;
   const what = typed && resolveName(typed.trim(), owners);
+  const node = findNodeAddresses(held.state);
   const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] =>
-    what === undefined ? ports : ports.filter((port) => isAbout(port, what));
+    what === undefined ? ports : ports.filter((port) => isAbout(port, what, node));
   const ports = choose(decompiled.ports);
   const left = choose(leftovers.ports);
   if (typed !== undefined && ports.length + left.length === 0) {

@@ -31,7 +31,7 @@ const otherFields = {
   enableProfiling: flag,
   showHiddenMetricsForVersion: text,
   winkernel: anything,
-  oomScoreAdj: integer(-1000, 1000, 'a number from -1000 to 1000'),
+  oomScoreAdj: integer(-1000, 1000, 'a whole number from -1000 to 1000'),
   configSyncPeriod: duration,
   portRange: text,
   windowsRunAsService: flag,

@@ -1,0 +1,94 @@
+import { baseName, folderOf, resolvePath } from '../base/file-names.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { InputDocument } from './document.ts';
+import { isPlain } from './templates.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
+export function isKustomization({ file, value }: InputDocument): boolean {
+  if (!isFields(value)) return false;
+  const { apiVersion, kind } = value;
+  if (kind === undefined) return /^kustomization\.ya?ml$/.test(baseName(file.name));
+  const isOfKustomize = apiVersion === undefined || String(apiVersion).startsWith('kustomize.config.k8s.io/');
+  return isOfKustomize && (kind === 'Kustomization' || kind === 'Component');
+}
+
+/**
+ * A warning for the first kustomization that makes other Services of those in `files` than kpc reads there: with other
+ * names, or with other Pods behind them. Where it only lists them, or only chooses images, kpc reads the same.
+ */
+export function describeKustomizations(
+  kustomizations: readonly InputDocument[],
+  files: readonly string[],
+): readonly Diagnostic[] {
+  const places = placesOf(files);
+  const changing = kustomizations.filter(
+    ({ file, value }) => changesOf(value).length > 0 && takesFrom(folderOf(file.name), value, places),
+  );
+  const [first] = changing;
+  if (!first) return [];
+  const fields = changesOf(first.value);
+  const folder = folderOf(first.file.name);
+  const details = { fields, more: changing.length - 1, folderWord: isPlain(folder) ? folder : 'FOLDER' };
+  return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
+}
+
+/** The fields that change what a Service is called, where it is, or which Pods it has. */
+const changingFields = [
+  'namePrefix',
+  'nameSuffix',
+  'namespace',
+  'commonLabels',
+  'labels',
+  'replicas',
+  'components',
+  'patches',
+  'patchesStrategicMerge',
+  'patchesJson6902',
+  'replacements',
+  'transformers',
+] as const;
+
+function changesOf(value: unknown): readonly string[] {
+  if (!isFields(value)) return [];
+  return changingFields.filter((name) => {
+    const set = value[name];
+    if (name === 'labels') return Array.isArray(set) && set.some(selects);
+    if (Array.isArray(set)) return set.length > 0;
+    return isFields(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
+  });
+}
+
+/** Labels reach the selectors and the Pods only where they say so. */
+function selects(labels: unknown): boolean {
+  return isFields(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
+}
+
+/** The files, and all folders that they are in or below. */
+function placesOf(files: readonly string[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  for (const file of files) {
+    let place = resolvePath('.', file);
+    while (place !== '' && !places.has(place)) {
+      places.add(place);
+      place = place.slice(0, Math.max(0, place.lastIndexOf('/')));
+    }
+  }
+  return places;
+}
+
+/** Whether a kustomization in a folder takes objects of one of the places. */
+function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
+  if (!isFields(value)) return false;
+  return [value['resources'], value['bases']].some(
+    (entries) =>
+      Array.isArray(entries) &&
+      entries.some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry))),
+  );
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+async function faultsOf(manifest: string): Promise<string> {
+  const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'iptables', '--print', 'iptables'], {
+    stdin: manifest,
+  });
+  return run.stderr;
+}
+
+function service(address: string): string {
+  return `{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { clusterIP: 10.96.0.80, externalIPs: ['${address}'], ports: [{ port: 80 }] } }`;
+}
+
+function configuration(fields: string): string {
+  return `{ apiVersion: kubeproxy.config.k8s.io/v1alpha1, kind: KubeProxyConfiguration, ${fields} }`;
+}
+
+describe('why an address is odd', () => {
+  test.for([
+    ['192.0.2.010', 'is read as 192.0.2.10: write it that way, because other programs may read leading zeros as octal'],
+    ['::ffff:192.0.2.1', 'is an IPv4-mapped IPv6 address, which kube-proxy reads as 192.0.2.1: write it that way'],
+    ['::FFFF:C000:201', 'is an IPv4-mapped IPv6 address, which kube-proxy reads as 192.0.2.1: write it that way'],
+    ['2001:db8::192.0.2.1', 'is not in the form of RFC 5952: write 2001:db8::c000:201'],
+    ['2001:DB8::1', 'is not in the form of RFC 5952: write 2001:db8::1'],
+  ] as const)('%s', async ([address, reason]) => {
+    expect(await faultsOf(service(address))).toContain(`externalIPs[0] "${address}" ${reason} [odd-address]`);
+  });
+});
+
+describe('a setting that kube-proxy takes and kpc-apply does not', () => {
+  test.for([
+    [
+      'conntrack: { maxPerCore: 12 }',
+      'maxPerCore is "12", and kpc-apply takes no bundle with it: it must be 0, or 1024 at least',
+    ],
+    [
+      'conntrack: { min: 99999999 }',
+      'min is "99999999", and kpc-apply takes no bundle with it: it must be 16777216 at most',
+    ],
+    [
+      'conntrack: { udpTimeout: 300000h }',
+      'udpTimeout is "300000h", and kpc-apply takes no bundle with it: it must be 0, or',
+    ],
+  ] as const)('%s', async ([fields, words]) => {
+    const told = await faultsOf(configuration(fields));
+    expect(told).toContain(`warning: ${words}`);
+  });
+
+  test.for([
+    'conntrack: { maxPerCore: 0, min: 0 }',
+    'conntrack: { maxPerCore: 1024, udpTimeout: 1s }',
+    'conntrack: { maxPerCore: null }',
+  ])('none of %s', async (fields) => {
+    expect(await faultsOf(configuration(fields))).not.toContain('not-applicable');
+  });
+});
+
+describe('what is wrong with a setting', () => {
+  test.for([
+    ['ipvs: { udpTimeout: 5 }', 'udpTimeout is the number 5, not a string: write a duration such as "15m0s" or "30s"'],
+    ['conntrack: { udpTimeout: 0 }', 'udpTimeout is the number 0, not a string: write a duration'],
+    ['showHiddenMetricsForVersion: 1', 'showHiddenMetricsForVersion is the number 1, not a string: put it in quotes'],
+    ['conntrack: { min: 1.5 }', 'min is 1.5: a whole number from 0 to 2147483647'],
+    ['conntrack: { min: 3000000000 }', 'min 3000000000: a whole number from 0 to 2147483647'],
+    ['oomScoreAdj: 0.5', 'oomScoreAdj is 0.5: a whole number from -1000 to 1000'],
+    ['conntrack: { udpTimeout: -2s }', 'udpTimeout is "-2s": write a duration from 0 up'],
+    ['conntrack: { udpTimeout: 2d }', 'udpTimeout is "2d": write a duration such as 15m0s or 30s'],
+  ] as const)('%s', async ([fields, words]) => {
+    expect(await faultsOf(configuration(fields))).toContain(words);
+  });
+});
