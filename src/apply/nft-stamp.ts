@@ -9,7 +9,7 @@ import type { NftRehearsal } from './rehearse-nftables.ts';
  * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
  */
 export interface NftStamp {
-  /** The network namespace, as /proc names it. */
+  /** The network namespace: see nft-netlink.ts. */
   readonly network: string;
   readonly generation: number;
   /** Answers to aboutTables: see nft-netlink.ts. */
@@ -20,8 +20,8 @@ export const nftStampShape = objectOf<NftStamp>({ network: text, generation: amo
 
 /** Undefined where the kernel does not tell. */
 export async function readNftStamp(host: Host): Promise<NftStamp | undefined> {
-  const [network, asked] = await Promise.all([host.readLink('/proc/self/ns/net'), askKernel(host, aboutTables)]);
-  return network === undefined || !asked ? undefined : { network, generation: asked.generation, tables: asked.answers };
+  const asked = await askKernel(host, aboutTables);
+  return asked && { network: asked.network, generation: asked.generation, tables: asked.answers };
 }
 
 /** Whether nothing has been changed between the two, but by so many transactions of our own. */
@@ -46,7 +46,7 @@ export async function proveNftChange(
   const found = await askKernel(host, [...aboutTables, ...rehearsed.questions]);
   if (!found) return undefined;
   const tables = found.answers.slice(0, aboutTables.length);
-  const after = { network: before.network, generation: found.generation, tables };
+  const after = { network: found.network, generation: found.generation, tables };
   const isAsRehearsed = rehearsed.answers.every((answer, i) => answer === found.answers[aboutTables.length + i]);
   return isAsRehearsed &&
     isSameMoment(before, after, rehearsal.inputs.length) &&

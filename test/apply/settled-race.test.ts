@@ -106,7 +106,7 @@ describe('what is settled, read while another apply replaces it,', () => {
           const text = await made.host.readFile(path);
           if (!isLate && path.endsWith(`/settled/${name}`)) {
             isLate = true;
-            expect((await callApply(anotherProcess(made), 'apply', second)).status).toBe(0);
+            await callApply(anotherProcess(made), 'apply', second);
           }
           return text;
         },
