@@ -81,9 +81,9 @@ describe('an endpoint on the node', () => {
   });
 });
 
-function moveLine(text: string, line: string, before: string): string {
+function moveLine(text: string, line: string, target: string): string {
   const rest = text.replace(line, '');
-  const at = rest.indexOf(before, rest.indexOf('set hairpin-connections {'));
+  const at = rest.indexOf(target, rest.indexOf('set hairpin-connections {'));
   return at < 0 ? text : rest.slice(0, at) + line + rest.slice(at);
 }
 
