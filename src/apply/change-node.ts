@@ -23,7 +23,7 @@ import { readBootId } from './process-identity.ts';
 import { readRecord, readSnapshot, writeJson } from './record.ts';
 import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
 import { runStep } from './run-steps.ts';
-import { isStillSettled, unsettle, writeSettled } from './settled.ts';
+import { discardSettled, isStillSettled, unsettle, writeSettled } from './settled.ts';
 import type { Settled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 import { changedParts, describeStep, listNftInputs, listSteps } from './steps.ts';
@@ -106,8 +106,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const milliseconds = request.confirmTimeout;
   const unconfirmed =
     milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
+  let keepsSettled: boolean;
   try {
-    await writeJournal(session, snapshot);
+    keepsSettled = await writeJournal(session, snapshot);
   } catch (error) {
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
@@ -128,7 +129,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
     await commit(host, folder, committed);
-    await settleFor(session, request, settled, committed, known);
+    await settleFor(session, request, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     const { kept, draining } = settled.plan;
@@ -175,7 +176,10 @@ async function settleFor(
   if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
   const { files, version } = settling;
   const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp };
-  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() => undefined);
+  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
+    // Half of it would only take the space that the next journal needs.
+    discardSettled(host, folder).catch(() => undefined),
+  );
 }
 
 function assertNoConflicts(plan: Plan): void {
@@ -199,10 +203,18 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
+/** Gives whether what was settled still has its files: where there is no space for both, the journal takes theirs. */
+async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<boolean> {
   try {
     await unsettle(host, folder);
-    await writeJson(host, folder.journal, snapshot);
+    try {
+      await writeJson(host, folder.journal, snapshot);
+      return true;
+    } catch {
+      await discardSettled(host, folder);
+      await writeJson(host, folder.journal, snapshot);
+      return false;
+    }
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw new Failure(

@@ -84,6 +84,11 @@ export function unsettle(host: Host, folder: StateFolder): Promise<void> {
   return host.remove(indexFile(folder));
 }
 
+/** Frees the space that it takes: it is worth less than a journal. */
+export function discardSettled(host: Host, folder: StateFolder): Promise<void> {
+  return host.remove(folder.settled);
+}
+
 /** Keeps what is settled from now on. The index comes last: until then, nothing is. `known` is what the files hold, and need
  * not be written again. */
 export async function writeSettled(
