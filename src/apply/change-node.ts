@@ -23,7 +23,8 @@ import { readBootId } from './process-identity.ts';
 import { readRecord, readSnapshot, writeJson } from './record.ts';
 import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
 import { runStep } from './run-steps.ts';
-import { isStillSettled, unsettle, writeSettled } from './settled.ts';
+import { discardSettled, isStillSettled, unsettle, writeSettled } from './settled.ts';
+import type { Settled } from './settled.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from './steps.ts';
 import type { Step } from './steps.ts';
@@ -93,7 +94,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertNoConflicts(plan);
   if (isIdle) {
     // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
-    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, record);
+    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, record, known);
     return { kind: 'unchanged', plan };
   }
 
@@ -105,8 +106,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const milliseconds = request.confirmTimeout;
   const unconfirmed =
     milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
+  let keepsSettled: boolean;
   try {
-    await writeJournal(session, snapshot);
+    keepsSettled = await writeJournal(session, snapshot);
   } catch (error) {
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
@@ -127,7 +129,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
     await commit(host, folder, committed);
-    await settleFor(session, request, settled, committed);
+    await settleFor(session, request, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     const { kept, draining } = settled.plan;
@@ -157,22 +159,27 @@ async function findSettled(
 
 /**
  * Keeps what the next change need not look at, where all that is ours is as the bundle says, and nothing else is ours. It
- * saves time and no more: where it cannot be kept, everything is looked at the next time.
+ * saves time and no more: where it cannot be kept, everything is looked at the next time. `last` is what is on the disk
+ * still: of what was read before the lock was taken, another process may have replaced some since.
  */
 async function settleFor(
   { host, folder }: Session,
   { settling }: ChangeRequest,
   { plan, reading, nftStamp }: Observation,
   { bootId, leftIpvs }: OwnershipRecord,
+  last: { readonly settled: Settled } | undefined,
 ): Promise<void> {
   const { belongings, ours, conflicts } = plan.share;
   const [chains, sets] = [new Set(ours.chains), new Set(ours.sets)];
   const keepsOthers =
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
-  const { files, version, known } = settling;
+  const { files, version } = settling;
   const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp };
-  await writeSettled(host, folder, settled, { bootId, version, known }).catch(() => undefined);
+  await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
+    // Half of it would only take the space that the next journal needs.
+    discardSettled(host, folder).catch(() => undefined),
+  );
 }
 
 function assertNoConflicts(plan: Plan): void {
@@ -196,10 +203,18 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<void> {
+/** Gives whether what was settled still has its files: where there is no space for both, the journal takes theirs. */
+async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<boolean> {
   try {
     await unsettle(host, folder);
-    await writeJson(host, folder.journal, snapshot);
+    try {
+      await writeJson(host, folder.journal, snapshot);
+      return true;
+    } catch {
+      await discardSettled(host, folder);
+      await writeJson(host, folder.journal, snapshot);
+      return false;
+    }
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw new Failure(

@@ -22,6 +22,8 @@ export type NftQuestion = { readonly family: Family } & (
 export interface NftAnswers {
   /** Grows by one whenever any program changes anything in nftables, in this network namespace. */
   readonly generation: number;
+  /** The network namespace: "4026531840 cookie 1". The number of one that has ended soon comes again, its cookie never. */
+  readonly network: string;
   /** One for each question: lines that are the same where the objects are, whatever numbers the kernel gave them. */
   readonly answers: readonly string[];
 }
@@ -58,12 +60,12 @@ export async function askKernel(host: Host, questions: readonly NftQuestion[]): 
 
 /** Undefined where the answers are not those to so many questions, or the rules changed in between. */
 export function readAnswers(output: string, count: number): NftAnswers | undefined {
-  const match = /^generation (\d{1,10})\n([\s\S]*)generation \1\n$/.exec(output);
+  const match = /^(generation (\d{1,10}) of (.+)\n)([\s\S]*)\1$/.exec(output);
   if (!match) return undefined;
-  const [, generation = '', body = ''] = match;
+  const [, , generation = '', network = '', body = ''] = match;
   const answers = body.split(/^\.\n/m);
   if (answers.pop() !== '' || answers.length !== count) return undefined;
-  return { generation: Number(generation), answers };
+  return { generation: Number(generation), network, answers };
 }
 
 /** What the kernel says of kube-proxy's tables: their flags, and how many chains and sets each has. */
@@ -90,9 +92,13 @@ export function elementIn(answer: string, key: string): string {
 export const netlinkProgram = String.raw`
 use strict;
 use warnings;
+use Config;
 alarm 60;
 my $table = shift;
 my $sequence = 0;
+my %system_calls = (
+  x86_64 => 55, aarch64 => 209, riscv64 => 209, loongarch64 => 209, powerpc64le => 340, ppc64le => 340, s390x => 365,
+);
 socket(my $kernel, 16, 3, 12) or die "socket: $!\n";
 
 sub attribute {
@@ -237,9 +243,20 @@ sub show_table {
   return "table " . show($found->[0], 2) . " " . unpack("N", pick($found->[0], 3)) . "\n";
 }
 
+# By getsockopt, whose own function in perl asks for more bytes than the kernel has. Kernels before 5.14 have none.
+sub cookie {
+  my ($architecture) = $Config{archname} =~ /^(\w+)/;
+  my $call = $system_calls{$architecture};
+  return "" unless defined $call;
+  my ($cookie, $length) = ("\0" x 8, pack "L", 8);
+  return "" if syscall($call, fileno($kernel), 1, 71, $cookie, $length) != 0;
+  return " cookie " . unpack "Q", $cookie;
+}
+
 sub generation {
   my $found = ask(16, 0, 0, "") or die "no generation\n";
-  return "generation " . unpack("N", pick($found->[0], 1)) . "\n";
+  my ($number) = (readlink("/proc/self/ns/net") // "") =~ /(\d+)/ or die "no network namespace\n";
+  return "generation " . unpack("N", pick($found->[0], 1)) . " of $number" . cookie() . "\n";
 }
 
 my %about = (

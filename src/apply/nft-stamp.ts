@@ -11,7 +11,7 @@ import type { NftRehearsal } from './rehearse-nftables.ts';
  * where the count is the same at two moments, kube-proxy's tables are, but for the clients that session affinity learns.
  */
 export interface NftStamp {
-  /** The network namespace, as /proc names it. */
+  /** The network namespace: see nft-netlink.ts. */
   readonly network: string;
   readonly generation: number;
   /** Answers to aboutTables: see nft-netlink.ts. */
@@ -30,10 +30,10 @@ export const nftStampShape = objectOf<NftStamp>({
 
 /** Undefined where the kernel does not tell. */
 export async function readNftStamp(host: Host): Promise<NftStamp | undefined> {
-  const [network, asked] = await Promise.all([host.readLink('/proc/self/ns/net'), askKernel(host, aboutTables)]);
-  if (network === undefined || !asked) return undefined;
-  const hasRules = await areRulesInNftables(host);
-  return { network, generation: asked.generation, tables: asked.answers, hasRules };
+  const asked = await askKernel(host, aboutTables);
+  if (!asked) return undefined;
+  const { network, generation, answers } = asked;
+  return { network, generation, tables: answers, hasRules: await areRulesInNftables(host) };
 }
 
 /** Whether the tools of both families are the nft variant: "iptables-save v1.8.9 (nf_tables)". */
@@ -70,7 +70,8 @@ export async function proveNftChange(
   const found = await askKernel(host, [...aboutTables, ...rehearsed.questions]);
   if (!found) return undefined;
   const tables = found.answers.slice(0, aboutTables.length);
-  const after = { ...before, generation: found.generation, tables };
+  const { network, generation } = found;
+  const after = { network, generation, tables, hasRules: before.hasRules };
   const isAsRehearsed = rehearsed.answers.every((answer, i) => answer === found.answers[aboutTables.length + i]);
   return isAsRehearsed &&
     isSameMoment(before, after, rehearsal.inputs.length) &&

@@ -38,6 +38,14 @@ const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 
 const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
 const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
 
+/** What makes perl or a shell load or do something besides, which no program that kpc-apply runs is to do. */
+const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
+
+function toolEnvironment(): NodeJS.ProcessEnv {
+  const others = Object.entries(process.env).filter(([name]) => !loading.test(name));
+  return { ...Object.fromEntries(others), LC_ALL: 'C', PATH: toolPath() };
+}
+
 /** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
@@ -80,7 +88,7 @@ export const realHost: Host = {
 export function runTool(command: Command, limits: ToolLimits = usualLimits): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command.tool, command.args, {
-      env: { ...process.env, LC_ALL: 'C', PATH: toolPath() },
+      env: toolEnvironment(),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const limit = command.stdin === undefined ? limits.unfed : limits.fed;

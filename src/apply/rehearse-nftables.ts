@@ -48,7 +48,10 @@ export async function rehearseNftChange(host: Host, rehearsal: NftRehearsal): Pr
     const [first = '', second = '', listed = ''] = result.stdout.split(/^=\n/m);
     const { tables, unread } = parseNftText(listed);
     if (unread.length > 0 || diffNftTables(tables, wanted).length > 0) return undefined;
-    return compare(subjects, readAnswers(first, before.length)?.answers, readAnswers(second, after.length)?.answers);
+    const [start, end] = [readAnswers(first, before.length), readAnswers(second, after.length)];
+    // The kernel does not count a transaction that changes nothing. Another program's must not pass for one of these.
+    if (!start || !end || end.generation !== start.generation + rehearsal.inputs.length) return undefined;
+    return compare(subjects, start.answers, end.answers);
   } catch {
     return undefined;
   }
@@ -156,10 +159,9 @@ const endOfInput = 'END-OF-INPUT';
 
 function compare(
   { objects, elements }: Subjects,
-  first: readonly string[] | undefined,
-  second: readonly string[] | undefined,
+  first: readonly string[],
+  second: readonly string[],
 ): RehearsedChange | undefined {
-  if (!first || !second) return undefined;
   const questions: NftQuestion[] = [...objects];
   const answers = second.slice(aboutTables.length + elements.length);
   for (const [i, { family, name }] of elements.entries()) {

@@ -69,6 +69,8 @@ export async function readSettled(
   );
   if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
   const { id, nftables } = index;
+  // No lock is held: another process may have replaced some of these files meanwhile.
+  if ((await readIndex(host, folder))?.id !== id) return undefined;
   if (nftables?.hasRules && hashRules({ ipv4, ipv6 }) !== index.rules) return undefined;
   return { id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm }, nftables };
 }
@@ -91,7 +93,13 @@ export function unsettle(host: Host, folder: StateFolder): Promise<void> {
   return host.remove(indexFile(folder));
 }
 
-/** Keeps what is settled from now on. The index comes last: until then, nothing is. `known` need not be written again. */
+/** Frees the space that it takes: it is worth less than a journal. */
+export function discardSettled(host: Host, folder: StateFolder): Promise<void> {
+  return host.remove(folder.settled);
+}
+
+/** Keeps what is settled from now on. The index comes last: until then, nothing is. `known` is what the files hold, and need
+ * not be written again. */
 export async function writeSettled(
   host: Host,
   folder: StateFolder,

@@ -1,5 +1,6 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
+import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange } from './certify-entries.ts';
@@ -43,6 +44,7 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
   if (!change || checkServiceValues(change.new, manifest).length > 0) return undefined;
   const parts = { old: compilePart(change.old, manifest, compile), new: compilePart(change.new, manifest, compile) };
   if (!haveSameCounts(before, manifest, parts)) return undefined;
+  if (!standAlone(change, parts, (cluster) => compilePart(cluster, manifest, compile))) return undefined;
   const clusters = {
     old: { services: services.old, part: change.old },
     new: { services: services.new, part: change.new },
@@ -142,6 +144,8 @@ function claimSame(port: ServicePort, other: ServicePortRecord): boolean {
   const isOneService = port.namespace === other.namespace && port.service === other.service;
   if (isOneService && port.portName === other.port) return true;
   if (port.nodePort !== 0 && port.nodePort === other.nodePort) return true;
+  // A node port is of all addresses of the node, and external addresses of the other may be among them.
+  if (port.nodePort === other.number || port.port === other.nodePort) return true;
   if (port.port !== other.number) return false;
   const own = new Set([port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text));
   const others = [other.clusterIP, ...(other.externalIPs ?? []), ...(other.loadBalancerIPs ?? [])];
@@ -167,9 +171,13 @@ function readPart(text: string, blocks: readonly string[]): Cluster | undefined 
   return writeServices(cluster) === part ? cluster : undefined;
 }
 
+type EndpointCounts = { readonly [F in Family]: number };
+
+const noEndpoints: EndpointCounts = { ipv4: 0, ipv6: 0 };
+
 /** Endpoints of Service ports besides these. */
-function countElsewhere(ports: readonly ListedPort[], part: Cluster): { readonly [F in Family]: number } {
-  const counts = { ipv4: 0, ipv6: 0 };
+function countElsewhere(ports: readonly ListedPort[], part: Cluster): EndpointCounts {
+  const counts = { ...noEndpoints };
   for (const { header, endpoints } of ports) counts[header.family] += endpoints;
   for (const port of part.servicePorts) counts[port.family] -= port.endpoints.length;
   return counts;
@@ -181,14 +189,40 @@ interface CompiledPart {
 }
 
 function compilePart(cluster: Cluster, manifest: Manifest, compile: Compile): CompiledPart {
-  const { families, assigned, kpcVersion } = manifest;
+  const { families: chosen, assigned, kpcVersion } = manifest;
   const [settings, node] = [settingsOf(manifest), nodeOfBundle(manifest)];
-  const state = compile(cluster, node, settings, families);
-  const content = { state, cluster, node, settings, families, assigned, kpcVersion };
+  const state = compile(cluster, node, settings, chosen);
+  const content = { state, cluster, node, settings, families: chosen, assigned, kpcVersion };
   return {
     files: new Map(bundleFileNames.map((name) => [name, formatFile(name, content)])),
     counts: countState(state),
   };
+}
+
+/**
+ * Whether the parts would be the same with as many endpoints in the cluster as the other version has. Where they would not,
+ * as for iptables mode past some number of them, the rules of all other Service ports change too.
+ */
+function standAlone(
+  change: Versions<Cluster>,
+  parts: Versions<CompiledPart>,
+  recompile: (cluster: Cluster) => CompiledPart,
+): boolean {
+  const totals = { old: countAll(change.old), new: countAll(change.new) };
+  if (families.every((family) => totals.old[family] === totals.new[family])) return true;
+  const isSteady = (version: 'old' | 'new', total: EndpointCounts): boolean => {
+    const { endpointsElsewhere = noEndpoints, ...cluster } = change[version];
+    const more = (family: Family) => endpointsElsewhere[family] + total[family] - totals[version][family];
+    const { files } = recompile({ ...cluster, endpointsElsewhere: { ipv4: more('ipv4'), ipv6: more('ipv6') } });
+    return bundleFileNames.every((name) => files.get(name) === parts[version].files.get(name));
+  };
+  return isSteady('old', totals.new) && isSteady('new', totals.old);
+}
+
+function countAll({ servicePorts, endpointsElsewhere = noEndpoints }: Cluster): EndpointCounts {
+  const counts = { ...endpointsElsewhere };
+  for (const { family, endpoints } of servicePorts) counts[family] += endpoints.length;
+  return counts;
 }
 
 function haveSameCounts(before: Manifest, after: Manifest, parts: Versions<CompiledPart>): boolean {

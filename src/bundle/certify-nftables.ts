@@ -72,12 +72,14 @@ function findBlock(text: string, place: string): string | undefined {
   return start === 0 ? undefined : text.slice(start, text.indexOf('\n\t}\n', start));
 }
 
-/** Whether new elements stand where kpc writes them, with those around them. */
+/** Whether new elements stand where kpc writes them: in the list of elements, with those around them in order. */
 function isInOrder(text: string, at: number, added: readonly string[]): boolean {
   const end = at + added.reduce((sum, line) => sum + line.length + 1, 0);
   const before = text.slice(text.lastIndexOf('\n', at - 2) + 1, at - 1);
   const after = text.slice(end, text.indexOf('\n', end));
   const isElement = (line: string) => line.startsWith('\t\t\t');
+  const isInList = (isElement(before) || before === '\t\telements = {') && (isElement(after) || after === '\t\t}');
+  if (!isInList) return false;
   const elements = readElements([before, ...added, after].filter(isElement));
   return elements.every((element, i) => {
     const next = elements[i + 1];

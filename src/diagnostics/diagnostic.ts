@@ -26,8 +26,24 @@ export function diagnose<Code extends DiagnosticCode>(
   place?: Place,
 ): Diagnostic {
   const { severity, words } = entryOf(code);
-  const weight = typeof severity === 'string' ? severity : severity.weigh(details);
-  return { severity: weight, code, text: words(details), arguments: details, place } as Diagnostic;
+  const shown = cutTexts(details);
+  const weight = typeof severity === 'string' ? severity : severity.weigh(shown);
+  return { severity: weight, code, text: words(shown), arguments: shown, place } as Diagnostic;
+}
+
+/** No file's path is longer, and no name, value or rule that could be right. */
+const longestText = 4096;
+
+/**
+ * The same with long texts cut. An alias in YAML makes one text of a file the value of thousands of fields: all diagnostics of
+ * them together must not be larger than what can be written.
+ */
+function cutTexts<Value>(value: Value): Value;
+function cutTexts(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > longestText ? `${value.slice(0, longestText - 3)}...` : value;
+  if (Array.isArray(value)) return value.map((item: unknown) => cutTexts(item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]: [string, unknown]) => [name, cutTexts(item)]));
 }
 
 /** Makes a fault, for code that does not know the place. */

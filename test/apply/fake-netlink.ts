@@ -11,6 +11,8 @@ export interface NetlinkNode {
   readonly host: Host;
   /** What kpc-apply ran, without what this file runs for its own answers. */
   readonly commands: Command[];
+  /** Of its network namespace. */
+  cookie: number;
   /** Another program changes something in nftables. */
   disturb(input?: string): Promise<void>;
 }
@@ -19,6 +21,7 @@ export interface NetlinkNode {
 interface Namespace {
   readonly list: (table: string) => Promise<string>;
   generation: number;
+  readonly network: () => string;
 }
 
 const ok = (stdout: string): CommandResult => ({ kind: 'ended', status: 0, stdout, stderr: '' });
@@ -33,7 +36,8 @@ export function createNetlinkNode({ hasRules = false } = {}): NetlinkNode {
     const result = await node.host.run({ tool: 'nft', args: ['list', 'table', ...table.split(' ')] });
     return result.kind === 'ended' && result.status === 0 ? result.stdout : '';
   };
-  const namespace: Namespace = { list: listTable, generation: 1 };
+  const network = () => `${/\d+/.exec(node.files.get('/proc/self/ns/net') ?? '')?.[0]} cookie ${made.cookie}`;
+  const namespace: Namespace = { list: listTable, generation: 1, network };
   const run = async (command: Command): Promise<CommandResult> => {
     const { tool, args, stdin = '' } = command;
     if (tool === 'perl') return args[1] === netlinkProgram ? ok(await answer(namespace, stdin)) : { kind: 'missing' };
@@ -47,9 +51,10 @@ export function createNetlinkNode({ hasRules = false } = {}): NetlinkNode {
     if (tool === 'nft' && args[0] === '-f' && ended) namespace.generation++;
     return result;
   };
-  return {
+  const made: NetlinkNode = {
     node,
     commands,
+    cookie: 1,
     host: {
       ...node.host,
       run: (command) => {
@@ -60,16 +65,18 @@ export function createNetlinkNode({ hasRules = false } = {}): NetlinkNode {
     disturb: async (input = 'add table ip another\n') =>
       void (await run({ tool: 'nft', args: ['-f', '-'], stdin: input })),
   };
+  return made;
 }
 
 /** The program of nft-netlink.ts. */
-async function answer({ list, generation }: Namespace, questions: string): Promise<string> {
+async function answer({ list, generation, network }: Namespace, questions: string): Promise<string> {
   const answers: string[] = [];
   for (const question of questions.split('\n').filter(Boolean)) {
     const [about = '', family, name = '', key = ''] = question.split(' ');
     answers.push(`${answerOne(await list(family === '2' ? 'ip kube-proxy' : 'ip6 kube-proxy'), about, name, key)}.\n`);
   }
-  return `generation ${generation}\n${answers.join('')}generation ${generation}\n`;
+  const moment = `generation ${generation} of ${network()}\n`;
+  return `${moment}${answers.join('')}${moment}`;
 }
 
 function answerOne(table: string, about: string, name: string, key: string): string {
@@ -97,7 +104,7 @@ async function rehearse(script: string): Promise<CommandResult> {
     const result = runNft(tables, ['list', 'table', ...table.split(' ')], '');
     return result.kind === 'ended' && result.status === 0 ? result.stdout : '';
   };
-  const namespace: Namespace = { list, generation: 1 };
+  const namespace: Namespace = { list, generation: 1, network: () => '4026532000 cookie 2' };
   let out = '';
   const rest = script.slice(script.indexOf(netlinkProgram) + netlinkProgram.length);
   const steps = rest.matchAll(/^(nft -f -|perl .*) <<'(\S+)'\n([\s\S]*?)^\2\n|^(echo =|nft -s list table (.*))\n/gm);

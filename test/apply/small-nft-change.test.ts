@@ -62,7 +62,7 @@ const stampOf = ({ node }: NetlinkNode) => (JSON.parse(node.files.get(indexFile)
 async function settled(): Promise<NetlinkNode> {
   const made = createNetlinkNode();
   expect((await callApply(made.host, 'apply', moved(first))).status).toBe(0);
-  expect(stampOf(made)).toMatchObject({ network: 'net:[4026531840]', generation: 3 });
+  expect(stampOf(made)).toMatchObject({ network: '4026531840 cookie 1', generation: 3 });
   made.commands.length = 0;
   return made;
 }
@@ -157,6 +157,7 @@ describe('the table is listed', () => {
 
   test.each<[string, (made: NetlinkNode) => unknown]>([
     ['after a reboot', ({ node }) => node.files.set('/proc/sys/kernel/random/boot_id', 'another\n')],
+    ['in a network namespace that has the number of one that ended', (made) => void (made.cookie = 2)],
     ['in another network namespace', ({ node }) => node.files.set('/proc/self/ns/net', 'net:[1]')],
     [
       'where the bundle that was settled is damaged',

@@ -81,6 +81,12 @@ describe('an endpoint on the node', () => {
   });
 });
 
+function moveLine(text: string, line: string, target: string): string {
+  const rest = text.replace(line, '');
+  const at = rest.indexOf(target, rest.indexOf('set hairpin-connections {'));
+  return at < 0 ? text : rest.slice(0, at) + line + rest.slice(at);
+}
+
 describe('a forged set is not certified', () => {
   const genuine = recompile(before, move('10.244.7.10', '10.244.7.25'));
   const line = '\t\t\t10.244.7.25 . 10.244.7.25 . tcp . 8443,\n';
@@ -88,6 +94,11 @@ describe('a forged set is not certified', () => {
     'in another place': (text) => text.replace(line, '').replace('\t\t\t10.244.7.1 .', `${line}\t\t\t10.244.7.1 .`),
     twice: (text) => text.replace(line, line + line),
     'not at all': (text) => text.replace(line, ''),
+    'not among the elements': (text) => text.replace(line, '').replace('\t\telements = {\n\t\t\t10.244', `${line}$&`),
+    'before the comment of the set, of another Service port': (text) =>
+      moveLine(text, '\t\t\t10.244.7.1 . 10.244.7.1 . tcp . 8443,\n', '\t\tcomment "service hairpin connections"\n'),
+    'behind the list, of another Service port': (text) =>
+      moveLine(text, '\t\t\t10.244.7.40 . 10.244.7.40 . tcp . 8443,\n', '\t}\n\n\tset nodeport-ips'),
     'of another port': (text) => text.replace(line, line.replace('8443', '8444')),
     'and not only its first half': (text) => text.replace(line, line.replace('. 10.244.7.25', '. 10.244.7.26')),
     'in another set': (text) =>
