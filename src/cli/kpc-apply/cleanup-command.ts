@@ -24,8 +24,8 @@ export function addCleanupCommand(
   const command = program
     .command('cleanup')
     .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');
-  addStateOption(addForceOption(addClaimOptions(command))).action(async (options: CleanupOptions) =>
-    done(await runCleanup(options, environment)),
+  addStateOption(addForceOption(addClaimOptions(command, { hasBundle: false }))).action(
+    async (options: CleanupOptions) => done(await runCleanup(options, environment)),
   );
 }
 

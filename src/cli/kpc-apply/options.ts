@@ -17,13 +17,14 @@ export function addStateOption(command: Command): Command {
   );
 }
 
-export function addClaimOptions(command: Command): Command {
+/** `hasBundle`: a bundle names such CIDRs, too. */
+export function addClaimOptions(command: Command, { hasBundle = true } = {}): Command {
   return command
     .addOption(new Option('--adopt', 'take over what kube-proxy left on this node').default(false, 'no'))
     .addOption(
       new Option(
         '--ipvs-exclude-cidrs <cidrs>',
-        'never remove virtual servers in these CIDRs, nor in those that the bundle names',
+        `never remove virtual servers in these CIDRs${hasBundle ? ', nor in those that the bundle names' : ''}`,
       )
         .argParser((value) => value.split(',').filter(Boolean))
         .default([], 'none'),
