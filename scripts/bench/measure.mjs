@@ -4,16 +4,25 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 
+/** @typedef {{ argv: string[], ok?: (number | null)[] }} Command what to run, and the statuses it may end with */
+/** @typedef {{ wall: number, cpu?: number, peak?: number }} Figures */
+
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-measure-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
 
 /** GNU time tells what the kernel counted for a process: without it there is wall time only. */
 const hasTime = spawnSync('time', ['-f', '%e', 'true']).status === 0;
 
-/** Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined where nothing tells them. */
+/**
+ * Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined where nothing tells them.
+ * @param {Command} command
+ * @returns {Figures}
+ */
 export function runOnce({ argv, ok = [0] }) {
   const report = join(scratch, 'report');
-  const [program, ...args] = hasTime ? ['time', '-o', report, '-f', '%U %S %M', ...argv] : argv;
+  const [program, ...args] = /** @type {[string, ...string[]]} */ (
+    hasTime ? ['time', '-o', report, '-f', '%U %S %M', ...argv] : argv
+  );
   const start = process.hrtime.bigint();
   const { status, stderr, error } = spawnSync(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -24,11 +33,16 @@ export function runOnce({ argv, ok = [0] }) {
   if (error) throw error;
   if (!ok.includes(status)) throw new Error(`${argv.join(' ')} ended with ${status}: ${stderr.slice(-2000)}`);
   if (!hasTime) return { wall };
-  const [user, system, kilobytes] = readFileSync(report, 'utf8').trim().split('\n').at(-1).split(' ').map(Number);
+  const counted = /** @type {string} */ (readFileSync(report, 'utf8').trim().split('\n').at(-1));
+  const [user, system, kilobytes] = /** @type {[number, number, number]} */ (counted.split(' ').map(Number));
   return { wall, cpu: user + system, peak: kilobytes / 1024 };
 }
 
-/** Runs a command after a warm-up: the median of each figure. */
+/**
+ * Runs a command after a warm-up: the median of each figure.
+ * @param {Command} command
+ * @param {number} runs
+ */
 export function measure(command, runs) {
   runOnce(command);
   return medians(Array.from({ length: runs }, () => runOnce(command)));
@@ -37,31 +51,53 @@ export function measure(command, runs) {
 /**
  * Runs two commands in turn, after a warm-up of each: the medians of both, and the medians of the ratios pair by pair,
  * which hold also where the machine is busy with other things.
+ * @param {Command} command
+ * @param {Command} other
+ * @param {number} runs
  */
 export function compare(command, other, runs) {
   runOnce(command);
   runOnce(other);
-  const pairs = Array.from({ length: runs }, () => [runOnce(command), runOnce(other)]);
+  const pairs = Array.from({ length: runs }, () => /** @type {const} */ ([runOnce(command), runOnce(other)]));
   return {
     own: medians(pairs.map(([own]) => own)),
     other: medians(pairs.map(([, theirs]) => theirs)),
-    ratio: medians(pairs.map(([own, theirs]) => ({ wall: own.wall / theirs.wall, cpu: own.cpu / theirs.cpu }))),
+    ratio: medians(
+      pairs.map(([own, theirs]) => ({
+        wall: own.wall / theirs.wall,
+        cpu: /** @type {number} */ (own.cpu) / /** @type {number} */ (theirs.cpu),
+      })),
+    ),
   };
 }
 
+/**
+ * @template {Figures} T
+ * @param {T[]} results one or more, all with the same figures
+ * @returns {T}
+ */
 function medians(results) {
-  return Object.fromEntries(Object.keys(results[0]).map((key) => [key, median(results.map((result) => result[key]))]));
+  const keys = /** @type {(keyof Figures)[]} */ (Object.keys(/** @type {T} */ (results[0])));
+  return /** @type {T} */ (
+    Object.fromEntries(keys.map((key) => [key, median(results.map((result) => /** @type {number} */ (result[key])))]))
+  );
 }
 
+/** @param {number[]} numbers */
 function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  const [below, above] = /** @type {[number, number]} */ ([sorted[middle - 1], sorted[middle]]);
+  return sorted.length % 2 === 1 ? above : (below + above) / 2;
 }
 
-/** The exponent e of the y = c * x^e that is nearest to the points, on logarithmic axes. */
+/**
+ * The exponent e of the y = c * x^e that is nearest to the points, on logarithmic axes.
+ * @param {[number, number][]} points
+ */
 export function fitExponent(points) {
-  const logs = points.map(([x, y]) => [Math.log(x), Math.log(y)]);
+  const logs = points.map(([x, y]) => /** @type {const} */ ([Math.log(x), Math.log(y)]));
+  /** @param {0 | 1} index */
   const mean = (index) => logs.reduce((sum, log) => sum + log[index], 0) / logs.length;
   const [meanX, meanY] = [mean(0), mean(1)];
   const slope = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);

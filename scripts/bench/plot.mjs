@@ -1,9 +1,17 @@
 // Draws lines on logarithmic axes, as plain SVG that reads well on paper and in dark mode alike.
 
+/** @typedef {{ name: string, points: [number, number][] }} Series */
+/** @typedef {{ ticks: number[], at: (number: number) => number }} Axis */
+
 const box = { left: 80, right: 610, top: 60, bottom: 350 };
 const colours = ['#1a5fb4', '#c64600', '#26a269', '#613583'];
 
-/** series: [{ name, points: [[x, y], …] }]; the axes run over whole powers of ten, or one and two and five of them. */
+/**
+ * The axes run over whole powers of ten, or one and two and five of them.
+ * @param {{
+ *   title: string, xTitle: string, yTitle: string, series: Series[], formatY?: (y: number) => string,
+ * }} plot
+ */
 export function plotLines({ title, xTitle, yTitle, series, formatY = String }) {
   const all = series.flatMap(({ points }) => points);
   const xs = axis(
@@ -33,11 +41,18 @@ export function plotLines({ title, xTitle, yTitle, series, formatY = String }) {
     ),
     text((box.left + box.right) / 2, box.bottom + 44, xTitle, 'text-anchor="middle"'),
     text(20, box.top - 12, yTitle, ''),
-    ...series.flatMap((one, i) => drawSeries(one, colours[i % colours.length], i, xs, ys)),
+    ...series.flatMap((one, i) => drawSeries(one, /** @type {string} */ (colours[i % colours.length]), i, xs, ys)),
     '</svg>',
   ].join('\n')}\n`;
 }
 
+/**
+ * @param {Series} series
+ * @param {string} colour
+ * @param {number} index
+ * @param {Axis} xs
+ * @param {Axis} ys
+ */
 function drawSeries({ name, points }, colour, index, xs, ys) {
   const at = points.map(([x, y]) => `${xs.at(x)},${ys.at(y)}`);
   const left = box.left + 10 + (index % 2) * 265;
@@ -50,7 +65,13 @@ function drawSeries({ name, points }, colour, index, xs, ys) {
   ];
 }
 
-/** Where a number stands between two ends of a logarithmic axis, and the numbers to write at it. */
+/**
+ * Where a number stands between two ends of a logarithmic axis, and the numbers to write at it.
+ * @param {number[]} numbers
+ * @param {number} from
+ * @param {number} to
+ * @returns {Axis}
+ */
 function axis(numbers, from, to) {
   const steps = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6].flatMap((power) =>
     [1, 2, 5].map((digit) => Number(`${digit}e${power}`)),
@@ -65,14 +86,27 @@ function axis(numbers, from, to) {
   };
 }
 
+/**
+ * @param {number} x1
+ * @param {number} y1
+ * @param {number} x2
+ * @param {number} y2
+ */
 function line(x1, y1, x2, y2) {
   return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="#d5d8dc"/>`;
 }
 
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {string} words
+ * @param {string} attributes
+ */
 function text(x, y, words, attributes) {
   return `<text x="${x}" y="${y}" fill="#202020" ${attributes}>${escape(words)}</text>`;
 }
 
+/** @param {string} words */
 function escape(words) {
   return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

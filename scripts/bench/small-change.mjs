@@ -3,11 +3,16 @@ import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** @typedef {{ wall: number, cpu: number }} Times */
+
 const here = dirname(fileURLToPath(import.meta.url));
 const script = join(here, 'small-change.sh');
 const inKernel = join(here, '..', '..', 'test', 'kernel-lab', 'in-kernel.sh');
 
-/** Where the change is made: in a network namespace of this kernel, or in the kernel tests' own, which has IPVS. */
+/**
+ * Where the change is made: in a network namespace of this kernel, or in the kernel tests' own, which has IPVS.
+ * @type {{ name: string, mode: 'iptables' | 'ipvs', variant: string, enter: [string, ...string[]] }[]}
+ */
 const places = [
   { name: 'iptables mode, legacy', mode: 'iptables', variant: 'legacy', enter: ['unshare', '-n', '-m'] },
   { name: 'iptables mode, nft', mode: 'iptables', variant: 'nft', enter: ['unshare', '-n', '-m'] },
@@ -17,6 +22,9 @@ const places = [
 /**
  * `bundles`: mode → the bundles before and after. Gives the medians of both sides and of their ratios, with that of what no
  * apply can do without, and for a place that this machine has not got why not.
+ * @param {{
+ *   bundles: Record<'iptables' | 'ipvs', { before: string, after: string }>, program: string, runs: number,
+ * }} bench
  */
 export function benchSmallChange({ bundles, program, runs }) {
   return places.map(({ name, mode, variant, enter: [command, ...args] }) => {
@@ -24,8 +32,15 @@ export function benchSmallChange({ bundles, program, runs }) {
     const argv = [...args, 'bash', script, variant, before, after, `${runs}`, process.execPath, program];
     const { status, stdout, stderr, error } = spawnSync(command, argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
     if (error || status !== 0) return { name, skipped: error?.message ?? stderr.trim().split('\n').at(-1) };
-    const [applied, read, floor] = ['apply', 'read', 'floor'].map((word) => readTimes(stdout, word));
-    const over = (some) => some.map((own, i) => ({ wall: own.wall / read[i].wall, cpu: own.cpu / read[i].cpu }));
+    const [applied, read, floor] = /** @type {[Times[], Times[], Times[]]} */ (
+      ['apply', 'read', 'floor'].map((word) => readTimes(stdout, word))
+    );
+    /** @param {Times[]} some */
+    const over = (some) =>
+      some.map((own, i) => {
+        const other = /** @type {Times} */ (read[i]);
+        return { wall: own.wall / other.wall, cpu: own.cpu / other.cpu };
+      });
     return {
       name,
       own: middle(applied),
@@ -36,6 +51,10 @@ export function benchSmallChange({ bundles, program, runs }) {
   });
 }
 
+/**
+ * @param {string} text
+ * @param {string} word
+ */
 function readTimes(text, word) {
   return [...text.matchAll(new RegExp(`^${word} (\\S+) (\\S+) (\\S+)$`, 'gm'))].map(([, wall, user, system]) => ({
     wall: Number(wall),
@@ -43,8 +62,13 @@ function readTimes(text, word) {
   }));
 }
 
-/** The median of each figure. */
+/**
+ * The median of each figure.
+ * @param {Times[]} rows
+ */
 function middle(rows) {
-  const median = (key) => rows.map((row) => row[key]).toSorted((a, b) => a - b)[rows.length >> 1];
+  /** @param {keyof Times} key */
+  const median = (key) =>
+    /** @type {number} */ (rows.map((row) => row[key]).toSorted((a, b) => a - b)[rows.length >> 1]);
   return { wall: median('wall'), cpu: median('cpu') };
 }
