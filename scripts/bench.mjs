@@ -16,8 +16,20 @@ import { plotLines } from './bench/plot.mjs';
 import { benchSmallChange } from './bench/small-change.mjs';
 import { writeFleet } from './make-fleet.mjs';
 
+/** @typedef {{ argv: string[], ok?: number[] }} Command */
+/** @typedef {{ wall: number, cpu: number }} Times */
+/** @typedef {{ wall: number, cpu?: number | undefined, peak?: number | undefined }} Run Seconds, and MiB. */
+/** @typedef {Run & { name: string }} NamedRun */
+/** @typedef {Run & { services: number }} SizedRun */
+/** @typedef {{ own: Run, other: Run, ratio: Times }} Comparison */
+/** @typedef {Comparison & { name: string }} NamedComparison */
+/** @typedef {{ name: string, rows: SizedRun[], exponent: number }} Series */
+/** @typedef {{ name: string, skipped?: undefined, own: Times, other: Times, ratio: Times, floor: Times }} MeasuredApply */
+/** @typedef {{ name: string, skipped: string, ratio?: undefined }} SkippedApply */
+/** @typedef {MeasuredApply | SkippedApply} Applied */
+
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const oracle = process.env.KPC_ORACLE || undefined;
+const oracle = process.env['KPC_ORACLE'] || undefined;
 const quick = process.argv.includes('--quick');
 
 const plan = quick
@@ -41,8 +53,14 @@ copyFileSync(join(root, 'dist', 'kpc.js'), kpc);
 /** What a package manager links to. */
 const bin = join(root, 'bin', 'kpc.js');
 
-/** Writes the cluster of that many Services once, in YAML and in JSON, and gives the folder. */
+/** @type {Map<number, string>} */
 const made = new Map();
+
+/**
+ * Writes the cluster of that many Services once, in YAML and in JSON, and gives the folder.
+ *
+ * @param {number} services
+ */
 async function makeCase(services) {
   const known = made.get(services);
   if (known) return known;
@@ -51,7 +69,10 @@ async function makeCase(services) {
   await writeFleet(folder, { services, endpoints, nodes: 10, json: true });
   // The names of files that kube-proxy's side of the comparison reads.
   writeFileSync(join(folder, 'cluster.yaml'), readFileSync(join(folder, 'services.yaml')));
-  writeFileSync(join(folder, 'node.yaml'), readFileSync(join(folder, 'nodes.yaml'), 'utf8').split('---\n')[0]);
+  writeFileSync(
+    join(folder, 'node.yaml'),
+    /** @type {string} */ (readFileSync(join(folder, 'nodes.yaml'), 'utf8').split('---\n')[0]),
+  );
   writeFileSync(join(folder, 'ip-addr.json'), JSON.stringify([hostLink]));
   writeConfig(folder, 'ipvs');
   made.set(services, folder);
@@ -64,6 +85,10 @@ const hostLink = {
   addr_info: [{ family: 'inet', local: '192.168.0.10', prefixlen: 24, scope: 'global' }],
 };
 
+/**
+ * @param {string} folder
+ * @param {string} mode
+ */
 function writeConfig(folder, mode) {
   writeFileSync(
     join(folder, 'config.yaml'),
@@ -71,13 +96,23 @@ function writeConfig(folder, mode) {
   );
 }
 
+/**
+ * @param {string} folder
+ * @param {{ file?: string, mode?: string, out?: string[] }} [options]
+ * @returns {{ argv: string[] }}
+ */
 function compile(folder, { file = 'cluster.yaml', mode = 'ipvs', out = ['-o', join(scratch, `out-${mode}`)] } = {}) {
   const inputs = ['-f', join(folder, file), '-f', join(folder, 'node.yaml')];
   const node = ['--node', nodeName, '--proxy-mode', mode, '--host-addresses', join(folder, 'ip-addr.json')];
   return { argv: [process.execPath, kpc, 'compile', ...inputs, ...node, ...out] };
 }
 
-/** What a compilation is measured against, and what to call it. */
+/**
+ * What a compilation is measured against, and what to call it.
+ *
+ * @param {string} folder
+ * @returns {{ name: string, command: Command }}
+ */
 function reference(folder) {
   if (oracle) return { name: "kube-proxy's code", command: { argv: [oracle, '-case', folder, '-bench'] } };
   const script = `JSON.parse(require('fs').readFileSync(${JSON.stringify(join(folder, 'services.json'))}, 'utf8'))`;
@@ -86,17 +121,20 @@ function reference(folder) {
 
 async function benchCompile() {
   const folder = await makeCase(plan.services);
+  /** @type {NamedComparison[]} */
   const results = [];
-  for (const [name, file, mode] of [
+  for (const [name, file, mode] of /** @type {[string, string, string][]} */ ([
     ['YAML to a bundle, IPVS', 'cluster.yaml', 'ipvs'],
     ['JSON to a bundle, IPVS', 'services.json', 'ipvs'],
     ['YAML to a bundle, iptables', 'cluster.yaml', 'iptables'],
     ['JSON to a bundle, iptables', 'services.json', 'iptables'],
     ['YAML to a bundle, nftables', 'cluster.yaml', 'nftables'],
     ['JSON to a bundle, nftables', 'services.json', 'nftables'],
-  ]) {
+  ])) {
     writeConfig(folder, mode);
-    const result = compare(compile(folder, { file, mode }), reference(folder).command, plan.runs);
+    const result = /** @type {Comparison} */ (
+      compare(compile(folder, { file, mode }), reference(folder).command, plan.runs)
+    );
     const megabytes = statSync(join(folder, file)).size / 1e6;
     results.push({ name: `${name} (${megabytes.toFixed(1)} MB)`, ...result });
   }
@@ -108,22 +146,24 @@ async function benchStart() {
   const folder = await makeCase(10);
   const nothing = { argv: [process.execPath, '-e', '0'] };
   const runs = plan.runs * 4;
-  return [
+  return /** @type {NamedComparison[]} */ ([
     { name: 'kpc --version', ...compare({ argv: [process.execPath, bin, '--version'] }, nothing, runs) },
     { name: 'kpc compile of 10 Services', ...compare(compile(folder), nothing, runs) },
-  ];
+  ]);
 }
 
 /** Figures for each size, the kube-proxy of the same size where it can be asked, and the exponents of growth. */
 async function benchGrowth() {
-  const empty = measure(compile(await makeCase(1)), 3);
+  const empty = /** @type {Run} */ (measure(compile(await makeCase(1)), 3));
+  /** @type {Series[]} */
   const series = [];
-  for (const [name, file, mode] of [
+  for (const [name, file, mode] of /** @type {[string, string, string][]} */ ([
     ['kpc, YAML, IPVS', 'cluster.yaml', 'ipvs'],
     ['kpc, JSON, IPVS', 'services.json', 'ipvs'],
     ['kpc, YAML, iptables', 'cluster.yaml', 'iptables'],
     ['kpc, YAML, nftables', 'cluster.yaml', 'nftables'],
-  ]) {
+  ])) {
+    /** @type {SizedRun[]} */
     const rows = [];
     for (const services of plan.sizes) {
       rows.push({ services, ...runOnce(compile(await makeCase(services), { file, mode })) });
@@ -135,6 +175,7 @@ async function benchGrowth() {
     series.push({ name, rows, exponent });
   }
   if (!oracle) return series;
+  /** @type {SizedRun[]} */
   const rows = [];
   for (const services of plan.sizes) {
     rows.push({ services, ...runOnce(reference(await makeCase(services)).command) });
@@ -160,7 +201,7 @@ async function benchOthers() {
   runOnce(compile(folder, { out: ['-o', before] }));
   runOnce(compile(folder, { file: '../changed.yaml', out: ['-o', after] }));
   const node = process.execPath;
-  return [
+  return /** @type {NamedRun[]} */ ([
     {
       name: 'compile, ipvsadm.restore alone to stdout',
       ...measure(compile(folder, { out: ['--print', 'ipvsadm'] }), plan.runs),
@@ -174,7 +215,7 @@ async function benchOthers() {
       name: 'diff of two bundles, one endpoint changed',
       ...measure({ argv: [node, kpc, 'diff', before, after], ok: [1] }, plan.runs),
     },
-  ];
+  ]);
 }
 
 /** One endpoint of 1,000 Services with ten each has another address, on a node that has the rest already. */
@@ -182,13 +223,15 @@ async function benchApply() {
   const folder = await makeCase(1000);
   const text = readFileSync(join(folder, 'cluster.yaml'), 'utf8');
   writeFileSync(join(folder, 'changed.yaml'), text.replace('- 10.0.0.2\n', '- 10.200.0.2\n'));
-  const bundles = {};
-  for (const mode of ['iptables', 'ipvs']) {
+  const bundles = /** @type {Record<'iptables' | 'ipvs', { before: string, after: string }>} */ ({});
+  for (const mode of /** @type {const} */ (['iptables', 'ipvs'])) {
     bundles[mode] = { before: join(scratch, `node-${mode}`), after: join(scratch, `node-${mode}-changed`) };
     runOnce(compile(folder, { mode, out: ['-o', bundles[mode].before] }));
     runOnce(compile(folder, { mode, file: 'changed.yaml', out: ['-o', bundles[mode].after] }));
   }
-  return benchSmallChange({ bundles, program: join(root, 'dist', 'kpc-apply.js'), runs: plan.runs });
+  return /** @type {Applied[]} */ (
+    benchSmallChange({ bundles, program: join(root, 'dist', 'kpc-apply.js'), runs: plan.runs })
+  );
 }
 
 async function benchFleet() {
@@ -200,12 +243,13 @@ async function benchFleet() {
   // Without a warm-up, for the second run finds everything done.
   const first = runOnce({ argv });
   const second = runOnce({ argv });
-  return [
+  return /** @type {NamedRun[]} */ ([
     { name: `${count(nodes)} nodes × ${count(services)} Services × ${endpoints} endpoints, from nothing`, ...first },
     { name: 'the same again, nothing changed', ...second },
-  ];
+  ]);
 }
 
+/** @param {number} number */
 function count(number) {
   return number.toLocaleString('en');
 }
@@ -237,19 +281,38 @@ const limits = {
   fleetSeconds: 300,
 };
 
-/** Which of the limits of an apply were not kept. They need no kube-proxy beside. */
+/**
+ * Which of the limits of an apply were not kept. They need no kube-proxy beside.
+ *
+ * @param {Applied[]} applied
+ */
 function findSlowApplies(applied) {
-  return applied
-    .filter(({ ratio }) => ratio && ratio.cpu > limits.smallChange)
-    .map(({ name, ratio }) => `small change, ${name}: ratio of CPU ${ratio.cpu.toFixed(2)}, not ${limits.smallChange}`);
+  return /** @type {MeasuredApply[]} */ (applied.filter(({ ratio }) => ratio && ratio.cpu > limits.smallChange)).map(
+    ({ name, ratio }) => `small change, ${name}: ratio of CPU ${ratio.cpu.toFixed(2)}, not ${limits.smallChange}`,
+  );
 }
 
-/** The limit of what is measured under a name that begins so. */
+/**
+ * The limit of what is measured under a name that begins so.
+ *
+ * @param {Record<string, number>} all
+ * @param {string} name
+ */
 function limitOf(all, name) {
   return Object.entries(all).find(([start]) => name.startsWith(start))?.[1];
 }
 
-/** Which of the limits were not kept, as people would say it. */
+/**
+ * Which of the limits were not kept, as people would say it.
+ *
+ * @param {{
+ *   compiled: NamedComparison[],
+ *   started: NamedComparison[],
+ *   growth: Series[],
+ *   fleet: NamedRun[],
+ *   applied: Applied[],
+ * }} results
+ */
 function findMissed({ compiled, started, growth, fleet, applied }) {
   const missed = findSlowApplies(applied);
   for (const { name, ratio, own } of [...compiled, ...started]) {
@@ -274,7 +337,11 @@ function findMissed({ compiled, started, growth, fleet, applied }) {
   return missed;
 }
 
-/** Figures of one run in words, for the columns time, CPU and memory. */
+/**
+ * Figures of one run in words, for the columns time, CPU and memory.
+ *
+ * @param {Run} run
+ */
 function figures({ wall, cpu, peak }) {
   return [
     `${seconds(wall)}`,
@@ -283,17 +350,24 @@ function figures({ wall, cpu, peak }) {
   ];
 }
 
+/** @param {number} number */
 function seconds(number) {
   return number < 1 ? `${Math.round(number * 1000)} ms` : `${number.toFixed(number < 10 ? 2 : 0)} s`;
 }
 
+/**
+ * @param {string[]} header
+ * @param {string[][]} rows
+ */
 function table(header, rows) {
   const align = header.map((_, i) => (i === 0 ? '---' : '--:'));
   return [header, align, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 async function main() {
+  /** @type {string[]} */
   const parts = [];
+  /** @param {string} part */
   const say = (part) => {
     parts.push(part);
     console.log(`${part}\n`);
@@ -351,7 +425,7 @@ async function main() {
     'kpc-apply where one endpoint of 1,000 Services with ten each has changed, against reading the node once (iptables-save, ' +
       'ip6tables-save, ipset save, ipvsadm -Sn), in turn:',
   );
-  const measured = applied.filter(({ skipped }) => skipped === undefined);
+  const measured = /** @type {MeasuredApply[]} */ (applied.filter(({ skipped }) => skipped === undefined));
   say(
     table(
       ['', 'time', 'CPU', 'time to read', 'CPU to read', 'ratio', 'ratio of CPU', 'of the tools and Node alone'],
@@ -385,10 +459,12 @@ async function main() {
   if (!quick) await writeDocs(parts.join('\n\n'), growth);
 }
 
+/** @param {Times} ratio */
 function ratios({ wall, cpu }) {
   return [wall.toFixed(2), Number.isNaN(cpu) ? '' : cpu.toFixed(2)];
 }
 
+/** @param {Run} run */
 function cell({ wall, cpu, peak }) {
   return `${seconds(cpu ?? wall)}${peak === undefined ? '' : `, ${Math.round(peak)} MiB`}`;
 }
@@ -396,7 +472,12 @@ function cell({ wall, cpu, peak }) {
 const begin = '<!-- figures: written by npm run bench -->';
 const end = '<!-- end of figures -->';
 
-/** Puts the figures between the marks of docs/performance.md, and draws the plots. */
+/**
+ * Puts the figures between the marks of docs/performance.md, and draws the plots.
+ *
+ * @param {string} text
+ * @param {Series[]} growth
+ */
 async function writeDocs(text, growth) {
   const docs = join(root, 'docs');
   mkdirSync(docs, { recursive: true });
@@ -404,6 +485,10 @@ async function writeDocs(text, growth) {
   const [before, rest] = page.split(begin);
   const after = rest?.split(end)[1];
   if (after === undefined) throw new Error(`docs/performance.md lacks the lines ${begin} and ${end}`);
+  /**
+   * @param {(row: SizedRun) => number} value
+   * @returns {{ name: string, points: [number, number][] }[]}
+   */
   const lines = (value) =>
     growth.map(({ name, rows }) => ({ name, points: rows.map((row) => [row.services, value(row)]) }));
   const time = plotLines({
@@ -419,7 +504,7 @@ async function writeDocs(text, growth) {
       title: 'Peak memory to compile one node, 10 endpoints a Service',
       xTitle: 'Services',
       yTitle: 'MiB',
-      series: lines(({ peak }) => peak),
+      series: lines(({ peak }) => /** @type {number} */ (peak)),
     });
     writeFileSync(join(docs, 'performance-memory.svg'), memory);
   }

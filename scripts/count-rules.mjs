@@ -12,27 +12,46 @@ const endpointsPerService = 10;
 const modes = ['iptables', 'ipvs', 'nftables'];
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rule-counts-'));
 
-/** What each mode programs for that many Services. */
+/**
+ * @typedef {{ rules: number, chains: number, virtualServers: number, realServers: number, setEntries: number }} RestoreCounts
+ * @typedef {{ rules: number, chains: number, elements: number }} TableCounts
+ * @typedef {{ services: number, iptables: RestoreCounts, ipvs: RestoreCounts, nftables: TableCounts }} Row
+ * @typedef {{ mode: 'iptables' | 'ipvs' | 'nftables', name: string, colour: string }} Series
+ */
+
+/**
+ * What each mode programs for that many Services.
+ *
+ * @param {number} services
+ * @returns {Row}
+ */
 function countRow(services) {
   const cluster = join(scratch, 'cluster.json');
   writeFileSync(cluster, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: makeCluster(services) }));
-  const [iptables, ipvs, nftables] = modes.map((mode) => {
-    const out = join(scratch, mode);
-    const args = ['compile', '-f', cluster, '--cluster-cidr', '10.0.0.0/8', '--proxy-mode', mode, '-o', out];
-    execFileSync(process.execPath, [join(root, 'dist', 'kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
-    if (mode === 'nftables') return countTable(join(out, 'nftables.nft'));
-    return {
-      rules: countLines(join(out, 'iptables.restore'), /^-[AI] /),
-      chains: countLines(join(out, 'iptables.restore'), /^:/),
-      virtualServers: countLines(join(out, 'ipvsadm.restore'), /^-A /),
-      realServers: countLines(join(out, 'ipvsadm.restore'), /^-a /),
-      setEntries: countLines(join(out, 'ipset.restore'), /^add /),
-    };
-  });
+  const [iptables, ipvs, nftables] = /** @type {[RestoreCounts, RestoreCounts, TableCounts]} */ (
+    modes.map((mode) => {
+      const out = join(scratch, mode);
+      const args = ['compile', '-f', cluster, '--cluster-cidr', '10.0.0.0/8', '--proxy-mode', mode, '-o', out];
+      execFileSync(process.execPath, [join(root, 'dist', 'kpc.js'), ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+      if (mode === 'nftables') return countTable(join(out, 'nftables.nft'));
+      return {
+        rules: countLines(join(out, 'iptables.restore'), /^-[AI] /),
+        chains: countLines(join(out, 'iptables.restore'), /^:/),
+        virtualServers: countLines(join(out, 'ipvsadm.restore'), /^-A /),
+        realServers: countLines(join(out, 'ipvsadm.restore'), /^-a /),
+        setEntries: countLines(join(out, 'ipset.restore'), /^add /),
+      };
+    })
+  );
   return { services, iptables, ipvs, nftables };
 }
 
-/** How many lines of the file match; none where mode iptables has no such file. */
+/**
+ * How many lines of the file match; none where mode iptables has no such file.
+ *
+ * @param {string} path
+ * @param {RegExp} pattern
+ */
 function countLines(path, pattern) {
   if (!existsSync(path)) return 0;
   return readFileSync(path, 'utf8')
@@ -40,7 +59,12 @@ function countLines(path, pattern) {
     .filter((each) => pattern.test(each)).length;
 }
 
-/** What the tables of a file for nft hold. One rule, or one element, takes one line. */
+/**
+ * What the tables of a file for nft hold. One rule, or one element, takes one line.
+ *
+ * @param {string} path
+ * @returns {TableCounts}
+ */
 function countTable(path) {
   const counts = { rules: 0, chains: 0, elements: 0 };
   let inside;
@@ -55,7 +79,11 @@ function countTable(path) {
   return counts;
 }
 
-/** Services of one TCP port, with their endpoints on as many nodes, and the node to compile for. */
+/**
+ * Services of one TCP port, with their endpoints on as many nodes, and the node to compile for.
+ *
+ * @param {number} services
+ */
 function makeCluster(services) {
   const node = {
     apiVersion: 'v1',
@@ -66,6 +94,7 @@ function makeCluster(services) {
   return [node, ...Array.from({ length: services }, (_, i) => makeService(i)).flat()];
 }
 
+/** @param {number} index */
 function makeService(index) {
   const name = `service-${index}`;
   return [
@@ -89,11 +118,17 @@ function makeService(index) {
   ];
 }
 
-/** The address of that number in a network of the first two bytes. */
+/**
+ * The address of that number in a network of the first two bytes.
+ *
+ * @param {string} network
+ * @param {number} number
+ */
 function address(network, number) {
   return `${network}.${Math.floor(number / 250)}.${(number % 250) + 1}`;
 }
 
+/** @param {Row[]} rows */
 function formatPage(rows) {
   const header = [
     'Services',
@@ -136,25 +171,37 @@ Written by \`npm run rule-counts\`.
 `;
 }
 
-/** A Markdown table of numbers, its columns as wide as they need to be. */
+/**
+ * A Markdown table of numbers, its columns as wide as they need to be.
+ *
+ * @param {string[]} header
+ * @param {string[][]} body A cell in each row for each title
+ */
 function formatTable(header, body) {
-  const widths = header.map((title, i) => Math.max(title.length, ...body.map((row) => row[i].length)));
+  const widths = header.map((title, i) =>
+    Math.max(title.length, ...body.map((row) => /** @type {string} */ (row[i]).length)),
+  );
   const rule = widths.map((width) => `${'-'.repeat(width - 1)}:`);
   return [header, rule, ...body]
-    .map((row) => `| ${row.map((cell, i) => cell.padStart(widths[i])).join(' | ')} |\n`)
+    .map((row) => `| ${row.map((cell, i) => cell.padStart(/** @type {number} */ (widths[i]))).join(' | ')} |\n`)
     .join('');
 }
 
 /** The area of the plot in the picture, and the powers of ten that its axes end at. */
 const area = { left: 90, right: 600, top: 60, bottom: 360, services: 4, rules: 6 };
 
+/** @type {Series[]} */
 const series = [
   { mode: 'iptables', name: 'iptables mode', colour: '#b34700' },
   { mode: 'nftables', name: 'nftables mode', colour: '#2e7d32' },
   { mode: 'ipvs', name: 'IPVS mode', colour: '#005a9c' },
 ];
 
-/** Rules against Services as an SVG plot, both axes logarithmic. */
+/**
+ * Rules against Services as an SVG plot, both axes logarithmic.
+ *
+ * @param {Row[]} rows
+ */
 function formatPlot(rows) {
   const middle = (area.left + area.right) / 2;
   return `${[
@@ -176,10 +223,16 @@ function formatPlot(rows) {
   ].join('\n')}\n`;
 }
 
-/** The points of one mode, joined by a line, and its row in the legend at the top left, where no line runs. */
+/**
+ * The points of one mode, joined by a line, and its row in the legend at the top left, where no line runs.
+ *
+ * @param {Row[]} rows
+ * @param {Series} series
+ * @param {number} row
+ */
 function formatSeries(rows, { mode, name, colour }, row) {
   const points = rows.map((each) => `${x(each.services)},${y(each[mode].rules)}`);
-  const last = rows.at(-1);
+  const last = /** @type {Row} */ (rows.at(-1));
   const words = `${name}: ${last[mode].rules.toLocaleString('en')} rules for ${last.services.toLocaleString('en')} Services`;
   return [
     `<polyline points="${points.join(' ')}" fill="none" stroke="${colour}" stroke-width="3"/>`,
@@ -188,22 +241,37 @@ function formatSeries(rows, { mode, name, colour }, row) {
   ];
 }
 
+/** @param {number} services */
 function x(services) {
   return Math.round(area.left + (Math.log10(services) / area.services) * (area.right - area.left));
 }
 
+/** @param {number} rules */
 function y(rules) {
   return Math.round(area.bottom - (Math.log10(rules) / area.rules) * (area.bottom - area.top));
 }
 
+/** @param {number} last */
 function powersOfTen(last) {
   return Array.from({ length: last + 1 }, (_, i) => 10 ** i);
 }
 
+/**
+ * @param {number} x1
+ * @param {number} y1
+ * @param {number} x2
+ * @param {number} y2
+ */
 function line(x1, y1, x2, y2) {
   return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="#d5d8dc"/>`;
 }
 
+/**
+ * @param {number} left
+ * @param {number} base
+ * @param {string} words
+ * @param {string} attributes
+ */
 function text(left, base, words, attributes) {
   return `<text x="${left}" y="${base}" ${attributes}>${words}</text>`;
 }

@@ -8,7 +8,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** Writes services.yaml, or services.json, and nodes.yaml to the folder. */
+/**
+ * @typedef {string | number | boolean} Scalar
+ * @typedef {{ [key: string]: Scalar | Mapping | (Scalar | Mapping)[] }} Mapping
+ */
+
+/**
+ * Writes services.yaml, or services.json, and nodes.yaml to the folder.
+ *
+ * @param {string} folder
+ * @param {{ services: number, endpoints: number, nodes?: number, localNodes?: number, json?: boolean }} size
+ */
 export async function writeFleet(folder, { services, endpoints, nodes = 1, localNodes = nodes, json = false }) {
   mkdirSync(folder, { recursive: true });
   const objects = makeServices(services, endpoints, localNodes);
@@ -17,6 +27,12 @@ export async function writeFleet(folder, { services, endpoints, nodes = 1, local
   await writeLines(join(folder, 'nodes.yaml'), documents(makeNodes(nodes)));
 }
 
+/**
+ * @param {number} services
+ * @param {number} endpoints
+ * @param {number} localNodes
+ * @returns {Generator<Mapping, void>}
+ */
 function* makeServices(services, endpoints, localNodes) {
   for (let i = 0; i < services; i++) {
     const metadata = { name: `svc-${i}`, namespace: `ns-${i % 20}` };
@@ -53,11 +69,20 @@ function* makeServices(services, endpoints, localNodes) {
   }
 }
 
-/** Node ports run out: beyond 27,680 Services of type NodePort there would be two of a number. */
+/**
+ * Node ports run out: beyond 27,680 Services of type NodePort there would be two of a number.
+ *
+ * @param {number} i
+ * @returns {Record<string, number>}
+ */
 function nodePort(i) {
   return i / 10 < 27_680 ? { nodePort: 5000 + i / 10 } : {};
 }
 
+/**
+ * @param {number} count
+ * @returns {Generator<Mapping, void>}
+ */
 function* makeNodes(count) {
   for (let n = 0; n < count; n++) {
     const podCIDR = `${address(10, 0, n * 256)
@@ -82,19 +107,28 @@ function* makeNodes(count) {
   }
 }
 
+/** @param {number} n */
 function nodeName(n) {
   return `node-${n}`;
 }
 
+/** @param {number} n */
 function zoneOf(n) {
   return `zone-${'abc'[n % 3]}`;
 }
 
-/** The n-th address of a.b.0.0, running on into the networks after it. */
+/**
+ * The n-th address of a.b.0.0, running on into the networks after it.
+ *
+ * @param {number} a
+ * @param {number} b
+ * @param {number} n
+ */
 function address(a, b, n) {
   return `${a}.${b + Math.floor(n / 65536)}.${Math.floor(n / 256) % 256}.${n % 256}`;
 }
 
+/** @param {Iterable<Mapping>} objects */
 function* documents(objects) {
   let first = true;
   for (const object of objects) {
@@ -103,6 +137,7 @@ function* documents(objects) {
   }
 }
 
+/** @param {Iterable<Mapping>} objects */
 function* listOf(objects) {
   yield '{\n"apiVersion": "v1",\n"kind": "List",\n"items": [\n';
   let first = true;
@@ -113,7 +148,13 @@ function* listOf(objects) {
   yield '\n]\n}\n';
 }
 
-/** A mapping in the style of kubectl's output. */
+/**
+ * A mapping in the style of kubectl's output.
+ *
+ * @param {Mapping} object
+ * @param {string} indent
+ * @returns {string}
+ */
 function toYaml(object, indent) {
   let text = '';
   for (const [key, value] of Object.entries(object)) {
@@ -124,11 +165,19 @@ function toYaml(object, indent) {
   return text;
 }
 
+/**
+ * @param {Scalar | Mapping} item
+ * @param {string} indent
+ */
 function toItem(item, indent) {
   if (typeof item !== 'object') return `${indent}- ${item}\n`;
   return `${indent}- ${toYaml(item, `${indent}  `).slice(indent.length + 2)}`;
 }
 
+/**
+ * @param {string} path
+ * @param {Iterable<string>} pieces
+ */
 async function writeLines(path, pieces) {
   const stream = createWriteStream(path);
   for (const piece of pieces) if (!stream.write(piece)) await once(stream, 'drain');

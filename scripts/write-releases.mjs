@@ -13,6 +13,6 @@ const { outputFiles } = await build({
   platform: 'node',
   write: false,
 });
-const [page] = outputFiles;
+const [page] = /** @type {[import('esbuild').OutputFile]} */ (outputFiles);
 const { writePage } = await import(`data:text/javascript;base64,${Buffer.from(page.contents).toString('base64')}`);
 writeFileSync(join(root, 'docs', 'releases.md'), writePage());
