@@ -81,7 +81,8 @@ describe.each(['ipvs', 'iptables'] as const)('%s', (mode) => {
 
   test('the tools are given what changed and no more', async () => {
     const [node, twin] = await expectAlike(mode, () => undefined, '10.244.7.2');
-    const given = (one: FakeNode | undefined) => one?.commands.filter(({ tool, stdin }) => stdin !== undefined && tool !== 'perl');
+    const given = (one: FakeNode | undefined) =>
+      one?.commands.filter(({ tool, stdin }) => stdin !== undefined && tool !== 'perl');
     expect(given(node)).toEqual(given(twin));
   });
 
