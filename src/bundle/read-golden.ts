@@ -4,7 +4,7 @@ import type { Shape, ShapeReading } from '../base/shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
 import { nodeOfBundle } from './bundle-node.ts';

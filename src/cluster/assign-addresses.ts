@@ -1,7 +1,7 @@
 import type { Network } from '../kernel/address.ts';
 import { addressAfter, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';

@@ -5,7 +5,7 @@ import { families } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Names } from './by-name.ts';
 import type { HintReading, SlicesByService } from './endpoints.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
 import { endpointsByPort, headlessLabel, proxyNameLabel, settleRivals } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';

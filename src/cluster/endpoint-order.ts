@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/address.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Endpoint } from './model.ts';
 
 /**

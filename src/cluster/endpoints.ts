@@ -2,7 +2,7 @@ import type { Address } from '../kernel/address.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { compareEndpoints } from './endpoint-order.ts';
 import { ByName } from './by-name.ts';
 import type { ReadonlyByName } from './by-name.ts';

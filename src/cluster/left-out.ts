@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { leftOutReasons } from '../diagnostics/results.ts';

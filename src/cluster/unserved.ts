@@ -1,5 +1,5 @@
 import type { Names } from './by-name.ts';
-import { compareText } from './compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Owners } from '../changes/owners.ts';
 import type { Coverage } from '../diff/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';

@@ -2,7 +2,7 @@ import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftab
 import { elementMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
-import { compareNamed, compareText } from '../cluster/compare-text.ts';
+import { compareNamed, compareText } from '../kernel/compare-text.ts';
 
 /**
  * Tables as text whose lines are the same where they mean the same: sets, chains and elements by name and key, without

@@ -1,4 +1,4 @@
-import { compareNamed } from '../cluster/compare-text.ts';
+import { compareNamed } from '../kernel/compare-text.ts';
 import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
 import type { StateFileName } from '../bundle/state-files.ts';

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 
 /**
  * Diagnostics in the order in which they are shown: those without a place first, then by file, line, column, code and

@@ -1,5 +1,5 @@
 import type { Names } from '../cluster/by-name.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';

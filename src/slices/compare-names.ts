@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 
 /** Orders names as people count: web-2 before web-10. */
 export function compareNames(a: string, b: string): number {

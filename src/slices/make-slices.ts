@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { headlessLabel, serviceNameLabel } from '../cluster/endpoints.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { zoneLabel } from '../cluster/node-context.ts';

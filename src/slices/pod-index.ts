@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Pod, Sourced } from '../cluster/objects.ts';
 import { compareNames } from './compare-names.ts';
 

@@ -1,6 +1,6 @@
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { Names } from '../cluster/by-name.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';

@@ -1,5 +1,5 @@
 import type { Names } from '../cluster/by-name.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import type { Pod, Service, Sourced } from '../cluster/objects.ts';
 import type { PodIndex } from './pod-index.ts';
 

@@ -1,7 +1,7 @@
 import { findNearest } from '../base/find-nearest.ts';
 import { namesOf } from '../cluster/by-name.ts';
 import type { Names } from '../cluster/by-name.ts';
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { MeantService, MeantSlicePort } from '../diagnostics/endpoints.ts';

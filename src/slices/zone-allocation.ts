@@ -1,4 +1,4 @@
-import { compareText } from '../cluster/compare-text.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { zoneLabel } from '../cluster/node-context.ts';
 import type { Node } from '../cluster/objects.ts';
 

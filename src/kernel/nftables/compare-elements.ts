@@ -1,4 +1,5 @@
 import { compareAddresses } from '../address.ts';
+import { compareText } from '../compare-text.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
 
@@ -81,9 +82,4 @@ function compareValues(a: Value, b: Value): number {
 
 function textOf(value: Value): string {
   return value.kind === 'word' ? value.text : formatKey([value]);
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
