@@ -5,6 +5,8 @@ import type { Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { isOwnEntryChange } from './certify-entries.ts';
 import type { PartOfServices } from './certify-entries.ts';
+import { areSameLines, lineBefore } from './certify-lines.ts';
+import type { Versions } from './certify-lines.ts';
 import { isOwnNftChange } from './certify-nftables.ts';
 import { isOwnServerChange } from './certify-servers.ts';
 import type { Compile } from './check-forms.ts';
@@ -56,11 +58,6 @@ function certify(known: BundleFiles, files: BundleFiles, compile: Compile): Stor
     if (!isOwnChange(name, whole, part, clusters)) return undefined;
   }
   return openBundle(manifest, files);
-}
-
-interface Versions<T> {
-  readonly old: T;
-  readonly new: T;
 }
 
 /** All but what a change of endpoints changes. */
@@ -252,7 +249,7 @@ function isOwnChange(
   const isOwn = (line: string): boolean => ownLines[name]?.test(line) === true;
   return changes.every(({ at, removed, added }, i) => {
     const twin = own[i];
-    if (!twin || !isSame(removed, twin.removed) || !isSame(added, twin.added)) return false;
+    if (!twin || !areSameLines(removed, twin.removed) || !areSameLines(added, twin.added)) return false;
     if (![...removed, ...added].every(isOwn)) return false;
     // What is nothing but new stands behind a line of the same Service port.
     const anchor = lineBefore(whole.old, at);
@@ -262,14 +259,6 @@ function isOwnChange(
 
 function areThere(versions: Versions<string | undefined>): versions is Versions<string> {
   return versions.old !== undefined && versions.new !== undefined;
-}
-
-function lineBefore(text: string, at: number): string {
-  return text.slice(text.lastIndexOf('\n', at - 2) + 1, Math.max(0, at - 1));
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((line, i) => line === b[i]);
 }
 
 /** The lines that come of one Service port and of no other. Each is once in its file. */

@@ -4,17 +4,13 @@ import { families } from '../kernel/family.ts';
 import { compareEntries, parseEntry } from '../kernel/set-entry.ts';
 import type { SetEntry } from '../kernel/set-entry.ts';
 import { setName } from '../kube-proxy/sets.ts';
+import { areSameLines, lineAfter, lineBefore } from './certify-lines.ts';
+import type { Versions } from './certify-lines.ts';
 
 /** A text, and the Service ports of it that changed. */
 export interface PartOfServices {
   readonly services: string;
   readonly part: Cluster;
-}
-
-/** The same of the bundle that is known, and of the one that is to be certified. */
-export interface Change<T> {
-  readonly old: T;
-  readonly new: T;
 }
 
 /**
@@ -23,34 +19,21 @@ export interface Change<T> {
  * port has as well does not come and go with the part.
  */
 export function isOwnEntryChange(
-  whole: Change<string>,
-  part: Change<string>,
-  clusters: Change<PartOfServices>,
+  whole: Versions<string>,
+  part: Versions<string>,
+  clusters: Versions<PartOfServices>,
 ): boolean {
   const changes = findChangedLines(whole.old, whole.new);
   const own = findChangedLines(part.old, part.new);
   if (!changes || !own) return false;
-  const removed = changes.flatMap((change) => change.removed);
-  const added = changes.flatMap((change) => change.added);
-  if (
-    !isSame(
-      removed,
-      own.flatMap((change) => change.removed),
-    ) ||
-    !isSame(
-      added,
-      own.flatMap((change) => change.added),
-    )
-  )
-    return false;
+  const linesOf = (side: 'removed' | 'added') => [changes, own].map((some) => some.flatMap((change) => change[side]));
+  const [removed = [], ownRemoved = []] = linesOf('removed');
+  const [added = [], ownAdded = []] = linesOf('added');
+  // Both come from texts that are sorted.
+  if (!areSameLines(removed, ownRemoved) || !areSameLines(added, ownAdded)) return false;
   if (![...removed, ...added].every((line) => isOfPart(line, clusters))) return false;
   if (endpointSets.some((name) => whole.new.includes(`\nadd ${name} `) && !hasUsualSize(whole.new, name))) return false;
   return changes.every(({ newAt, added: lines }) => lines.length === 0 || isInPlace(whole.new, newAt, lines));
-}
-
-/** Both come from texts that are sorted. */
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((line, i) => line === b[i]);
 }
 
 /** The sets of endpoints on the node. */
@@ -69,13 +52,13 @@ function readLine(line: string): EntryLine | undefined {
 }
 
 /** Whether a line is of an endpoint that no Service port has but those of the part. */
-function isOfPart(line: string, clusters: Change<PartOfServices>): boolean {
+function isOfPart(line: string, clusters: Versions<PartOfServices>): boolean {
   const { address, port } = readLine(line)?.entry ?? {};
   return address !== undefined && port !== undefined && isEndpointOfPart(address.text, port, clusters);
 }
 
 /** Whether no Service port has an endpoint but those of the part. */
-export function isEndpointOfPart(address: string, port: number, clusters: Change<PartOfServices>): boolean {
+export function isEndpointOfPart(address: string, port: number, clusters: Versions<PartOfServices>): boolean {
   return [clusters.old, clusters.new].every(
     ({ services, part }) => countEndpoints(services, address, port) === countOfPart(part, address, port),
   );
@@ -101,9 +84,7 @@ function hasUsualSize(text: string, name: string): boolean {
 
 /** Whether lines, and what stands before and after them, are of one set and in its order. */
 function isInPlace(text: string, at: number, lines: readonly string[]): boolean {
-  const end = lines.reduce((sum, line) => sum + line.length + 1, at);
-  const before = text.slice(text.lastIndexOf('\n', at - 2) + 1, Math.max(0, at - 1));
-  const after = text.slice(end, text.indexOf('\n', end));
+  const [before, after] = [lineBefore(text, at), lineAfter(text, at, lines)];
   const [first] = lines.map(readLine);
   if (!first || (!before.startsWith(`create ${first.set} `) && readLine(before)?.set !== first.set)) return false;
   const row = [before, ...lines, after].flatMap((line) => readLine(line) ?? []).filter(({ set }) => set === first.set);

@@ -3,13 +3,19 @@ import { compareElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { isEndpointOfPart } from './certify-entries.ts';
-import type { Change, PartOfServices } from './certify-entries.ts';
+import type { PartOfServices } from './certify-entries.ts';
+import { lineAfter, lineBefore } from './certify-lines.ts';
+import type { Versions } from './certify-lines.ts';
 
 /**
  * Whether nftables.nft changed as the part did: in rules of chains that come of one Service port each, and in
  * the addresses that can reach themselves. These are in one set, where each must be in its place, and Service ports may share one.
  */
-export function isOwnNftChange(whole: Change<string>, part: Change<string>, clusters: Change<PartOfServices>): boolean {
+export function isOwnNftChange(
+  whole: Versions<string>,
+  part: Versions<string>,
+  clusters: Versions<PartOfServices>,
+): boolean {
   const [changed, own] = [listChanges(whole), listChanges(part)];
   if (!changed || !own || !isSameSet(changed.chains, own.chains)) return false;
   if (!isSameSet(changed.removed, own.removed) || !isSameSet(changed.added, own.added)) return false;
@@ -34,7 +40,7 @@ const ownChain = /\tchain (?:service|local|external|firewall|endpoint)-[A-Z2-7]{
 const sharedSet = /\tset hairpin-connections \{$/;
 
 /** Undefined where anything else changed. */
-function listChanges({ old, new: now }: Change<string>): Changes | undefined {
+function listChanges({ old, new: now }: Versions<string>): Changes | undefined {
   const found: Changes = { chains: new Set(), removed: new Set(), added: new Set() };
   const changes = findChangedLines(old, now);
   if (!changes) return undefined;
@@ -74,9 +80,7 @@ function findBlock(text: string, place: string): string | undefined {
 
 /** Whether new elements stand where kpc writes them: in the list of elements, with those around them in order. */
 function isInOrder(text: string, at: number, added: readonly string[]): boolean {
-  const end = at + added.reduce((sum, line) => sum + line.length + 1, 0);
-  const before = text.slice(text.lastIndexOf('\n', at - 2) + 1, at - 1);
-  const after = text.slice(end, text.indexOf('\n', end));
+  const [before, after] = [lineBefore(text, at), lineAfter(text, at, added)];
   const isElement = (line: string) => line.startsWith('\t\t\t');
   const isInList = (isElement(before) || before === '\t\telements = {') && (isElement(after) || after === '\t\t}');
   if (!isInList) return false;
@@ -95,7 +99,7 @@ function readElements(lines: readonly string[]): readonly Element[] {
 }
 
 /** Whether the endpoint that an element is of belongs to no Service port but those of the part. */
-function isOfPart(element: string, clusters: Change<PartOfServices>): boolean {
+function isOfPart(element: string, clusters: Versions<PartOfServices>): boolean {
   const [, address, port] = /\n\t\t\t(\S+) \. \S+ \. \S+ \. (\d+),$/.exec(element) ?? [];
   return address !== undefined && isEndpointOfPart(address, Number(port), clusters);
 }

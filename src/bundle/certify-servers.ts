@@ -1,14 +1,13 @@
+import type { Versions } from './certify-lines.ts';
+
 /**
  * Whether virtual servers have changed as those of the part did, and in nothing but their real servers: with the part's old
  * ones put in the place of the new ones, the text must be what it is, to the byte.
  */
-export function isOwnServerChange(
-  whole: { readonly old: string; readonly new: string },
-  part: { readonly old: string; readonly new: string },
-): boolean {
+export function isOwnServerChange(whole: Versions<string>, part: Versions<string>): boolean {
   const [before, after] = [cutServers(part.old), cutServers(part.new)];
   if (before.length !== after.length) return false;
-  const swaps: { readonly at: number; readonly old: string; readonly new: string }[] = [];
+  const swaps: (Versions<string> & { readonly at: number })[] = [];
   for (const [i, old] of before.entries()) {
     const now = after[i] ?? '';
     if (headOf(old) !== headOf(now)) return false;
