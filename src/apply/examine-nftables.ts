@@ -151,7 +151,7 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
     return [ok, ...(await examineSmallChanges(host))];
   }
   const isOne = refusals.length === trials.length && refusals.every(({ reason }) => reason === first.reason);
-  if (isOne && isOfAnyRule.test(first.reason)) return [await describeStandstill(host, first.reason)];
+  if (isOne && isOfAnyRule(first.reason)) return [await describeStandstill(host, first.reason)];
   return Promise.all(refusals.map((refusal) => describeRefusal(host, index, refusal)));
 }
 
@@ -169,8 +169,10 @@ async function examineSmallChanges(host: Host): Promise<readonly Finding[]> {
   return [{ ...finding, text, advice: 'give the container the capability SYS_ADMIN' }];
 }
 
-/** What nft says if it cannot even begin with the rules. */
-const isOfAnyRule = /cache initialization failed|not permitted|permission denied|must be root/i;
+/** Whether nft could not even begin with the rules. */
+function isOfAnyRule(reason: string): boolean {
+  return /cache initialization failed/i.test(reason) || isRefusal(reason);
+}
 
 async function describeStandstill(host: Host, reason: string): Promise<Finding> {
   const [severity, subject] = ['error', 'nftables'] as const;
