@@ -106,7 +106,8 @@ export async function look(
   const second = back?.kind === 'earlier' ? back : undefined;
   const before = second?.earlier;
   const settled = back?.kind === 'settled' ? back.settled : undefined;
-  const known = await findUnchanged(host, request, back);
+  const present = settled?.nftables && (await readNftStamp(host));
+  const known = findUnchanged(request, back, present);
   const expected =
     back?.kind === 'settled' && request.settling
       ? focusOn(back.settled, request.settling.files, back.unlike, known !== undefined)
@@ -128,7 +129,7 @@ export async function look(
   const [{ reading, nftStamp }, modules] = await Promise.all([
     known
       ? readNode(host, scope, earlierReading).then((read) => ({ reading: read, nftStamp: known.stamp }))
-      : readAtMoment(host, { ...scope, isSettling: request.settling !== undefined }, back, () =>
+      : readAtMoment(host, { ...scope, isSettling: request.settling !== undefined, present }, back, () =>
           readNode(host, scope, earlierReading),
         ),
     before?.plan.modules.length === 0 ? before.node.modules : readModuleIndex(host, target.modules),
@@ -161,20 +162,19 @@ interface UnchangedTables {
   readonly stamp: NftStamp;
 }
 
-async function findUnchanged(
-  host: Host,
+/** `present`: the moment of this look, where something was settled at an earlier one. */
+function findUnchanged(
   { settling }: ChangeRequest,
   back: LookBack | undefined,
-): Promise<UnchangedTables | undefined> {
+  present: NftStamp | undefined,
+): UnchangedTables | undefined {
   const tablesOf = (files: BundleFiles) => splitTables(files.get('nftables.nft') ?? '');
   switch (back?.kind) {
     case 'settled': {
       const { nftables: stamp, bundle, reading } = back.settled;
-      if (!stamp) return undefined;
-      const present = await readNftStamp(host);
-      const stands = isSameMoment(stamp, present) && stamp.tables.join() === present?.tables.join();
       // The way back will be what these files say, so that they must be what they were.
-      if (!stands || !readListedManifest(bundle)) return undefined;
+      if (!stamp || !isSameMoment(stamp, present) || stamp.tables.join() !== present?.tables.join()) return undefined;
+      if (!readListedManifest(bundle)) return undefined;
       return { tables: tablesOf(bundle), rules: stamp.hasRules ? reading.iptables : undefined, stamp };
     }
     case 'earlier':
@@ -189,18 +189,28 @@ async function findUnchanged(
 /** A reading, and the moment for which it is true of nftables: where nothing changes that while it is read. */
 async function readAtMoment(
   host: Host,
-  { nftables, isSettling }: Pick<ReadingScope, 'nftables'> & { readonly isSettling: boolean },
+  {
+    nftables,
+    isSettling,
+    present,
+  }: Pick<ReadingScope, 'nftables'> & { readonly isSettling: boolean; readonly present: NftStamp | undefined },
   back: LookBack | undefined,
   read: () => Promise<NodeReading>,
 ): Promise<{ readonly reading: NodeReading; readonly nftStamp: NftStamp | undefined }> {
-  const from = nftables || (isSettling && (await mayHaveMoment(host, back))) ? await readNftStamp(host) : undefined;
+  const isAsked = nftables || (isSettling && (await mayHaveMoment(host, back)));
+  const from = isAsked ? (present ?? (await readNftStamp(host, hasRulesBefore(back)))) : undefined;
   const reading = await read();
   if (!from || !(nftables || (from.hasRules && hasNoTables(reading)))) return { reading, nftStamp: undefined };
   // Of a second look, what has not been changed is as the first one read it.
   const isTrue =
     back?.kind !== 'earlier' || isSameMoment(back.earlier.nftStamp, from, back.nftTransactions(from.hasRules));
-  const to = await readNftStamp(host);
+  const to = await readNftStamp(host, from.hasRules);
   return { reading, nftStamp: isTrue && isSameMoment(from, to) ? to : undefined };
+}
+
+/** Of a second look, what the first one found: the variant of iptables stays the same from one to the other. */
+function hasRulesBefore(back: LookBack | undefined): boolean | undefined {
+  return back?.kind === 'earlier' ? back.earlier.nftStamp?.hasRules : undefined;
 }
 
 /** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */

@@ -28,12 +28,12 @@ export const nftStampShape = objectOf<NftStamp>({
   hasRules: boolean,
 });
 
-/** Undefined where the kernel does not tell. */
-export async function readNftStamp(host: Host): Promise<NftStamp | undefined> {
+/** Undefined where the kernel does not tell. `hasRules`: whether the stamp has rules, where that was asked just now. */
+export async function readNftStamp(host: Host, hasRules?: boolean): Promise<NftStamp | undefined> {
   const asked = await askKernel(host, aboutTables);
   if (!asked) return undefined;
   const { network, generation, answers } = asked;
-  return { network, generation, tables: answers, hasRules: await areRulesInNftables(host) };
+  return { network, generation, tables: answers, hasRules: hasRules ?? (await areRulesInNftables(host)) };
 }
 
 /** Whether the tools of both families are the nft variant: "iptables-save v1.8.9 (nf_tables)". */
