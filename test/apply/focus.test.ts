@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
+import type { Editable } from './edited-bundle.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
@@ -15,21 +16,11 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-focus-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Mode = 'ipvs' | 'iptables';
-type Editable = Record<string, any>; // eslint-disable-line
 const index = '/var/lib/kpc/settled/index.json';
 
 /** The dual-stack example with another endpoint in its first Service port. */
 function moved(mode: Mode, address: string): string {
-  const folder = join(scratch, `${mode}-${address}`);
-  const files = forgeWhole(fixtureBundle(`dual-stack/expected-${mode}`), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    const endpoints = services['servicePorts'][0].endpoints as Editable[];
-    endpoints.push({ ...endpoints[0], address, node: 'elsewhere' });
-    bundle.set('services.json', JSON.stringify(services));
-  });
-  mkdirSync(folder, { recursive: true });
-  for (const [name, text] of files) writeFileSync(join(folder, name), text);
-  return folder;
+  return writeWithEndpoints(join(scratch, `${mode}-${address}`), mode, [address], { node: 'elsewhere' });
 }
 
 const readRecord = (node: FakeNode): string => {

@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../src/apply/host.ts';
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
+import type { Editable } from './edited-bundle.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
 import type { NetlinkNode } from './fake-netlink.ts';
 
@@ -15,20 +16,9 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-rules-in-nftables-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Mode = 'iptables' | 'ipvs';
-type Editable = Record<string, any>; // eslint-disable-line
-
 /** The dual-stack example with an endpoint more in its first Service port. */
 function moved(mode: Mode, address: string): string {
-  const folder = join(scratch, `${mode}-${address}`);
-  const files = forgeWhole(fixtureBundle(`dual-stack/expected-${mode}`), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    const endpoints = services['servicePorts'][0].endpoints as Editable[];
-    endpoints.push({ ...endpoints[0], address, node: 'elsewhere' });
-    bundle.set('services.json', JSON.stringify(services));
-  });
-  mkdirSync(folder, { recursive: true });
-  for (const [name, text] of files) writeFileSync(join(folder, name), text);
-  return folder;
+  return writeWithEndpoints(join(scratch, `${mode}-${address}`), mode, [address], { node: 'elsewhere' });
 }
 
 const [first, second, third] = ['10.244.7.1', '10.244.7.2', '10.244.7.3'];

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -7,8 +7,8 @@ import { readBootId } from '../../src/apply/process-identity.ts';
 import { stateFolder } from '../../src/apply/record.ts';
 import { readSettled } from '../../src/apply/settled.ts';
 import { version } from '../../src/base/version.ts';
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
 import type { NetlinkNode } from './fake-netlink.ts';
 
@@ -18,20 +18,9 @@ import type { NetlinkNode } from './fake-netlink.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-settled-race-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-type Editable = Record<string, any>; // eslint-disable-line
-
 /** The dual-stack example with an endpoint more. */
 function bundleWith(mode: string, address: string): string {
-  const folder = join(scratch, `${mode}-${address}`);
-  const files = forgeWhole(fixtureBundle(`dual-stack/expected-${mode}`), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    const [port] = services['servicePorts'];
-    port.endpoints.push({ ...port.endpoints[0], address });
-    bundle.set('services.json', JSON.stringify(services));
-  });
-  mkdirSync(folder, { recursive: true });
-  for (const [file, text] of files) writeFileSync(join(folder, file), text);
-  return folder;
+  return writeWithEndpoints(join(scratch, `${mode}-${address}`), mode, [address]);
 }
 
 /** The host of a process in which another one does something, just before it asks for the lock. */

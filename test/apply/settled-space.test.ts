@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
+import { writeWithEndpoints } from './edited-bundle.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
 import type { NetlinkNode } from './fake-netlink.ts';
 
@@ -13,19 +13,8 @@ import type { NetlinkNode } from './fake-netlink.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-settled-space-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-type Editable = Record<string, any>; // eslint-disable-line
-
 function bundleWith(...addresses: readonly string[]): string {
-  const folder = join(scratch, addresses.join('_'));
-  const files = forgeWhole(fixtureBundle('dual-stack/expected-nftables'), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    const [port] = services['servicePorts'];
-    for (const address of addresses) port.endpoints.push({ ...port.endpoints[0], address });
-    bundle.set('services.json', JSON.stringify(services));
-  });
-  mkdirSync(folder, { recursive: true });
-  for (const [file, text] of files) writeFileSync(join(folder, file), text);
-  return folder;
+  return writeWithEndpoints(join(scratch, addresses.join('_')), 'nftables', addresses);
 }
 
 /** A host whose state folder has space for so many characters: what does not fit is left half written. */

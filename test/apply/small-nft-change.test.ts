@@ -1,11 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
-import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { ended } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
+import { writeEdited, writeWithEndpoints } from './edited-bundle.ts';
+import type { Editable } from './edited-bundle.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
 import type { NetlinkNode } from './fake-netlink.ts';
 
@@ -16,26 +17,14 @@ import type { NetlinkNode } from './fake-netlink.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-small-nft-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-type Editable = Record<string, any>; // eslint-disable-line
-
 /** The dual-stack example as kpc compiles it when its Services are edited. */
 function edited(name: string, edit: (services: Editable) => void): string {
-  const folder = join(scratch, name);
-  const files = forgeWhole(fixtureBundle('dual-stack/expected-nftables'), (bundle) => {
-    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
-    edit(services);
-    bundle.set('services.json', JSON.stringify(services));
-  });
-  mkdirSync(folder, { recursive: true });
-  for (const [file, text] of files) writeFileSync(join(folder, file), text);
-  return folder;
+  return writeEdited(join(scratch, name), 'nftables', edit);
 }
 
 /** With these endpoints more in the first Service port. */
 function moved(...addresses: readonly string[]): string {
-  return edited(addresses.join('_'), ({ servicePorts: [port] }) => {
-    for (const address of addresses) port.endpoints.push({ ...port.endpoints[0], address });
-  });
+  return writeWithEndpoints(join(scratch, addresses.join('_')), 'nftables', addresses);
 }
 
 /** With the first endpoint of `moved`, and a Service more. */

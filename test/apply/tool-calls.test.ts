@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
+import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
@@ -17,9 +18,7 @@ function moveEndpoint(mode: 'ipvs' | 'iptables', endpoint = '10.244.2.10'): stri
   const files = forgeWhole(fixtureBundle(`quickstart/expected-${mode}`), (bundle) => {
     bundle.set('services.json', (bundle.get('services.json') ?? '').replaceAll(endpoint, '10.244.2.99'));
   });
-  mkdirSync(folder, { recursive: true });
-  for (const [name, text] of files) writeFileSync(join(folder, name), text);
-  return folder;
+  return writeFolder(folder, Object.fromEntries(files));
 }
 
 const bundleOf = (mode: 'ipvs' | 'iptables') => `fixtures/quickstart/expected-${mode}`;

@@ -1,0 +1,27 @@
+import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+/** Parsed JSON, which a test changes as it likes. */
+export type Editable = Record<string, any>; // eslint-disable-line
+
+/** The dual-stack example in a mode, as kpc compiles it where its services.json is edited. Gives the folder. */
+export function writeEdited(folder: string, mode: string, edit: (services: Editable) => void): string {
+  const files = forgeWhole(fixtureBundle(`dual-stack/expected-${mode}`), (bundle) => {
+    const services = JSON.parse(bundle.get('services.json') ?? '') as Editable;
+    edit(services);
+    bundle.set('services.json', JSON.stringify(services));
+  });
+  return writeFolder(folder, Object.fromEntries(files));
+}
+
+/** With endpoints of these addresses more in the first Service port, otherwise like its first one but for `changes`. */
+export function writeWithEndpoints(
+  folder: string,
+  mode: string,
+  addresses: readonly string[],
+  changes: Editable = {},
+): string {
+  return writeEdited(folder, mode, ({ servicePorts: [port] }) => {
+    for (const address of addresses) port.endpoints.push({ ...port.endpoints[0], address, ...changes });
+  });
+}
