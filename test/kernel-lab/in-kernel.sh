@@ -30,27 +30,15 @@ if [ $# -eq 0 ]; then
   exit 2
 fi
 
+lab=$(dirname "$(readlink -f "$0")")
+# shellcheck source=lab-tools.sh
+. "$lab/lab-tools.sh"
+
 has_ipvs() { [ -e /proc/net/ip_vs ] || modprobe --quiet ip_vs 2>/dev/null; }
-
-install_missing() {
-  local missing=() package
-  for package in "$@"; do
-    dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
-  done
-  [ ${#missing[@]} -eq 0 ] && return
-  {
-    apt-get update
-    # Another apt-get may be at work: wait for it.
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}"
-  } >&2
-}
-
-tools=(perl kmod iptables nftables ipset ipvsadm conntrack iproute2 procps)
-modules="ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp"
 
 if [ "$which" = --own ] || { [ "$which" != --uml ] && has_ipvs; }; then
   install_missing "${tools[@]}"
-  for module in $modules; do modprobe --quiet "$module" 2>/dev/null || true; done
+  for module in "${modules[@]}"; do modprobe --quiet "$module" 2>/dev/null || true; done
   exec unshare --net --mount bash -c '
     mount -t tmpfs tmpfs /run
     mount -t sysfs sys /sys 2>/dev/null || true
@@ -69,19 +57,10 @@ if [ ! -e "/lib/modules/$release/modules.dep" ]; then depmod "$release"; fi
 work=$(mktemp -d /var/tmp/kernel-lab.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
-# This kernel has no nft_compat for nat: the legacy variants of iptables under their plain names.
-mkdir "$work/bin"
-for tool in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-  ln -s "/usr/sbin/${tool/tables/tables-legacy}" "$work/bin/$tool"
-done
+# This kernel has no nft_compat for nat.
+link_legacy_tools "$work/bin"
 
-{
-  export -p | grep -v -E ' (PATH|HOME|TERM|SHLVL|OLDPWD|PWD|_)='
-  printf 'cd %q\n' "$PWD"
-  printf 'exec '
-  printf '%q ' "$@"
-  printf '</dev/null\n'
-} >"$work/command"
+write_command "$@" >"$work/command"
 
 cat >"$work/init" <<EOF_INIT
 #!/bin/bash
@@ -91,7 +70,7 @@ mount -t sysfs sys /sys
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns
 ip link set lo up
-for module in $modules; do modprobe \$module; done
+for module in ${modules[*]}; do modprobe \$module; done
 : > $work/started
 bash $work/command
 echo \$? > $work/status
@@ -102,7 +81,6 @@ chmod +x "$work/init"
 
 # That kernel ends in its first process where the processor has AMX, of which it does not know: whole-registers.c helps.
 # KPC_LAB_WIDE_HOST=1 makes any processor look so, for the test of that.
-lab=$(dirname "$(readlink -f "$0")")
 build_library() {
   command -v cc >/dev/null || install_missing gcc libc6-dev
   cc -shared -fPIC -O1 -o "$work/$1.so" "$lab/$1.c"

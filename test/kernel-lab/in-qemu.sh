@@ -21,6 +21,8 @@ if [ $# -eq 0 ]; then
   exit 2
 fi
 lab=$(dirname "$(readlink -f "$0")")
+# shellcheck source=lab-tools.sh
+. "$lab/lab-tools.sh"
 
 cannot() {
   echo "in-qemu.sh: $*" >&2
@@ -35,19 +37,7 @@ if has_all_modes 2>/dev/null; then exec "$lab/in-kernel.sh" --own "$@"; fi
 
 [ "$(uname -m)" = x86_64 ] || cannot "the kernel that it starts is for x86_64, and this machine is $(uname -m)"
 
-apt() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >&2; }
-
-install_missing() {
-  local missing=() package
-  for package in "$@"; do
-    dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
-  done
-  [ ${#missing[@]} -eq 0 ] && return
-  { apt update && apt install -y --no-install-recommends "${missing[@]}"; } ||
-    cannot "these packages cannot be installed: ${missing[*]}"
-}
-
-install_missing qemu-system-x86 busybox-static cpio xz-utils kmod perl iptables nftables ipset ipvsadm conntrack iproute2 procps
+install_missing qemu-system-x86 busybox-static cpio xz-utils "${tools[@]}" || cannot 'its packages cannot be installed'
 
 find_kernel_package() {
   apt-cache search --names-only '^linux-image-6\.1\.0-[0-9]+-amd64$' | cut -d' ' -f1 | sort -V | tail -1
@@ -128,18 +118,12 @@ trap 'end_kernel; rm -rf "$work"' EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 
-mkdir "$work/bin"
-for tool in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-  ln -s "/usr/sbin/${tool/tables/tables-legacy}" "$work/bin/$tool"
-done
+link_legacy_tools "$work/bin"
 {
-  export -p | grep -v -E ' (PATH|HOME|TERM|SHLVL|OLDPWD|PWD|_)='
   printf 'export PATH=/run/in-qemu/bin:%q:/usr/sbin:/sbin\n' "$PATH"
-  printf 'cd %q\n' "$PWD"
-  printf 'exec '
-  printf '%q ' "$@"
-  printf '</dev/null\n'
+  write_command "$@"
 } >"$work/command"
+echo "${modules[@]}" nf_tables nft_chain_nat >"$work/modules"
 cat >"$work/init" <<'EOF_INIT'
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb
 mount -t sysfs sys /sys
@@ -155,7 +139,7 @@ mount --bind /run/modules /lib/modules
 for port in /dev/vport*p1; do exec >$port; done
 for port in /dev/vport*p2; do exec 2>$port; done
 ip link set lo up
-modprobe -a ip_vs ip_vs_rr nf_conntrack ip_set xt_set xt_ipvs iptable_nat iptable_filter ip6table_nat ip6table_filter dummy veth br_netfilter sctp nf_tables nft_chain_nat
+modprobe -a $(cat /run/in-qemu/modules)
 : >/run/in-qemu/started
 bash /run/in-qemu/command
 echo $? >/run/in-qemu/status
