@@ -123,7 +123,8 @@ export function variantOf<Tag extends string, V extends Shapes>(
   };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** An object with fields: no list, and not null. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,3 +1,4 @@
+import { isObject } from '../base/shape.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, ServiceInfo } from '../cluster/model.ts';
@@ -139,15 +140,10 @@ function omitDefaults(settings: object, defaults: object): object {
     // The head says it in a field of its own.
     if (key === 'mode' || JSON.stringify(value) === JSON.stringify(usual)) return [];
     // How local traffic is told is one thing, whatever fields it takes.
-    const isGroup = isRecord(value) && isRecord(usual) && !('mode' in value);
+    const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
   });
   return Object.fromEntries(kept);
-}
-
-/** An object with fields. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The cluster as each Service alone would make it. */

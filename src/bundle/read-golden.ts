@@ -10,7 +10,8 @@ import { releases } from '../kube-proxy/releases.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import type { GoldenContext, GoldenHead } from './golden.ts';
-import { assignedSection, assumedSection, goldenVersion, isRecord, parseSections } from './golden.ts';
+import { isObject } from '../base/shape.ts';
+import { assignedSection, assumedSection, goldenVersion, parseSections } from './golden.ts';
 import { goldenHead, goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { makeBundle } from './make-bundle.ts';
@@ -117,7 +118,7 @@ function readEach<T>(shape: Shape<T>, texts: readonly string[]): ShapeReading<re
 /** A text is what is wrong with it. */
 function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVersion: string): Manifest | string {
   const value = parseJson(text ?? '');
-  if (!isRecord(value)) return `${goldenHead} is not a JSON object`;
+  if (!isObject(value)) return `${goldenHead} is not a JSON object`;
   const {
     goldenVersion: found,
     kubernetesVersion,
@@ -155,11 +156,11 @@ function readHead(text: string | undefined, { defaults }: GoldenContext, kpcVers
 }
 
 function addDefaults(settings: unknown, defaults: object): object {
-  if (!isRecord(settings)) return defaults;
+  if (!isObject(settings)) return defaults;
   const known = defaults as Readonly<Record<string, unknown>>;
   const merged = Object.entries(settings).map(([key, value]) => {
     const usual = known[key];
-    const isGroup = isRecord(value) && isRecord(usual) && !('mode' in value);
+    const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [key, isGroup ? addDefaults(value, usual) : value] as const;
   });
   return { ...defaults, ...Object.fromEntries(merged) };

@@ -1,14 +1,13 @@
 import { baseName, folderOf, resolvePath } from '../base/file-names.ts';
+import { isObject } from '../base/shape.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputDocument } from './document.ts';
 import { isPlain } from './templates.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Whether a document says how kustomize builds objects of others. Beside them, in a file of this name, it needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
-  if (!isFields(value)) return false;
+  if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
   if (kind === undefined) return /^kustomization\.ya?ml$/.test(baseName(file.name));
   const isOfKustomize = apiVersion === undefined || String(apiVersion).startsWith('kustomize.config.k8s.io/');
@@ -52,18 +51,18 @@ const changingFields = [
 ] as const;
 
 function changesOf(value: unknown): readonly string[] {
-  if (!isFields(value)) return [];
+  if (!isObject(value)) return [];
   return changingFields.filter((name) => {
     const set = value[name];
     if (name === 'labels') return Array.isArray(set) && set.some(selects);
     if (Array.isArray(set)) return set.length > 0;
-    return isFields(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
+    return isObject(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
   });
 }
 
 /** Labels reach the selectors and the Pods only where they say so. */
 function selects(labels: unknown): boolean {
-  return isFields(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
+  return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }
 
 /** The files, and all folders that they are in or below. */
@@ -81,14 +80,10 @@ function placesOf(files: readonly string[]): ReadonlySet<string> {
 
 /** Whether a kustomization in a folder takes objects of one of the places. */
 function takesFrom(folder: string, value: unknown, places: ReadonlySet<string>): boolean {
-  if (!isFields(value)) return false;
+  if (!isObject(value)) return false;
   return [value['resources'], value['bases']].some(
     (entries) =>
       Array.isArray(entries) &&
       entries.some((entry) => typeof entry === 'string' && places.has(resolvePath(folder, entry))),
   );
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

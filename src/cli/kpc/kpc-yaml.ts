@@ -1,6 +1,7 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
 import { diagnose, placeAtLine } from '../../diagnostics/diagnostic.ts';
 import { findingOf } from '../../diagnostics/found.ts';
+import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -121,7 +122,7 @@ class Reader {
 
   #readAll(document: InputDocument): void {
     const { value } = document;
-    if (!isMapping(value)) {
+    if (!isObject(value)) {
       this.#refuse(document, [], { problem: 'no-mapping', found: findingOf(value) });
       return;
     }
@@ -129,7 +130,7 @@ class Reader {
     for (const key of Object.keys(value)) {
       if (isConfigured(key)) {
         const section = value[key];
-        if (isMapping(section)) this.#readFlags(document, section, [key], key);
+        if (isObject(section)) this.#readFlags(document, section, [key], key);
         else if (section !== null)
           this.#refuse(document, [key], { problem: 'no-section', command: key, found: findingOf(section) });
       }
@@ -261,10 +262,6 @@ class Reader {
 }
 
 type Mapping = Readonly<Record<string, unknown>>;
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
