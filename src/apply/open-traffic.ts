@@ -5,6 +5,8 @@ import type { Host } from './host.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
+  /** What IPVS lists of itself: see ipvs-table.ts. */
+  readonly ipvs: string | undefined;
   /** Of IPVS. */
   readonly connections: Connections;
   /** The addresses that sockets in this network send from. */
@@ -27,6 +29,7 @@ export async function listTraffic(host: Host, withSockets: boolean): Promise<Tra
 export function trafficIn({ ipvs, sockets }: TrafficListing): OpenTraffic {
   let sources: ReadonlySet<string> | undefined;
   return {
+    ipvs,
     connections: readConnections(ipvs ?? ''),
     sources: () => (sources ??= new Set(sockets.flatMap((table) => parseSources(table ?? '')))),
   };
