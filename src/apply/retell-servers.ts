@@ -1,5 +1,5 @@
 import { joinHostPort } from '../kernel/address.ts';
-import { formatServiceName } from '../kernel/ipvs.ts';
+import { compareRealServers, formatServiceName } from '../kernel/ipvs.ts';
 import type { VirtualServerChange } from '../kernel/ipvs-delta.ts';
 import { cutIpvsTable, readReals, readServerName } from './ipvs-table.ts';
 import type { ListedReal, ListedServer } from './ipvs-table.ts';
@@ -26,7 +26,7 @@ export function concernsRealServersOnly(changes: readonly VirtualServerChange[])
  * What `ipvsadm -Sn` would print by now. `printed` is what it printed before a change of real servers alone, and the other
  * two are /proc/net/ip_vs from then and now: the kernel lists there, without a process, all virtual servers with their
  * schedulers and persistence, and of each real server what a change of real servers can change: address, port, forwarding
- * method and weight. What that does not list (flags of schedulers, thresholds) stays as it was printed.
+ * method and weight. What that does not list (flags of schedulers) stays as it was printed.
  *
  * Undefined where anything else differs: ipvsadm must tell.
  */
@@ -57,7 +57,8 @@ function withoutConnections(reals: string): string {
 
 function retellServer(printed: string, name: string, { reals }: ListedServer): string | undefined {
   const server = readServerName(name);
-  const listed = readReals(reals);
+  // As ipvsadm sorts them.
+  const listed = readReals(reals).toSorted(compareRealServers);
   if (!server || listed.length !== reals.split('\n').filter((line) => line !== '').length) return undefined;
   const service = formatServiceName(server);
   const start = `\n${printed}`.indexOf(`\n-A ${service} `);

@@ -65,7 +65,10 @@ describe('what ipvsadm would print', () => {
     ['nothing changed', (text) => text],
     ['a weight changed', (text) => text.replace('10.1.1.10:8080 -m -w 1', '10.1.1.10:8080 -m -w 0')],
     ['of one with thresholds', (text) => text.replace('10.1.1.11:8080 -m -w 1', '10.1.1.11:8080 -m -w 7')],
-    ['a real server came', (text) => text.replace(/(-a -t 10\.96\.0\.10:80 .*\n)$/m, '$1')],
+    [
+      'a real server came',
+      (text) => text.replace(/(?=-A -t 10\.96\.0\.10:8 )/, '-a -t 10.96.0.10:80 -r 10.1.1.12:80 -m -w 3\n'),
+    ],
     ['the last real server came', (text) => `${text}-a -u [fd00:96::10]:53 -r [fd00:1::b]:53 -m -w 1\n`],
     ['the only real server went', (text) => text.replace(/^-a -t 10\.96\.0\.10:8 .*\n/m, '')],
     ['the last real server went', (text) => text.replace(/^-a -u .*\n/m, '')],
@@ -74,6 +77,17 @@ describe('what ipvsadm would print', () => {
     for (const connections of [0, 3, 12345678901]) {
       expect(parseIpvsadm(after(change, connections) ?? '')).toEqual(parseIpvsadm(change(printed)));
     }
+  });
+
+  test('is sorted as ipvsadm sorts it, whatever order the kernel has', () => {
+    const added = '-a -t 10.96.0.10:80 -r 10.1.1.9:8080 -m -w 1\n';
+    const table = tableOf(printed.replace(/(?=-a -t 10\.96\.0\.10:80 )/, added));
+    const [, first = '', second = ''] = /(  -> 0A010109.*\n)(  -> .*\n)/.exec(table) ?? [];
+    const turned = table.replace(first + second, second + first);
+    expect(turned).not.toBe(table);
+    expect(retellServers(printed, tableOf(printed), turned)).toBe(
+      printed.replace(/(?=-a -t 10\.96\.0\.10:80 )/, added),
+    );
   });
 
   test('is the same text where nothing but connections changed', () => {
