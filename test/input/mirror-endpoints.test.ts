@@ -19,7 +19,7 @@ const both = [
   '  ports: [{name: http, port: 8080}]',
 ];
 
-const status = (nodeName: string | undefined, ready: boolean) => ({
+const statusOf = (nodeName: string | undefined, ready: boolean) => ({
   nodeName,
   zone: undefined,
   ready,
@@ -43,15 +43,15 @@ test('a slice for each port and family, whose endpoints point at their addresses
       addressType: 'IPv4',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
       endpoints: [
-        { ...at('10.0.0.1'), hostname: 'a', status: status('node-1', true) },
-        { ...at('10.0.0.2'), hostname: undefined, status: status(undefined, false) },
+        { ...at('10.0.0.1'), hostname: 'a', status: statusOf('node-1', true) },
+        { ...at('10.0.0.2'), hostname: undefined, status: statusOf(undefined, false) },
       ],
     },
     {
       metadata: expect.objectContaining({ name: 'web-ipv6-0' }),
       addressType: 'IPv6',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
-      endpoints: [{ ...at('fd00::1'), hostname: undefined, status: status(undefined, true) }],
+      endpoints: [{ ...at('fd00::1'), hostname: undefined, status: statusOf(undefined, true) }],
     },
   ]);
   const place = slices[0]?.source.place(['endpoints', 1, 'addresses', 0]).locate();
