@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** @typedef {{ argv: string[], ok?: (number | null)[] }} Command what to run, and the statuses it may end with */
+/** @typedef {{ argv: string[], ok?: (number | null)[], env?: NodeJS.ProcessEnv }} Command what to run, the statuses it may end with, and its environment where that is not this one's */
 /** @typedef {{ wall: number, cpu?: number, peak?: number }} Figures */
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-measure-'));
@@ -18,13 +18,14 @@ const hasTime = spawnSync('time', ['-f', '%e', 'true']).status === 0;
  * @param {Command} command
  * @returns {Figures}
  */
-export function runOnce({ argv, ok = [0] }) {
+export function runOnce({ argv, ok = [0], env = process.env }) {
   const report = join(scratch, 'report');
   const [program, ...args] = /** @type {[string, ...string[]]} */ (
     hasTime ? ['time', '-o', report, '-f', '%U %S %M', ...argv] : argv
   );
   const start = process.hrtime.bigint();
   const { status, stderr, error } = spawnSync(program, args, {
+    env,
     stdio: ['ignore', 'ignore', 'pipe'],
     maxBuffer: 1 << 28,
     encoding: 'utf8',

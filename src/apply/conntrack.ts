@@ -52,7 +52,7 @@ function indexServingEndpoints(servicePorts: ServicePorts, family: Family): Serv
   for (const port of servicePorts) {
     if (port.protocol !== 'UDP' || port.family !== family) continue;
     const endpoints = new Set<string>();
-    for (const endpoint of port.endpoints) if (endpoint.serving) endpoints.add(endpoint.label);
+    for (const endpoint of port.endpoints) if (endpoint.status.serving) endpoints.add(endpoint.label);
     if (endpoints.size === 0) continue;
     for (const address of [port.clusterIP, ...port.loadBalancerIPs, ...port.externalIPs]) {
       byAddress.set(joinHostPort(address.text, port.port), endpoints);

@@ -141,7 +141,7 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
 }
 
 function checkEndpoint(
-  { nodeName, zone, label, zoneHints, nodeHints }: Endpoint,
+  { label, status: { nodeName, zone, zoneHints, nodeHints } }: Endpoint,
   names: CheckedNames,
 ): readonly string[] {
   const isRight =

@@ -1,6 +1,8 @@
 import { readShape } from '../base/shape.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { servicePortLabel } from '../cluster/model.ts';
+import type { EndpointStatus } from '../cluster/objects.ts';
+import { StatusSharing } from '../cluster/share-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
 import type { Address, Network } from '../kernel/address.ts';
@@ -36,50 +38,35 @@ function addList<T>(text: LongText, items: readonly T[], add: (item: T) => void)
   text.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
-function addServicePort(text: LongText, port: ServicePort, tailOf: (endpoint: Endpoint) => string): void {
+function addServicePort(text: LongText, port: ServicePort, tailOf: (endpoint: Endpoint) => Tail): void {
   text.add(JSON.stringify(servicePortRecord(port)).slice(0, -1));
   if (port.endpoints.length === 0) return text.add(',"endpoints":[]}');
-  text.add(',"endpoints":[');
-  let separator = '\n {"address":"';
-  // Mostly all have one port number, which need not be made a text for each.
-  let number: number | undefined;
-  let portText = '';
-  for (const endpoint of port.endpoints) {
-    if (endpoint.port !== number) {
-      number = endpoint.port;
-      portText = `","port":${number}`;
-    }
-    text.add(separator);
+  text.add(',"endpoints":[\n {"address":"');
+  const last = port.endpoints.length - 1;
+  for (let i = 0; i <= last; i++) {
+    const endpoint = port.endpoints[i] as Endpoint;
     text.add(endpoint.address.text);
-    text.add(portText);
-    text.add(tailOf(endpoint));
-    separator = ',\n {"address":"';
+    text.add(i === last ? `${tailOf(endpoint).end}\n]}` : tailOf(endpoint).next);
   }
-  text.add('\n]}');
 }
 
-/** endpointTail, or the text that it gave last for an endpoint on the same node, where that is the same. */
-function rememberTails(): (endpoint: Endpoint) => string {
-  const known = new Map<string | undefined, { readonly of: Endpoint; readonly tail: string }>();
-  return (endpoint) => {
-    const last = known.get(endpoint.nodeName);
-    if (last && haveOneTail(last.of, endpoint)) return last.tail;
-    const tail = endpointTail(endpoint);
-    known.set(endpoint.nodeName, { of: endpoint, tail });
+/** What follows an endpoint's address: to the end of its line, and on to the next address. */
+interface Tail {
+  readonly end: string;
+  readonly next: string;
+}
+
+/** The tail of an endpoint, or that which was made last for the same status and port: so few are made. */
+function rememberTails(): (endpoint: Endpoint) => Tail {
+  const known = new Map<EndpointStatus, { readonly port: number; readonly tail: Tail }>();
+  return ({ port, status }) => {
+    const last = known.get(status);
+    if (last?.port === port) return last.tail;
+    const end = endpointTail(port, status);
+    const tail = { end, next: `${end},\n {"address":"` };
+    known.set(status, { port, tail });
     return tail;
   };
-}
-
-function haveOneTail(a: Endpoint, b: Endpoint): boolean {
-  return (
-    a.nodeName === b.nodeName &&
-    a.zone === b.zone &&
-    a.ready === b.ready &&
-    a.serving === b.serving &&
-    a.terminating === b.terminating &&
-    a.assumed === b.assumed &&
-    a.zoneHints.length + a.nodeHints.length + b.zoneHints.length + b.nodeHints.length === 0
-  );
 }
 
 /** The records are the file's format: fields at their usual value are left out. */
@@ -163,20 +150,20 @@ function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoint
   };
 }
 
-/** What follows an endpoint's address and port in its line. */
-function endpointTail(endpoint: Endpoint): string {
-  const record: Omit<EndpointRecord, 'address' | 'port'> = {
-    node: endpoint.nodeName,
-    zone: endpoint.zone,
-    ready: endpoint.ready ? undefined : false,
-    serving: endpoint.serving ? undefined : false,
-    terminating: endpoint.terminating ? true : undefined,
-    zoneHints: endpoint.zoneHints.length > 0 ? endpoint.zoneHints : undefined,
-    nodeHints: endpoint.nodeHints.length > 0 ? endpoint.nodeHints : undefined,
-    assumed: endpoint.assumed,
+/** What follows an endpoint's address in its line. */
+function endpointTail(port: number, status: EndpointStatus): string {
+  const record: Omit<EndpointRecord, 'address'> = {
+    port,
+    node: status.nodeName,
+    zone: status.zone,
+    ready: status.ready ? undefined : false,
+    serving: status.serving ? undefined : false,
+    terminating: status.terminating ? true : undefined,
+    zoneHints: status.zoneHints.length > 0 ? status.zoneHints : undefined,
+    nodeHints: status.nodeHints.length > 0 ? status.nodeHints : undefined,
+    assumed: status.assumed,
   };
-  const text = JSON.stringify(record);
-  return text === '{}' ? '}' : `,${text.slice(1)}`;
+  return `",${JSON.stringify(record).slice(1)}`;
 }
 
 /** Undefined for none. */
@@ -201,14 +188,15 @@ export function readServices(content: string): StoredServices | string {
   const reading = readShape(servicesShape, value);
   if ('wrong' in reading) return reading.wrong;
   const { services, servicePorts, healthChecks } = reading.value;
+  const statuses = new StatusSharing();
   return {
     services,
-    servicePorts: servicePorts.map(readServicePort).sort(compareServicePorts),
+    servicePorts: servicePorts.map((port) => readServicePort(port, statuses)).sort(compareServicePorts),
     healthChecks,
   };
 }
 
-function readServicePort(record: ServicePortRecord): ServicePort {
+function readServicePort(record: ServicePortRecord, statuses: StatusSharing): ServicePort {
   return {
     namespace: record.namespace,
     service: record.service,
@@ -229,23 +217,25 @@ function readServicePort(record: ServicePortRecord): ServicePort {
     healthCheckNodePort: record.healthCheckNodePort ?? 0,
     scheduler: record.scheduler,
     forwarding: record.forwarding ?? 'masquerade',
-    endpoints: record.endpoints.map(readEndpoint),
+    endpoints: record.endpoints.map((endpoint) => readEndpoint(endpoint, statuses)),
   };
 }
 
-function readEndpoint(record: EndpointRecord): Endpoint {
+function readEndpoint(record: EndpointRecord, statuses: StatusSharing): Endpoint {
   const address = readAddress(record.address);
   return {
     address,
     port: record.port,
     label: joinHostPort(address.text, record.port),
-    nodeName: record.node,
-    zone: record.zone,
-    ready: record.ready ?? true,
-    serving: record.serving ?? true,
-    terminating: record.terminating ?? false,
-    zoneHints: record.zoneHints ?? [],
-    nodeHints: record.nodeHints ?? [],
-    assumed: record.assumed,
+    status: statuses.share({
+      nodeName: record.node,
+      zone: record.zone,
+      ready: record.ready ?? true,
+      serving: record.serving ?? true,
+      terminating: record.terminating ?? false,
+      zoneHints: record.zoneHints ?? [],
+      nodeHints: record.nodeHints ?? [],
+      assumed: record.assumed,
+    }),
   };
 }

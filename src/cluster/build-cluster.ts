@@ -128,7 +128,7 @@ function describeService(
 function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceInfo['headlessEndpoints'] {
   const found = slices.flatMap(({ object }) =>
     object.endpoints.flatMap((endpoint) =>
-      endpoint.addresses.map((address) => ({ address, hostname: endpoint.hostname, ready: endpoint.ready })),
+      endpoint.addresses.map((address) => ({ address, hostname: endpoint.hostname, ready: endpoint.status.ready })),
     ),
   );
   return [...new Map(found.map((endpoint) => [endpoint.address, endpoint])).values()].sort((a, b) =>
@@ -347,7 +347,7 @@ function healthChecksOf(
 /** An endpoint and its rivals, each as the node sees it that it is on: the last of each node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
-  return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.nodeName, each])).values()];
+  return [...new Map([endpoint, ...endpoint.rivals].map((each) => [each.status.nodeName, each])).values()];
 }
 
 function readyEndpoints(
@@ -358,7 +358,8 @@ function readyEndpoints(
   const found = new Map<string, { readonly address: string; readonly nodeName: string }>();
   const hints = { zones: false, nodes: false };
   for (const endpoints of endpointsByPort(slices, family, behaviours, hints).values()) {
-    for (const { address, nodeName, ready } of endpoints.flatMap(asOwnNodesSee)) {
+    for (const { address, status } of endpoints.flatMap(asOwnNodesSee)) {
+      const { nodeName, ready } = status;
       if (!ready || nodeName === undefined) continue;
       found.set(`${address.text} ${nodeName}`, { address: address.text, nodeName });
     }

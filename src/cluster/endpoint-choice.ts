@@ -25,10 +25,10 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   const cluster = usesClusterEndpoints(port) ? clusterEndpoints(port.endpoints, topology, node) : [];
   if (!usesLocalEndpoints(port)) return { cluster, local: [], reachable: cluster, hasAny: cluster.length > 0 };
 
-  const usable = port.endpoints.filter((endpoint) => endpoint.ready || servesWhileTerminating(endpoint));
+  const usable = port.endpoints.filter((endpoint) => isReady(endpoint) || servesWhileTerminating(endpoint));
   const hasAny = cluster.length > 0 || usable.length > 0;
   const onNode = usable.filter((endpoint) => isLocal(endpoint, node));
-  const ready = onNode.filter((endpoint) => endpoint.ready);
+  const ready = onNode.filter(isReady);
   const local = ready.length > 0 ? ready : onNode;
   if (!usesClusterEndpoints(port)) return { cluster, local, reachable: local, hasAny };
 
@@ -37,7 +37,7 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
 
 /** Whether the endpoint runs on the node; on no node where the node has no name. */
 export function isLocal(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
-  return isLocalNode(endpoint.nodeName, node);
+  return isLocalNode(endpoint.status.nodeName, node);
 }
 
 /** Whether an endpoint's node is this one. */
@@ -76,36 +76,41 @@ type Topology = 'same-node' | 'same-zone' | 'everywhere';
  * (kube-proxy's topologyModeFromHints).
  */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
-  if (endpoints.every(({ ready, nodeHints }) => !ready || nodeHints.length > 0)) {
-    if (endpoints.some(({ ready, nodeHints }) => ready && nodeHints.includes(node.name))) return 'same-node';
+  if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
+    if (endpoints.some(({ status: { ready, nodeHints } }) => ready && nodeHints.includes(node.name)))
+      return 'same-node';
   }
-  if (endpoints.every(({ ready, zoneHints }) => !ready || zoneHints.length > 0)) {
-    if (endpoints.some(({ ready, zoneHints }) => ready && zoneHints.includes(node.zone))) return 'same-zone';
+  if (endpoints.every(({ status: { ready, zoneHints } }) => !ready || zoneHints.length > 0)) {
+    if (endpoints.some(({ status: { ready, zoneHints } }) => ready && zoneHints.includes(node.zone)))
+      return 'same-zone';
   }
   return 'everywhere';
 }
 
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
-  const isUsable = (endpoint: Endpoint): boolean => endpoint.ready && isNear(endpoint, topology, node);
+  const isUsable =
+    topology === 'everywhere' ? isReady : (endpoint: Endpoint) => isReady(endpoint) && isNear(endpoint, topology, node);
   // Mostly all are, and need no list of their own.
   if (endpoints.every(isUsable)) return endpoints;
   const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
 }
 
-function isNear(endpoint: Endpoint, topology: Topology, node: NodeIdentity): boolean {
+function isReady({ status }: Endpoint): boolean {
+  return status.ready;
+}
+
+function isNear(endpoint: Endpoint, topology: Exclude<Topology, 'everywhere'>, node: NodeIdentity): boolean {
   switch (topology) {
     case 'same-node':
-      return endpoint.nodeHints.includes(node.name);
+      return endpoint.status.nodeHints.includes(node.name);
     case 'same-zone':
-      return endpoint.zoneHints.includes(node.zone);
-    case 'everywhere':
-      return true;
+      return endpoint.status.zoneHints.includes(node.zone);
   }
 }
 
-function servesWhileTerminating(endpoint: Endpoint): boolean {
-  return endpoint.serving && endpoint.terminating;
+function servesWhileTerminating({ status }: Endpoint): boolean {
+  return status.serving && status.terminating;
 }
 
 function union(
@@ -160,14 +165,14 @@ export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonl
 }
 
 function explainCluster(endpoint: Endpoint, used: boolean, topology: Topology): EndpointReason {
-  if (used) return { kind: endpoint.ready ? 'ready' : 'last-resort' };
-  if (!endpoint.ready) return { kind: servesWhileTerminating(endpoint) ? 'terminating' : 'not-ready' };
+  if (used) return { kind: endpoint.status.ready ? 'ready' : 'last-resort' };
+  if (!endpoint.status.ready) return { kind: servesWhileTerminating(endpoint) ? 'terminating' : 'not-ready' };
   // A ready endpoint is left out for hints only.
   return { kind: topology === 'same-node' ? 'other-node-hinted' : 'other-zone-hinted' };
 }
 
 function explainLocal(endpoint: Endpoint, used: boolean, node: NodeIdentity): EndpointReason {
-  if (used) return { kind: endpoint.ready ? 'ready' : 'last-resort' };
-  if (!endpoint.ready && !servesWhileTerminating(endpoint)) return { kind: 'not-ready' };
+  if (used) return { kind: endpoint.status.ready ? 'ready' : 'last-resort' };
+  if (!endpoint.status.ready && !servesWhileTerminating(endpoint)) return { kind: 'not-ready' };
   return { kind: isLocal(endpoint, node) ? 'terminating' : 'other-node' };
 }

@@ -8,7 +8,7 @@ import { ByName } from './by-name.ts';
 import type { ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
-import type { EndpointSlice, SliceEndpoint, Source, Sourced } from './objects.ts';
+import type { EndpointSlice, EndpointStatus, Source, Sourced } from './objects.ts';
 import { sortAsGo } from './unstable-sort.ts';
 
 /** The label by which a slice names its Service. */
@@ -16,9 +16,6 @@ export const serviceNameLabel = 'kubernetes.io/service-name';
 /** The labels by which kube-proxy's watches leave objects out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
-
-/** What an endpoint's hints say to a kube-proxy that does not read them. */
-const noHints: readonly string[] = [];
 
 /** All slices of one Service. */
 export type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
@@ -91,7 +88,8 @@ export function endpointsByPort(
       for (let i = 0; i < slice.endpoints.length; i++) {
         const index = order ? (order[i] ?? i) : i;
         const from = slice.endpoints[index];
-        if (from?.address) found.push(new SlicedEndpoint(from, from.address, port.port, source, index, hints));
+        if (!from?.address) continue;
+        found.push(new SlicedEndpoint(from.address, port.port, readHints(from.status, hints), source, index));
       }
     }
   }
@@ -99,6 +97,20 @@ export function endpointsByPort(
   for (const [key, found] of byPort) byPort.set(key, sortOnce(found, keepsRivals));
   return byPort;
 }
+
+/** The status as a kube-proxy sees it that reads these hints: what it does not read says nothing to it. */
+function readHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
+  const readsZones = hints.zones || status.zoneHints.length === 0;
+  const readsNodes = hints.nodes || status.nodeHints.length === 0;
+  if (readsZones && readsNodes) return status;
+  return {
+    ...status,
+    zoneHints: readsZones ? status.zoneHints : noHints,
+    nodeHints: readsNodes ? status.nodeHints : noHints,
+  };
+}
+
+const noHints: readonly string[] = [];
 
 /**
  * The indexes of a slice's endpoints in the order in which kube-proxy takes them up; undefined for the order as written. It matters only where two have one
@@ -119,7 +131,7 @@ function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint
   for (const endpoint of found) {
     if (last === undefined || compareEndpoints(last, endpoint) !== 0) sorted.push((last = endpoint));
     else if (keepsRivals) last.addRival(endpoint);
-    else if (!endpoint.terminating) sorted[sorted.length - 1] = endpoint;
+    else if (!endpoint.status.terminating) sorted[sorted.length - 1] = endpoint;
   }
   return sorted;
 }
@@ -143,55 +155,21 @@ export function settleRivals(
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
-  readonly #from: SliceEndpoint;
+  readonly status: EndpointStatus;
   readonly #source: Source;
   readonly #index: number;
-  readonly #hints: HintReading;
   #rivals: Endpoint[] | undefined;
 
-  constructor(from: SliceEndpoint, address: Address, port: number, source: Source, index: number, hints: HintReading) {
-    this.#hints = hints;
+  constructor(address: Address, port: number, status: EndpointStatus, source: Source, index: number) {
     this.address = address;
     this.port = port;
-    this.#from = from;
+    this.status = status;
     this.#source = source;
     this.#index = index;
   }
 
   get label(): string {
     return joinHostPort(this.address.text, this.port);
-  }
-
-  get nodeName(): string | undefined {
-    return this.#from.nodeName;
-  }
-
-  get zone(): string | undefined {
-    return this.#from.zone;
-  }
-
-  get ready(): boolean {
-    return this.#from.ready;
-  }
-
-  get serving(): boolean {
-    return this.#from.serving;
-  }
-
-  get terminating(): boolean {
-    return this.#from.terminating;
-  }
-
-  get zoneHints(): readonly string[] {
-    return this.#hints.zones ? this.#from.zoneHints : noHints;
-  }
-
-  get nodeHints(): readonly string[] {
-    return this.#hints.nodes ? this.#from.nodeHints : noHints;
-  }
-
-  get assumed(): true | undefined {
-    return this.#from.assumed;
   }
 
   get rivals(): readonly Endpoint[] | undefined {

@@ -65,9 +65,9 @@ function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, famil
   const { address } = mirrored.endpoint;
   if (address?.family !== family) return;
   const known = endpoints.get(address.text);
-  if (known ? known.endpoint.ready : endpoints.size < maxEndpoints) {
+  if (known ? known.endpoint.status.ready : endpoints.size < maxEndpoints) {
     const endpoint = { ...mirrored.endpoint, addresses: [address.text] };
-    if (!known || !endpoint.ready) endpoints.set(address.text, { ...mirrored, endpoint });
+    if (!known || !endpoint.status.ready) endpoints.set(address.text, { ...mirrored, endpoint });
   }
 }
 
@@ -81,14 +81,16 @@ function makeEndpoint(
     addresses: [ip],
     address: parseAddress(ip),
     hostname,
-    nodeName,
-    zone: undefined,
-    ready,
-    // The control plane sets ready alone, and what is not set counts as serving and not terminating.
-    serving: true,
-    terminating: false,
-    zoneHints: [],
-    nodeHints: [],
+    status: {
+      nodeName,
+      zone: undefined,
+      ready,
+      // The control plane sets ready alone, and what is not set counts as serving and not terminating.
+      serving: true,
+      terminating: false,
+      zoneHints: [],
+      nodeHints: [],
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { Address, Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { ForwardingMethod } from '../kernel/ipvs.ts';
 import type { Place } from '../kernel/origin.ts';
-import type { ServicePortSpec } from './objects.ts';
+import type { EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /**
  * What all proxy modes share: the Service ports of both families with their endpoints. It is the same for every node;
@@ -115,15 +115,8 @@ export interface Endpoint {
   readonly port: number;
   /** "ip:port", brackets around IPv6: kube-proxy's name of it. */
   readonly label: string;
-  readonly nodeName: string | undefined;
-  readonly zone: string | undefined;
-  readonly ready: boolean;
-  readonly serving: boolean;
-  readonly terminating: boolean;
-  readonly zoneHints: readonly string[];
-  readonly nodeHints: readonly string[];
-  /** Set where no input holds its Pod: a workload was taken to have it. */
-  readonly assumed?: true | undefined;
+  /** With the hints that the kube-proxy of the release reads, and no others. */
+  readonly status: EndpointStatus;
   /**
    * Others of the same address and port, in the order of their slices, where a kube-proxy takes the one that is on its
    * own node: see settleRivals. Absent once that is settled.

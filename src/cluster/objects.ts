@@ -93,15 +93,20 @@ export interface SliceEndpoint {
   /** The first of them, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
   readonly address: Address | undefined;
   readonly hostname?: string | undefined;
-  readonly nodeName?: string | undefined;
-  readonly zone?: string | undefined;
+  readonly status: EndpointStatus;
+}
+
+/** Where an endpoint runs, and whether to use it from there. Endpoints come by the thousand, and many share one. */
+export interface EndpointStatus {
+  readonly nodeName: string | undefined;
+  readonly zone: string | undefined;
   /** As the conditions say, with what their absence means filled in. */
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
   readonly zoneHints: readonly string[];
   readonly nodeHints: readonly string[];
-  /** Set where it was made of a Pod that no input holds. */
+  /** Set where it was made of a Pod that no input holds: a workload was taken to have it. */
   readonly assumed?: true | undefined;
 }
 

@@ -24,10 +24,10 @@ export class PlanMemo {
 
 /** Whether an endpoint runs on the node, or a hint names it: to the port it is then like no other node. */
 function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
-  return port.endpoints.some(({ nodeName, nodeHints }) => nodeName === name || nodeHints.includes(name));
+  return port.endpoints.some(({ status: { nodeName, nodeHints } }) => nodeName === name || nodeHints.includes(name));
 }
 
 /** Whether a hint names the node's zone: to the port all nodes of that zone are alike. */
 function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
-  return port.endpoints.some(({ zoneHints }) => zoneHints.includes(zone));
+  return port.endpoints.some(({ status }) => status.zoneHints.includes(zone));
 }

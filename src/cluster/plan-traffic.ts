@@ -132,9 +132,13 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     loadBalancerIPs,
     nodePort: planNodePort(port),
     healthCheck: planHealthCheck(port),
-    internal: planPath(choice, port.internalPolicyLocal),
+    internal: {
+      policy: policyOf(port.internalPolicyLocal),
+      refusal: planRefusal(choice, port.internalPolicyLocal),
+    },
     external: {
-      ...planPath(choice, port.externalPolicyLocal),
+      policy: policyOf(port.externalPolicyLocal),
+      refusal: planRefusal(choice, port.externalPolicyLocal),
       isUsed: choice.hasAny && isExternallyAccessible(port),
     },
     firewall: planFirewall(port, loadBalancerIPs),
@@ -142,7 +146,8 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     localEndpoints: choice.local,
     reachable: choice.reachable,
     onNode,
-    hairpin: intersect(onNode, choice.reachable),
+    // Mostly all are reachable.
+    hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds,
   };
 }
@@ -187,8 +192,8 @@ function planHealthCheck(port: ServicePort): HealthCheckPort | undefined {
 const noEndpoints: Refusal = { reason: 'no-endpoints', answer: 'reject' };
 const noLocalEndpoints: Refusal = { reason: 'no-local-endpoints', answer: 'drop' };
 
-function planPath(choice: EndpointChoice, policyLocal: boolean): TrafficPath {
-  return { policy: policyLocal ? 'Local' : 'Cluster', refusal: planRefusal(choice, policyLocal) };
+function policyOf(isLocalOnly: boolean): TrafficPolicy {
+  return isLocalOnly ? 'Local' : 'Cluster';
 }
 
 function planRefusal(choice: EndpointChoice, policyLocal: boolean): Refusal | undefined {

@@ -3,12 +3,9 @@ import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
-import { eitherOf, namesOf } from '../cluster/by-name.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
-import { groupSlices } from '../cluster/endpoints.ts';
-import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
@@ -33,7 +30,7 @@ import { isLoopback } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { makeEndpoints } from '../slices/make-endpoints.ts';
+import { findSlices } from '../slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../slices/stray-slices.ts';
 import { version } from '../base/version.ts';
 
@@ -73,18 +70,13 @@ export function prepare(
   const { serviceCidrs } = inputs;
   const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
-  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
-  const givenSlices = [...inputs.slices, ...mirrorEndpoints(inputs.endpoints, inputs.slices)];
-  const givenOf = groupSlices(givenSlices);
-  const given = eitherOf(givenOf, namesOf(inputs.endpoints.map(({ object }) => object.metadata)));
   const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
-  const made = makeEndpoints({ ...inputs, services }, assume, given);
-  const served = eitherOf(given, namesOf(made.services));
-  const slices = [...givenSlices, ...made.slices];
-  const slicesOf = made.slices.length === 0 ? givenOf : groupSlices(slices);
-  const tooLarge = checkSize(services, slices, slicesOf, countNodeAddresses(inputs, hostAddresses));
+  const found = findSlices({ ...inputs, services }, assume);
+  const tooLarge = checkSize(services, found.slices, found.slicesOf, countNodeAddresses(inputs, hostAddresses));
   const built = tooLarge.length > 0 ? [] : services;
-  const build = (behaviours: Behaviours): Cluster => buildCluster(built, slicesOf, behaviours, served, serving);
+  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
+  const build = (behaviours: Behaviours): Cluster =>
+    buildCluster(built, found.slicesOf, behaviours, found.served, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -95,21 +87,30 @@ export function prepare(
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
     assigned,
-    assumedEndpoints: made.assumed.length === 0 ? undefined : made.assumed,
+    assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
-      ...made.diagnostics,
+      ...found.diagnostics,
       ...findConflicts(cluster),
-      ...describeSlicePorts(services, givenOf),
+      ...describeSlicePorts(services, found.givenOf),
       // A Service that is wrong is not there.
-      ...(inputs.diagnostics.some(isError) ? [] : describeStrays(services, inputs.slices, inputs.endpoints, served)),
-      ...findUnserved(services, cluster, served, !assumedNetworks && hasWorkloads(inputs)),
-      ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
-      ...checkRanges({ settings, cluster }),
-      ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
+      ...(inputs.diagnostics.some(isError)
+        ? []
+        : describeStrays(services, inputs.slices, inputs.endpoints, found.served)),
+      ...findUnserved(services, cluster, found.served, !assumedNetworks && hasWorkloads(inputs)),
+      ...checkForMode(settings, services, cluster),
     ],
   };
+}
+
+/** What a mode's kube-proxy cannot do. */
+function checkForMode(settings: ProxySettings, services: Inputs['services'], cluster: Cluster): readonly Diagnostic[] {
+  return [
+    ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+    ...checkRanges({ settings, cluster }),
+    ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
+  ];
 }
 
 /** Source ranges that kube-proxy of the release puts into sets that do not take them. */

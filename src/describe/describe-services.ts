@@ -145,15 +145,16 @@ function fallbackOf(
 }
 
 function describeEndpoint({ endpoint, cluster, local }: EndpointUse): EndpointDescription {
+  const { nodeName, zoneHints, nodeHints, assumed } = endpoint.status;
   return {
     endpoint: endpoint.label,
-    ...(endpoint.nodeName === undefined ? {} : { node: endpoint.nodeName }),
+    ...(nodeName === undefined ? {} : { node: nodeName }),
     condition: conditionOf(endpoint),
     ...(cluster ? { cluster: cluster.kind } : {}),
     ...(local ? { local: local.kind } : {}),
-    ...(endpoint.zoneHints.length > 0 ? { zoneHints: endpoint.zoneHints } : {}),
-    ...(endpoint.nodeHints.length > 0 ? { nodeHints: endpoint.nodeHints } : {}),
-    ...(endpoint.assumed ? { assumed: true } : {}),
+    ...(zoneHints.length > 0 ? { zoneHints } : {}),
+    ...(nodeHints.length > 0 ? { nodeHints } : {}),
+    ...(assumed ? { assumed: true } : {}),
     ...locate(endpoint.place),
   };
 }

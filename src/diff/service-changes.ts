@@ -339,15 +339,15 @@ function countLocal({ namespace, service, family }: ServicePort, { cluster, node
 function describeUse({ endpoint, cluster, local }: EndpointUse): EndpointState {
   return {
     condition: conditionOf(endpoint),
-    node: endpoint.nodeName,
-    zone: endpoint.zone,
-    hints: [...endpoint.nodeHints, ...endpoint.zoneHints],
+    node: endpoint.status.nodeName,
+    zone: endpoint.status.zone,
+    hints: [...endpoint.status.nodeHints, ...endpoint.status.zoneHints],
     used: isUsed(cluster) || isUsed(local),
   };
 }
 
 /** An endpoint's conditions in words. */
-export function conditionOf({ ready, serving, terminating }: Endpoint): EndpointState['condition'] {
+export function conditionOf({ status: { ready, serving, terminating } }: Endpoint): EndpointState['condition'] {
   if (ready) return 'ready';
   if (!terminating) return 'not ready';
   return serving ? 'terminating' : 'terminating, not serving';

@@ -1,6 +1,7 @@
 import { isLabelValue, isName } from '../base/object-names.ts';
 import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
+import { StatusSharing } from '../cluster/share-status.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
 import { fieldName } from '../base/wording.ts';
@@ -30,10 +31,11 @@ class CheckedTexts {
   }
 }
 
-/** The texts of one run that come with many endpoints. */
+/** What comes with many endpoints of one run. */
 export class EndpointNames {
   readonly nodes = new CheckedTexts((text) => isName(text, 'subdomain'));
   readonly zones = new CheckedTexts(isLabelValue);
+  readonly statuses = new StatusSharing();
 }
 
 /** Reports a name that the API server would refuse; it could break out of a rule's comment. */

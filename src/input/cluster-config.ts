@@ -24,12 +24,15 @@ const defaultNodePorts = '30000-32767';
  * k3s or RKE2, or the Pod of a kube-apiserver. Undefined for any other.
  */
 export function readClusterFacts(value: Mapping, source: InputSource): ClusterFacts | undefined {
-  const place = source.place([]);
   const { apiVersion, kind } = value;
-  if (kind === 'Pod') return readApiServer(value, place);
-  if (kind === 'ClusterConfiguration' && startsWith(apiVersion, 'kubeadm.k8s.io/')) return readKubeadm(value, place);
-  if (kind === 'Cluster' && startsWith(apiVersion, 'kind.x-k8s.io/')) return readKind(value, place);
-  return kind === undefined && apiVersion === undefined && isK3s(value) ? readK3s(value, place) : undefined;
+  if (kind === 'Pod') return readApiServer(value, source.place([]));
+  if (kind === 'ClusterConfiguration') {
+    return startsWith(apiVersion, 'kubeadm.k8s.io/') ? readKubeadm(value, source.place([])) : undefined;
+  }
+  if (kind === 'Cluster')
+    return startsWith(apiVersion, 'kind.x-k8s.io/') ? readKind(value, source.place([])) : undefined;
+  const isBare = kind === undefined && apiVersion === undefined;
+  return isBare && isK3s(value) ? readK3s(value, source.place([])) : undefined;
 }
 
 function readKubeadm(value: Mapping, place: Diagnostic['place']): ClusterFacts {

@@ -26,17 +26,21 @@ export class LeafRecorder {
   }
 }
 
-/** A value, and what in a copy of it is not the same. */
-interface Copy {
-  readonly value: object;
-  readonly changes: Change[];
+/** What to make a collection from. */
+interface Mould {
+  /** Of a mapping; undefined for a list. */
+  readonly keys: readonly string[] | undefined;
+  readonly parts: Part[];
 }
 
-interface Change {
-  readonly step: string | number;
-  /** Undefined for a scalar: a value of the text that is read. */
-  readonly below: Copy | undefined;
-}
+/** What an entry is in each value that is made. */
+type Part =
+  /** The same. */
+  | { readonly kind: 'fixed'; readonly value: unknown }
+  /** One of the scalars of the text, by their order there. */
+  | { readonly kind: 'scalar'; readonly value: number }
+  /** A collection that holds such scalars. */
+  | { readonly kind: 'mould'; readonly value: Mould };
 
 /** After so many mappings in a row that it does not fit, a pattern is given up. */
 const startingCredit = 16;
@@ -59,7 +63,7 @@ export class Pattern {
   /** What stands around all plain scalars, whether they may differ or not. */
   readonly #between: readonly string[];
   readonly #varies: readonly boolean[];
-  readonly #copy: Copy;
+  readonly #mould: Mould;
   #credit = startingCredit;
 
   private constructor(
@@ -78,7 +82,7 @@ export class Pattern {
     this.#between = between;
     this.#varies = varies;
     this.literals = joinFixed(texts, between, varies);
-    this.#copy = copyOf(
+    this.#mould = mouldOf(
       value,
       paths.filter((_, i) => varies[i]),
     );
@@ -121,7 +125,7 @@ export class Pattern {
   /** The value with these scalars. What has none of them below it is the same object in every value. */
   make(scalars: readonly unknown[]): unknown {
     this.#credit = mostCredit;
-    return applyChanges(this.#copy, scalars, { next: 0 });
+    return fill(this.#mould, scalars);
   }
 
   /** Notes that a mapping did not fit; false when that was so too often. */
@@ -146,31 +150,46 @@ function joinFixed(texts: readonly string[], between: readonly string[], varies:
   return literals.map((pieces) => pieces.join(''));
 }
 
-/** The paths are in the order of the text, so those through one collection follow each other. */
-function copyOf(value: object, paths: readonly Leaf['path'][]): Copy {
-  const copy: Copy = { value, changes: [] };
-  for (const path of paths) addChange(copy, path);
-  return copy;
+/** A mould of the value in which the scalars at the paths are left open. */
+function mouldOf(value: object, paths: readonly Leaf['path'][]): Mould {
+  const mould = fixedMould(value);
+  for (const [scalar, path] of paths.entries()) leaveOpen(mould, path, scalar);
+  return mould;
 }
 
-function addChange({ value, changes }: Copy, [step = '', ...rest]: Leaf['path']): void {
+function fixedMould(value: object): Mould {
+  return {
+    keys: Array.isArray(value) ? undefined : Object.keys(value),
+    parts: Object.values(value).map((part: unknown) => ({ kind: 'fixed', value: part })),
+  };
+}
+
+function leaveOpen({ keys, parts }: Mould, [step = '', ...rest]: Leaf['path'], scalar: number): void {
+  const index = keys ? keys.indexOf(String(step)) : Number(step);
   if (rest.length === 0) {
-    changes.push({ step, below: undefined });
+    parts[index] = { kind: 'scalar', value: scalar };
     return;
   }
-  let last = changes.at(-1);
-  if (last?.step !== step) {
-    last = { step, below: { value: (value as Readonly<Record<string | number, object>>)[step] ?? {}, changes: [] } };
-    changes.push(last);
-  }
-  if (last.below) addChange(last.below, rest);
+  let part = parts[index];
+  if (part?.kind !== 'mould') parts[index] = part = { kind: 'mould', value: fixedMould(part?.value as object) };
+  leaveOpen(part.value, rest, scalar);
 }
 
-function applyChanges({ value, changes }: Copy, scalars: readonly unknown[], at: { next: number }): unknown {
-  if (changes.length === 0) return value;
-  const made = (Array.isArray(value) ? (value as unknown[]).slice() : { ...value }) as Record<string | number, unknown>;
-  for (const { step, below } of changes) {
-    made[step] = below ? applyChanges(below, scalars, at) : scalars[at.next++];
-  }
+/** The value with these scalars. To copy a value and change the copy takes twice as long. */
+function fill({ keys, parts }: Mould, scalars: readonly unknown[]): unknown {
+  if (!keys) return parts.map((part) => fillPart(part, scalars));
+  const made: Record<string, unknown> = {};
+  for (let i = 0; i < parts.length; i++) made[keys[i] as string] = fillPart(parts[i] as Part, scalars);
   return made;
+}
+
+function fillPart({ kind, value }: Part, scalars: readonly unknown[]): unknown {
+  switch (kind) {
+    case 'fixed':
+      return value;
+    case 'scalar':
+      return scalars[value];
+    case 'mould':
+      return fill(value, scalars);
+  }
 }

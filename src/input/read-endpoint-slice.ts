@@ -79,6 +79,7 @@ function readEndpoint(
   report: Report,
   names: EndpointNames,
 ): SliceEndpoint {
+  const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
     report.add(['endpoints', index, 'addresses'], 'missing-field', { field: 'addresses', index });
@@ -99,13 +100,15 @@ function readEndpoint(
     addresses,
     address,
     hostname: raw.hostname || undefined,
-    nodeName,
-    zone,
-    ready: raw.conditions?.ready ?? true,
-    serving: raw.conditions?.serving ?? true,
-    terminating: raw.conditions?.terminating ?? false,
-    zoneHints: readHints(raw.hints?.forZones, 'forZones', names.zones, index, report),
-    nodeHints: readHints(raw.hints?.forNodes, 'forNodes', names.nodes, index, report),
+    status: names.statuses.share({
+      nodeName,
+      zone,
+      ready: conditions?.ready ?? true,
+      serving: conditions?.serving ?? true,
+      terminating: conditions?.terminating ?? false,
+      zoneHints: hints ? readHints(hints.forZones, 'forZones', names.zones, index, report) : none,
+      nodeHints: hints ? readHints(hints.forNodes, 'forNodes', names.nodes, index, report) : none,
+    }),
   };
 }
 

@@ -117,13 +117,13 @@ function collectValue(
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
   } else {
-    collectObject(value as Readonly<Record<string, unknown>>, report, checks, into, listDepth);
+    collectObject(value as Mapping, report, checks, into, listDepth);
   }
   for (const diagnostic of report.diagnostics) into.diagnostics.push(diagnostic);
 }
 
 function collectObject(
-  value: Readonly<Record<string, unknown>>,
+  value: Mapping,
   report: Report,
   checks: Checks,
   into: CollectedObjects,
@@ -138,26 +138,57 @@ function collectObject(
     report.add([], 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
     return;
   }
-  const { source } = report;
-  /** Adds the object to its list, unless there is something wrong with it. */
+  const object: TypedObject = { value, apiVersion, kind };
+  if (collectKnown(object, report, checks, into)) return;
+  if (collectConfigMap(object, report, checks, into, listDepth)) return;
+  if (collectList(object, report, checks, into, listDepth)) return;
+  const meant = findMeantKind(apiVersion, kind, checks.workloads);
+  if (meant !== undefined) {
+    const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
+    report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
+    return;
+  }
+  const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
+  into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+interface TypedObject {
+  readonly value: Mapping;
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Adds an object of a kind that kpc reads to its list, unless something is wrong with it; false for any other object. */
+function collectKnown(
+  { value, apiVersion, kind }: TypedObject,
+  report: Report,
+  checks: Checks,
+  into: CollectedObjects,
+): boolean {
   const add = <Kind extends keyof RawObjects, T>(
     name: Kind,
     read: (raw: RawObjects[Kind], report: Report) => T,
     list: Sourced<T>[],
-  ): void => {
-    if (isCheckedKind(name)) checkFields(name, value, report);
-    const raw = checks.validator.validate(name, withNamespace(value, checks.namespace), report);
-    if (raw === undefined) return;
+    written = value,
+  ): true => {
+    if (isCheckedKind(name)) checkFields(name, written, report);
+    const raw = checks.validator.validate(name, withNamespace(written, checks.namespace), report);
+    if (raw === undefined) return true;
     const object = read(raw, report);
-    if (!report.hasErrors) list.push({ object, source });
+    if (!report.hasErrors) list.push({ object, source: report.source });
+    return true;
   };
+  const readSlice = (raw: RawObjects['EndpointSlice'], own: Report): EndpointSlice =>
+    readEndpointSlice(raw, own, checks.names);
   switch (`${apiVersion} ${kind}`) {
     case 'v1 Service':
       return add('Service', readService, into.services);
     case 'discovery.k8s.io/v1 EndpointSlice':
-      return add('EndpointSlice', (raw, own) => readEndpointSlice(raw, own, checks.names), into.slices);
+      return add('EndpointSlice', readSlice, into.slices);
     case 'discovery.k8s.io/v1beta1 EndpointSlice':
-      return collectObject(updateSlice(value), report, checks, into, listDepth);
+      return add('EndpointSlice', readSlice, into.slices, updateSlice(value));
     case 'v1 Endpoints':
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
@@ -167,37 +198,50 @@ function collectObject(
       return add('ServiceCIDR', readServiceCidr, into.serviceCidrs);
     case 'v1 Pod':
       // Without metadata it has no labels, so that no Service selects it.
-      if (value['metadata'] === undefined) break;
+      if (value['metadata'] === undefined) return false;
       return add('Pod', (raw, own) => readPod(raw, own, checks.names), into.pods);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
   const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
-  if (workload) return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
-  if (apiVersion === 'v1' && kind === 'ConfigMap' && checks.file) {
-    const { documents, diagnostics } = unpackConfigMap({ file: checks.file, value, source });
-    const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
-    // What is wrong with a text that holds no configuration is nothing to kpc.
-    if (configs.length > 0) for (const diagnostic of diagnostics) into.diagnostics.push(diagnostic);
-    for (const document of configs) collectValue(document.value, document.source, checks, into, listDepth);
-    if (configs.length > 0) return;
+  if (!workload) return false;
+  return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
+}
+
+/** Adds the configurations that a ConfigMap holds; false where it holds none. */
+function collectConfigMap(
+  { value, apiVersion, kind }: TypedObject,
+  { source }: Report,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): boolean {
+  if (apiVersion !== 'v1' || kind !== 'ConfigMap' || !checks.file) return false;
+  const { documents, diagnostics } = unpackConfigMap({ file: checks.file, value, source });
+  const configs = documents.filter((document) => document.value !== value && isClusterConfig(document));
+  // What is wrong with a text that holds no configuration is nothing to kpc.
+  if (configs.length === 0) return false;
+  for (const diagnostic of diagnostics) into.diagnostics.push(diagnostic);
+  for (const document of configs) collectValue(document.value, document.source, checks, into, listDepth);
+  return true;
+}
+
+/** Adds the items of a list; false for any other object. */
+function collectList(
+  { value, apiVersion, kind }: TypedObject,
+  report: Report,
+  checks: Checks,
+  into: CollectedObjects,
+  listDepth: number,
+): boolean {
+  const { items } = value;
+  if (!kind.endsWith('List') || !(Array.isArray(items) || items === null)) return false;
+  if (listDepth < maxListDepth) {
+    collectItems(items ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
+  } else {
+    report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
   }
-  if (kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null)) {
-    if (listDepth < maxListDepth) {
-      collectItems(value['items'] ?? [], apiVersion, kind, report.source, checks, into, listDepth + 1);
-    } else {
-      report.add([], 'too-deep', { what: 'lists', limit: maxListDepth });
-    }
-    return;
-  }
-  const meant = findMeantKind(apiVersion, kind, checks.workloads);
-  if (meant !== undefined) {
-    const field = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
-    report.add([field], 'unknown-kind', { field, value: field === 'kind' ? kind : apiVersion, meant });
-    return;
-  }
-  const name = isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
-  into.skipped.set(name, (into.skipped.get(name) ?? 0) + 1);
+  return true;
 }
 
 /** Whether a kind has the name of one that kpc reads, but is not of that version. */
@@ -227,7 +271,7 @@ function collectItems(
 }
 
 /** The object in the namespace that was asked for, where it names none. A copy, for the rest of it may be shared. */
-function withNamespace(value: Readonly<Record<string, unknown>>, namespace: string): Readonly<Record<string, unknown>> {
+function withNamespace(value: Mapping, namespace: string): Mapping {
   const { metadata } = value;
   if (namespace === 'default' || typeof metadata !== 'object' || metadata === null) return value;
   const given = 'namespace' in metadata ? metadata.namespace : undefined;

@@ -27,17 +27,23 @@ export function splitDocuments(text: string, from = 0): Span[] {
     hasDirectives = false;
     start = read = next;
   };
-  // A line starts after a line feed only: /^/m would also find one after a carriage return or U+2028.
-  const marker = /(?<![^\n])---(?=[ \t\r\n#]|$)/g;
-  marker.lastIndex = from;
-  // Most documents hold no other line that starts with a dash, so a search for the marker is all there is.
-  for (let match = marker.exec(text); match; match = marker.exec(text)) {
-    close(match.index, text[match.index + 3] === '#' ? match.index + 3 : match.index);
-  }
+  for (const at of findMarkers(text, from)) close(at, text[at + 3] === '#' ? at + 3 : at);
   close(text.length, text.length);
   // Directives without a document are for the parser to refuse.
   if (hasDirectives) spans.push({ start, end: text.length });
   return spans;
+}
+
+/**
+ * Where lines begin with "---" as a word, from an offset on. A line starts after a line feed only: /^/m would also find one
+ * after a carriage return or U+2028.
+ */
+function* findMarkers(text: string, from: number): Generator<number, void> {
+  if (from === 0 && /^---(?=[ \t\r\n#]|$)/.test(text)) yield 0;
+  // It begins with characters, which V8 searches for many at once; few other lines start with dashes.
+  const marker = /\n---(?=[ \t\r\n#]|$)/g;
+  marker.lastIndex = Math.max(from - 1, 0);
+  for (let match = marker.exec(text); match; match = marker.exec(text)) yield match.index + 1;
 }
 
 /** The first word of nearly every document stands at its start, or below its "---". */

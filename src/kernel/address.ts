@@ -290,8 +290,13 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
+/** Those of 0.0.0.0, of loopback, link-local and multicast addresses. */
+const specialFirstBytes: ReadonlySet<number> = new Set([0, 127, 169, 224]);
+
 /** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
 export function describeUnusable(address: Address): string | undefined {
+  // Of nearly all addresses, the first byte shows that they are fine.
+  if (address.family === 'ipv4' && !specialFirstBytes.has(address.number >>> 24)) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';

@@ -6,8 +6,8 @@ import { readFolder } from '../bundle/folder.ts';
 import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
-import type { NodeContext } from '../cluster/model.ts';
-import type { Node } from '../cluster/objects.ts';
+import type { NodeContext, ServiceRange } from '../cluster/model.ts';
+import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
 import type { Release } from '../kube-proxy/releases.ts';
@@ -109,51 +109,64 @@ export async function compileSide(
   readStdin: () => Promise<Stdin>,
 ): Promise<SideReading> {
   const loaded = await loadInputs({ ...options, file: [path, ...(options.file ?? [])] }, readStdin);
-  if (loaded.diagnostics.some(isError)) {
-    return { side: undefined, diagnostics: loaded.diagnostics, files: loaded.files, notes: [] };
-  }
+  if (loaded.diagnostics.some(isError)) return failedReading(loaded, loaded.diagnostics);
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
-  const { configured } = loaded;
-  let { settings: wanted } = loaded.prepared;
-  if (stored && !configured && !hasProxyFlags(options)) wanted = settingsOf(stored);
-  const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
-  if (mode !== undefined && !configured && options.proxyMode === undefined) {
-    wanted = { ...settingsInMode(wanted, mode, options), release: wanted.release };
-  }
+  const wanted = settingsLike(other, loaded, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
-  const isDual = stored?.families.length === 2 || (other.kind === 'dump' && hasBothFamilies(other.dump.state));
-  const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const flag = options.node === undefined ? undefined : [options.node];
   const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
-  const assumed =
-    (stored && other.kind === 'bundle' ? other.reading.side?.services?.cluster.serviceCidrs : undefined) ?? [];
-  const prepared = prepareWithRanges(
-    loaded.prepared,
-    assumed.filter(({ from }) => from === '--service-cluster-ip-range'),
-  );
+  if (wrong.some(isError)) return failedReading(loaded, [...wrong, ...loaded.diagnostics]);
+  const prepared = prepareWithRanges(loaded.prepared, rangesByFlag(other));
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
+  const ipFamily = options.ipFamily === 'auto' && isDualStack(other) ? 'dual' : options.ipFamily;
   const compileBy = (release: Release): BundleContent =>
     compileNode(prepareWithSettings(prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
-  const settled = wrong.some(isError)
-    ? undefined
-    : settleRelease(loaded.version, {
-        nodeName,
-        node,
-        gates: loaded.prepared.gates,
-        bundle: stored && settingsOf(stored).release,
-        dump: other.kind === 'dump' ? other.reading.side : undefined,
-        mode: wanted.mode,
-        compileBy: (release) => sideOfManifests(path, compileBy(release)),
-      });
-  const unfit = settled?.kind === 'settled' ? checkMode(wanted, settled.release) : [];
-  const refused = [...wrong, ...(settled?.kind === 'unknown' ? [settled.diagnostic] : unfit)];
-  if (settled?.kind !== 'settled' || unfit.length > 0) {
-    return { side: undefined, diagnostics: [...refused, ...loaded.diagnostics], files: loaded.files, notes: [] };
+  const settled = settleRelease(loaded.version, {
+    nodeName,
+    node,
+    gates: loaded.prepared.gates,
+    bundle: stored && settingsOf(stored).release,
+    dump: other.kind === 'dump' ? other.reading.side : undefined,
+    mode: wanted.mode,
+    compileBy: (release) => sideOfManifests(path, compileBy(release)),
+  });
+  const refused = settled.kind === 'settled' ? checkMode(wanted, settled.release) : [settled.diagnostic];
+  if (settled.kind !== 'settled' || refused.length > 0) {
+    return failedReading(loaded, [...wrong, ...refused, ...loaded.diagnostics]);
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
   const reading = readingOf(path, loaded, compileBy(settled.release), isModeNamed, settled.reason);
   return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
+}
+
+/** A side that cannot be compiled, for what the diagnostics say. */
+function failedReading({ files }: LoadedInputs, diagnostics: SideReading['diagnostics']): SideReading {
+  return { side: undefined, diagnostics, files, notes: [] };
+}
+
+/** The settings of a side that is manifests: where neither they nor the flags set up kube-proxy, those of the other side. */
+function settingsLike(other: StoredSide, { configured, prepared }: LoadedInputs, options: SideOptions): ProxySettings {
+  const { settings } = prepared;
+  if (configured) return settings;
+  if (other.kind === 'bundle') {
+    return other.manifest && !hasProxyFlags(options) ? settingsOf(other.manifest) : settings;
+  }
+  const mode = other.kind === 'dump' ? modeOfState(other.dump.state) : undefined;
+  if (mode === undefined || options.proxyMode !== undefined) return settings;
+  return { ...settingsInMode(settings, mode, options), release: settings.release };
+}
+
+/** The ranges of cluster IPs that a bundle took from a flag. */
+function rangesByFlag(other: StoredSide): readonly ServiceRange[] {
+  if (other.kind !== 'bundle' || !other.manifest) return [];
+  const ranges = other.reading.side?.services?.cluster.serviceCidrs ?? [];
+  return ranges.filter(({ from }) => from === '--service-cluster-ip-range');
+}
+
+function isDualStack(other: StoredSide): boolean {
+  if (other.kind === 'bundle') return other.manifest?.families.length === 2;
+  return other.kind === 'dump' && hasBothFamilies(other.dump.state);
 }
 
 /** Whether a kube-proxy works on both families of a node: it makes this chain before all others, or a table. */

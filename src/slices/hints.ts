@@ -19,13 +19,11 @@ export function addHints(
   if (!distributions.has(trafficDistribution)) return endpoints;
   const wantsNodes = trafficDistribution === 'PreferSameNode';
   return endpoints.map((endpoint) => {
-    if (!endpoint.ready) return endpoint;
-    const { zone, nodeName } = endpoint;
-    return {
-      ...endpoint,
-      zoneHints: zone === undefined ? [] : [zone],
-      nodeHints: wantsNodes && nodeName !== undefined ? [nodeName] : [],
-    };
+    const { ready, zone, nodeName } = endpoint.status;
+    if (!ready) return endpoint;
+    const zoneHints = zone === undefined ? [] : [zone];
+    const nodeHints = wantsNodes && nodeName !== undefined ? [nodeName] : [];
+    return { ...endpoint, status: { ...endpoint.status, zoneHints, nodeHints } };
   });
 }
 
@@ -36,15 +34,15 @@ function asksForZones({ metadata: { annotations } }: Service): boolean {
 }
 
 function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | undefined): readonly SliceEndpoint[] {
-  const ready = endpoints.filter((endpoint) => endpoint.ready);
+  const ready = endpoints.filter(({ status }) => status.ready);
   const allocated = allocateZones(
-    ready.map(({ zone }) => zone),
+    ready.map(({ status }) => status.zone),
     ratios,
   );
   if (!allocated) return endpoints;
   const zones = allocated.values();
   return endpoints.map((endpoint) => {
-    const zone = endpoint.ready ? zones.next().value : undefined;
-    return zone === undefined ? endpoint : { ...endpoint, zoneHints: [zone] };
+    const zone = endpoint.status.ready ? zones.next().value : undefined;
+    return zone === undefined ? endpoint : { ...endpoint, status: { ...endpoint.status, zoneHints: [zone] } };
   });
 }

@@ -127,14 +127,16 @@ function endpointOf(
     addresses: addresses.map(({ text }) => text),
     address,
     hostname: (isNamed && hostname) || undefined,
-    nodeName: nodeName || undefined,
-    zone: byName?.get(nodeName)?.metadata.labels[zoneLabel] || undefined,
-    ready: service.spec.publishNotReadyAddresses || (status.ready && !terminating),
-    serving: status.ready,
-    terminating,
-    zoneHints: [],
-    nodeHints: [],
-    ...(assumed ? { assumed } : {}),
+    status: {
+      nodeName: nodeName || undefined,
+      zone: byName?.get(nodeName)?.metadata.labels[zoneLabel] || undefined,
+      ready: service.spec.publishNotReadyAddresses || (status.ready && !terminating),
+      serving: status.ready,
+      terminating,
+      zoneHints: [],
+      nodeHints: [],
+      ...(assumed ? { assumed } : {}),
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import { createFakeNode } from './fake-node.ts';
 const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;
 const dns = servicePorts.find((port) => port.protocol === 'UDP' && port.family === 'ipv4' && port.endpoints.length > 0);
 const address = `${dns?.clusterIP.text}`;
-const endpoint = dns?.endpoints.find(({ serving }) => serving)?.address.text;
+const endpoint = dns?.endpoints.find(({ status }) => status.serving)?.address.text;
 
 function flow(protocol: string, source: string, to: string, port: number, reply: string): string {
   return `${protocol}      17 25 src=${source} dst=${to} sport=40000 dport=${port} src=${reply} dst=${source} sport=53 dport=40000 mark=0 use=1\n`;

@@ -12,13 +12,15 @@ function endpoint(text: string, port: number): Endpoint {
     address,
     port,
     label,
-    nodeName: undefined,
-    zone: undefined,
-    ready: true,
-    serving: true,
-    terminating: false,
-    zoneHints: [],
-    nodeHints: [],
+    status: {
+      nodeName: undefined,
+      zone: undefined,
+      ready: true,
+      serving: true,
+      terminating: false,
+      zoneHints: [],
+      nodeHints: [],
+    },
   };
 }
 

@@ -41,7 +41,7 @@ const arbitraryPort: fc.Arbitrary<ServicePort> = fc
     scheduler: undefined,
     forwarding: 'masquerade',
     endpoints: endpoints.map((endpoint, i): Endpoint => {
-      return { ...endpoint, address: clusterIP, port: i, label: `10.96.0.1:${i}`, zone: undefined };
+      return { address: clusterIP, port: i, label: `10.96.0.1:${i}`, status: { ...endpoint, zone: undefined } };
     }),
   }));
 
@@ -72,24 +72,24 @@ describe('why an endpoint is used or not', () => {
 
 type Kind = NonNullable<ReturnType<typeof explainEndpoints>[number]['cluster']>['kind'];
 
-function holds(kind: Kind | undefined, endpoint: Endpoint, port: ServicePort): boolean {
-  const servesOn = endpoint.serving && endpoint.terminating;
+function holds(kind: Kind | undefined, { status }: Endpoint, port: ServicePort): boolean {
+  const servesOn = status.serving && status.terminating;
   switch (kind) {
     case undefined:
       return true;
     case 'ready':
-      return endpoint.ready;
+      return status.ready;
     case 'last-resort':
-      return !endpoint.ready && servesOn;
+      return !status.ready && servesOn;
     case 'not-ready':
-      return !endpoint.ready && !servesOn;
+      return !status.ready && !servesOn;
     case 'terminating':
-      return !endpoint.ready && servesOn && port.endpoints.some(({ ready }) => ready);
+      return !status.ready && servesOn && port.endpoints.some((endpoint) => endpoint.status.ready);
     case 'other-node-hinted':
-      return endpoint.ready && !endpoint.nodeHints.includes(node.name);
+      return status.ready && !status.nodeHints.includes(node.name);
     case 'other-zone-hinted':
-      return endpoint.ready && !endpoint.zoneHints.includes(node.zone);
+      return status.ready && !status.zoneHints.includes(node.zone);
     case 'other-node':
-      return endpoint.nodeName !== node.name;
+      return status.nodeName !== node.name;
   }
 }

@@ -238,6 +238,16 @@ describe('keys', () => {
     });
   });
 
+  // JavaScript lists such keys first, wherever they stand.
+  test('keeps scalars with their keys where some keys are numbers', () => {
+    const known = new KnownKeys();
+    for (const name of ['web', 'api', 'dns', 'log']) {
+      const text = `name: ${name}\nlabels:\n  b: ${name}-b\n  "80": ${name}-80\n"7": ${name}-7\n`;
+      const value = { name, labels: { b: `${name}-b`, 80: `${name}-80` }, 7: `${name}-7` };
+      expect(readYamlFast(text, undefined, known)).toEqual({ value });
+    }
+  });
+
   test('gives up patterns that fit no more, and finds new ones', () => {
     const known = new KnownKeys();
     const texts = Array.from(

@@ -19,7 +19,15 @@ const both = [
   '  ports: [{name: http, port: 8080}]',
 ];
 
-const condition = { serving: true, terminating: false, zone: undefined, zoneHints: [], nodeHints: [] };
+const statusOf = (nodeName: string | undefined, ready: boolean) => ({
+  nodeName,
+  zone: undefined,
+  ready,
+  serving: true,
+  terminating: false,
+  zoneHints: [],
+  nodeHints: [],
+});
 const at = (text: string) => ({ addresses: [text], address: parseAddress(text) });
 
 test('a slice for each port and family, whose endpoints point at their addresses', () => {
@@ -35,15 +43,15 @@ test('a slice for each port and family, whose endpoints point at their addresses
       addressType: 'IPv4',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
       endpoints: [
-        { ...at('10.0.0.1'), hostname: 'a', nodeName: 'node-1', ready: true, ...condition },
-        { ...at('10.0.0.2'), hostname: undefined, nodeName: undefined, ready: false, ...condition },
+        { ...at('10.0.0.1'), hostname: 'a', status: statusOf('node-1', true) },
+        { ...at('10.0.0.2'), hostname: undefined, status: statusOf(undefined, false) },
       ],
     },
     {
       metadata: expect.objectContaining({ name: 'web-ipv6-0' }),
       addressType: 'IPv6',
       ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
-      endpoints: [{ ...at('fd00::1'), hostname: undefined, nodeName: undefined, ready: true, ...condition }],
+      endpoints: [{ ...at('fd00::1'), hostname: undefined, status: statusOf(undefined, true) }],
     },
   ]);
   const place = slices[0]?.source.place(['endpoints', 1, 'addresses', 0]).locate();
@@ -58,7 +66,7 @@ test('an address that is ready in one subset and not in another is not ready', (
   ]) {
     const [slice, ...others] = mirror(endpoints('', ...subsets));
     expect(others).toEqual([]);
-    expect(slice?.object.endpoints.map(({ ready }) => ready)).toEqual([false]);
+    expect(slice?.object.endpoints.map(({ status }) => status.ready)).toEqual([false]);
   }
 });
 

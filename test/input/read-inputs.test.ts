@@ -125,8 +125,8 @@ suite('defaults', () => {
       'apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: s, labels: {kubernetes.io/service-name: web}}\naddressType: IPv4\nendpoints:\n- addresses: [10.0.0.1]\n- {addresses: [10.0.0.2], conditions: {ready: false, terminating: true}}\nports: [{port: 0}, {port: 80, name: http}]\n',
     );
     expect(slices[0]?.object.endpoints).toMatchObject([
-      { ready: true, serving: true, terminating: false },
-      { ready: false, serving: true, terminating: true },
+      { status: { ready: true, serving: true, terminating: false } },
+      { status: { ready: false, serving: true, terminating: true } },
     ]);
     expect(slices[0]?.object.ports).toEqual([
       { name: '', protocol: 'TCP', port: undefined },

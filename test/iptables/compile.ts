@@ -2,7 +2,7 @@ import { newestRelease } from '../../src/kube-proxy/releases.ts';
 import { defaultSettings } from '../../src/settings/values.ts';
 import type { Cluster, Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
 import { servicePortLabel } from '../../src/cluster/model.ts';
-import type { ProxySettings } from '../../src/cluster/objects.ts';
+import type { EndpointStatus, ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/iptables/compile-iptables.ts';
 import type { Address } from '../../src/kernel/address.ts';
 import { joinHostPort, parseAddress, parseNetwork } from '../../src/kernel/address.ts';
@@ -39,26 +39,30 @@ export const defaults: ProxySettings = {
   clusterCIDRs: ['10.244.0.0/16'],
 };
 
+/** What may be different of an endpoint in a test. */
+type EndpointFields = Partial<EndpointStatus> & { readonly port?: number };
+
 /** A ready endpoint on worker-1, at port 8080. */
-export function endpoint(ip: string, fields: Partial<Endpoint> = {}): Endpoint {
-  const port = fields.port ?? 8080;
+export function endpoint(ip: string, { port = 8080, ...status }: EndpointFields = {}): Endpoint {
   return {
     address: address(ip),
     port,
     label: joinHostPort(ip, port),
-    nodeName: 'worker-1',
-    zone: 'zone-a',
-    ready: true,
-    serving: true,
-    terminating: false,
-    zoneHints: [],
-    nodeHints: [],
-    ...fields,
+    status: {
+      nodeName: 'worker-1',
+      zone: 'zone-a',
+      ready: true,
+      serving: true,
+      terminating: false,
+      zoneHints: [],
+      nodeHints: [],
+      ...status,
+    },
   };
 }
 
 /** An endpoint on another node. */
-export function remote(ip: string, fields: Partial<Endpoint> = {}): Endpoint {
+export function remote(ip: string, fields: EndpointFields = {}): Endpoint {
   return endpoint(ip, { nodeName: 'worker-2', ...fields });
 }
 

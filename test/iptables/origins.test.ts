@@ -27,7 +27,7 @@ const everything = servicePort({
   affinitySeconds: 60,
   externalPolicyLocal: true,
   healthCheckNodePort: 32000,
-  endpoints: [endpoint('10.244.1.5', { place: place('endpoints[0]') })],
+  endpoints: [{ ...endpoint('10.244.1.5'), place: place('endpoints[0]') }],
   places,
 });
 

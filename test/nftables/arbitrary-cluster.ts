@@ -21,17 +21,13 @@ const endpoints = (family: Family): fc.Arbitrary<readonly Endpoint[]> =>
         ready: fc.boolean(),
         terminating: fc.boolean(),
       })
-      .map(({ host, port, ...rest }): Endpoint => {
+      .map(({ host, port, ...status }): Endpoint => {
         const ip = family === 'ipv4' ? `10.244.1.${host}` : `fd00:10:244::${host.toString(16)}`;
         return {
-          ...rest,
           address: address(ip),
           port,
           label: joinHostPort(address(ip).text, port),
-          serving: true,
-          zone: 'zone-a',
-          zoneHints: [],
-          nodeHints: [],
+          status: { ...status, serving: true, zone: 'zone-a', zoneHints: [], nodeHints: [] },
         };
       }),
     { selector: ({ label }) => label, maxLength: 5 },

@@ -68,7 +68,7 @@ describe('names', () => {
     [long, '1234:5678:9abc:def0::abcd:1234:5678', 443, `CI6C53Q3-${longText}__1234.5678.9abc.def0..abcd.1234...`],
   ])('of an endpoint', (fields, ip, port, base) => {
     // Those tests have addresses that are not in their shortest form.
-    const asWritten = endpoint(ip, { port, address: { ...address(ip), text: ip } });
+    const asWritten = { ...endpoint(ip, { port }), address: { ...address(ip), text: ip } };
     expect(endpointNames(servicePort(fields), asWritten)).toEqual({
       chain: `endpoint-${base}`,
       affinitySet: `affinity-${base}`,

@@ -41,7 +41,7 @@ endpoints: [{addresses: [10.1.0.1], conditions: ${conditions}${node === undefine
 /** Which of the rivals a node takes, by the node that it is on and whether it is ready. */
 function chosenOn(cluster: Cluster, name: string): readonly (readonly [string | undefined, boolean])[] {
   const [port] = settleOnNode(cluster, { name }).servicePorts;
-  return port?.endpoints.map(({ nodeName, ready }) => [nodeName, ready] as const) ?? [];
+  return port?.endpoints.map(({ status: { nodeName, ready } }) => [nodeName, ready] as const) ?? [];
 }
 
 const before136 = releases.filter((release) => release !== '1.36');

@@ -35,27 +35,30 @@ function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies
   if (elements.length > mostPacked) return undefined;
   const kind = elements[0]?.key[0]?.kind;
   const packed = new Float64Array(elements.length);
-  for (const [i, { key }] of elements.entries()) {
-    const first = firstNumber(key);
-    if (first === undefined || key[0]?.kind !== kind) return undefined;
-    packed[i] = first * mostPacked + i;
+  for (let i = 0; i < elements.length; i++) {
+    const first = elements[i]?.key[0];
+    const number = first?.kind === kind ? numberOf(first) : undefined;
+    if (number === undefined) return undefined;
+    packed[i] = number * mostPacked + i;
   }
+  packed.sort();
+  const sorted: Element[] = [];
   let last = -1;
   let hasTies = false;
-  const sorted = Array.from(packed.sort(), (number) => {
+  for (const number of packed) {
     const position = number % mostPacked;
     const first = number - position;
     hasTies ||= first === last;
     last = first;
-    return elements[position] as Element;
-  });
+    sorted.push(elements[position] as Element);
+  }
   return { sorted, hasTies };
 }
 
-/** A number of 32 bits; undefined where the key begins with none. */
-function firstNumber([first]: ElementKey): number | undefined {
-  if (first?.kind === 'address') return first.address.family === 'ipv4' ? first.address.number : undefined;
-  return first?.kind === 'number' && first.value < 2 ** 32 ? first.value : undefined;
+/** The value as a number of 32 bits; undefined where it is none. */
+function numberOf(value: Value | undefined): number | undefined {
+  if (value?.kind === 'address') return value.address.family === 'ipv4' ? value.address.number : undefined;
+  return value?.kind === 'number' && value.value < 2 ** 32 ? value.value : undefined;
 }
 
 /** Orders the elements of a set by their keys: addresses and ports as numbers, names as text. */

@@ -23,8 +23,9 @@ export function formatElement({ key, value, comment }: Element): string {
 
 /** The key of an element. */
 export function formatKey(key: readonly Value[]): string {
-  let text = '';
-  for (const value of key) text += text === '' ? formatValue(value) : ` . ${formatValue(value)}`;
+  const [first] = key;
+  let text = first ? formatValue(first) : '';
+  for (let i = 1; i < key.length; i++) text += ` . ${formatValue(key[i] as Value)}`;
   return text;
 }
 
@@ -79,13 +80,13 @@ function formatOperator({ left: [first], negated }: Expression & { readonly kind
 
 function formatRandomDnat(targets: readonly Target[]): string {
   const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
-  let text = `dnat ${family} addr . port to numgen random mod ${targets.length} map {`;
-  let index = 0;
-  for (const { address, port } of targets) {
-    text += (index === 0 ? ' ' : ', ') + index + ' : ' + address.text + ' . ' + port;
-    index++;
+  const pieces = [`dnat ${family} addr . port to numgen random mod ${targets.length} map { `];
+  for (let i = 0; i < targets.length; i++) {
+    const { address, port } = targets[i] as Target;
+    pieces.push(i === 0 ? '0 : ' : `, ${i} : `, address.text, ` . ${port}`);
   }
-  return text + ' }';
+  pieces.push(' }');
+  return pieces.join('');
 }
 
 function formatChances(chains: readonly string[]): string {
