@@ -30,8 +30,9 @@ export function benchSmallChange({ bundles, program, runs }) {
   return places.map(({ name, mode, variant, enter: [command, ...args] }) => {
     const { before, after } = bundles[mode];
     const argv = [...args, 'bash', script, variant, before, after, `${runs}`, process.execPath, program];
-    const { status, stdout, stderr, error } = spawnSync(command, argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
-    if (error || status !== 0) return { name, skipped: error?.message ?? stderr.trim().split('\n').at(-1) };
+    const run = spawnSync(command, argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
+    if (run.error || run.status !== 0) return { name, skipped: whyNot(run) };
+    const { stdout } = run;
     const [applied, read, floor] = /** @type {[Times[], Times[], Times[]]} */ (
       ['apply', 'read', 'floor'].map((word) => readTimes(stdout, word))
     );
@@ -49,6 +50,17 @@ export function benchSmallChange({ bundles, program, runs }) {
       floor: middle(over(floor)),
     };
   });
+}
+
+/**
+ * Why a place gave no figures, in one line. In a kernel of its own, all that is said comes out on standard output.
+ * @param {import('node:child_process').SpawnSyncReturns<string>} run
+ */
+export function whyNot({ error, stderr, stdout, status, signal }) {
+  if (error) return error.message;
+  const ending = status === null ? `ended by ${signal}` : `ended with status ${status}`;
+  const said = [stderr, stdout].map((text) => text.trim().split('\n').at(-1)?.trim()).find(Boolean);
+  return said ? `${said} (${ending})` : `${ending}, and said nothing`;
 }
 
 /**

@@ -7,6 +7,7 @@
 # and system time.
 # VARIANT of iptables: legacy, nft, or "any" for what stands in PATH.
 set -euo pipefail
+trap 'echo "small-change.sh: line $LINENO failed: $BASH_COMMAND" >&2' ERR
 # Node reads the certificates that this names at every start, and nothing here uses any.
 unset NODE_EXTRA_CA_CERTS
 variant=$1 before=$2 after=$3 runs=$4
@@ -19,49 +20,70 @@ if [ "$variant" != any ]; then
   export PATH=/run/bin:$PATH
 fi
 read_once() {
-  iptables-save
-  ip6tables-save
-  if [ -d /sys/module/ip_set ]; then ipset save; fi
+  iptables-save && ip6tables-save || return
+  if [ -d /sys/module/ip_set ]; then ipset save || return; fi
   if [ -e /proc/net/ip_vs ]; then ipvsadm -Sn; fi
 }
 apply() { "$@" --state-dir /run/kpc; }
-# The input of the tool that $1 names, out of what --dry-run prints for the bundle $2: the part under "# TOOL …".
-differences() {
-  local tool=$1 bundle=$2
-  shift 2
-  apply "$@" apply "$bundle" --dry-run | awk -v tool="$tool" '/^# /{on=($2==tool)} on && !/^# /'
+# Runs a command without a word, unless it fails: then says what it said, and ends.
+quietly() {
+  "$@" >/run/out 2>/run/said || {
+    local status=$?
+    { tail -n 20 /run/said && echo "failed with status $status: $*"; } >&2
+    exit 1
+  }
 }
-if [ -s "$before/ipvsadm.restore" ]; then restore=(ipvsadm -R) save=(ipvsadm -Sn); else
-  restore=(iptables-restore --noflush --wait 10) save=(iptables-save)
-fi
-floor() {
-  "$node" -e 0
-  read_once
-  ip -j -d addr
-  "${restore[@]}" <"$1"
-  "${save[@]}"
+# As quietly, and prints $1 with the times.
+timed() {
+  TIMEFORMAT="$1 %R %U %S"
+  shift
+  time quietly "$@"
 }
+# What leads from one bundle to the other, as inputs of the tools that restore it, in the folder $3. Real servers and entries of
+# sets go by the two bundles: what an apply does with a real server that goes it does in steps. Rules by what --dry-run
+# prints under "# iptables-restore".
+prepare() {
+  local from=$1 to=$2 inputs=$3
+  shift 3
+  mkdir "$inputs"
+  if [ "$mode" = iptables ]; then
+    apply "$@" apply "$to" --dry-run | awk '/^# /{on=($2=="iptables-restore")} on && !/^# /' >"$inputs/rules"
+    return
+  fi
+  changed_lines "$from/ipset.restore" "$to/ipset.restore" >"$inputs/lines"
+  sed -n 's/^> //p' "$inputs/lines" >"$inputs/add-entries"
+  sed -n 's/^< add/del/p' "$inputs/lines" >"$inputs/delete-entries"
+  changed_lines "$from/ipvsadm.restore" "$to/ipvsadm.restore" >"$inputs/lines"
+  sed -n 's/^> //p; s/^< -a \(-. [^ ]* -r [^ ]* -m\) .*/-e \1 -w 0/p' "$inputs/lines" >"$inputs/add-servers"
+  sed -n 's/^< -a \(-. [^ ]* -r [^ ]*\) .*/-d \1/p' "$inputs/lines" >"$inputs/delete-servers"
+}
+changed_lines() { diff "$1" "$2" || [ $? = 1 ]; }
+change_and_read() {
+  if [ "$mode" = iptables ]; then
+    iptables-restore --noflush --wait 10 <"$1/rules" && iptables-save
+    return
+  fi
+  ipset restore <"$1/add-entries" && ipvsadm -R <"$1/add-servers" && ipset restore <"$1/delete-entries" &&
+    ipvsadm -R <"$1/delete-servers" && ipset save && ipvsadm -Sn
+}
+floor() { "$node" -e 0 && read_once && ip -j -d addr && change_and_read "$1"; }
+if [ -s "$before/ipvsadm.restore" ]; then mode=ipvs; else mode=iptables; fi
 node=$1
-apply "$@" apply "$before" >/dev/null 2>&1
-differences "${restore[0]}" "$after" "$@" >/run/there
-apply "$@" apply "$after" >/dev/null 2>&1
-differences "${restore[0]}" "$before" "$@" >/run/back
-apply "$@" apply "$before" >/dev/null 2>&1
+quietly apply "$@" apply "$before"
+prepare "$before" "$after" /run/there "$@"
+quietly apply "$@" apply "$after"
+prepare "$after" "$before" /run/back "$@"
+quietly apply "$@" apply "$before"
 {
   for ((i = 0; i < runs; i++)); do
-    for way in there back; do
-      TIMEFORMAT='floor %R %U %S'
-      time floor /run/$way >/dev/null 2>&1
-    done
+    for way in there back; do timed floor floor /run/$way; done
   done
   # What the tools changed just now, kpc-apply takes for another program's work.
-  apply "$@" apply "$before" >/dev/null 2>&1
+  quietly apply "$@" apply "$before"
   for ((i = 0; i < runs; i++)); do
     for bundle in "$after" "$before"; do
-      TIMEFORMAT='apply %R %U %S'
-      time apply "$@" apply "$bundle" >/dev/null 2>/run/said || { cat /run/said >&2; exit 1; }
-      TIMEFORMAT='read %R %U %S'
-      time read_once >/dev/null 2>&1
+      timed apply apply "$@" apply "$bundle"
+      timed read read_once
     done
   done
 } 2>&1

@@ -27,7 +27,9 @@ import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { ModuleIndex } from './modules.ts';
 import type { Plan } from './plan.ts';
+import type { FitTools } from './settled.ts';
 import { listSteps, stepCommand } from './steps.ts';
+import { markTools } from './tools.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
 import type { Setting } from './node-decisions.ts';
 
@@ -46,7 +48,12 @@ export interface ApplyChoices {
 }
 
 /** The wish to have a node as a bundle says, with what only the node can decide. */
-export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
+export function requestBundle(
+  host: Host,
+  bundle: StoredBundle,
+  choices: ApplyChoices,
+  fitTools = (): FitTools => choices.settling?.known?.fitTools ?? {},
+): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
   // Each look at the node asks for it, usually with the same files.
@@ -67,7 +74,7 @@ export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyCh
         ],
       };
     },
-    settling: settling && bundle.files ? { ...settling, files: bundle.files } : undefined,
+    settling: settling && bundle.files ? { ...settling, files: bundle.files, fitTools } : undefined,
     families: manifest.families,
     adopt: choices.adopt,
     excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
@@ -139,12 +146,13 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
+  let fitTools: FitTools = choices.settling?.known?.fitTools ?? {};
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
-    if (!choices.force) await assertReady(host, bundle, plan, modules);
+    if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
-  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices), prepare });
+  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });
   if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
   return outcome;
 }
@@ -237,10 +245,19 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   return set.length === 0 ? [] : [`sysctls that ${modeFacts[before].title} needed stay at 1: ${set.join(', ')}`];
 }
 
-async function assertReady(host: Host, bundle: StoredBundle, plan: Plan, modules: ModuleIndex): Promise<void> {
-  const used = new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []));
-  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), used, modules);
-  if (!first) return;
+/** Gives marks of the tools of the plan: they are fit. Those that were fit as they are now are not asked again. */
+async function assertReady(
+  host: Host,
+  bundle: StoredBundle,
+  plan: Plan,
+  modules: ModuleIndex,
+  fitTools: FitTools,
+): Promise<FitTools> {
+  const used = [...new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []))];
+  const marks = await markTools(host, used, bundle.manifest.tools);
+  const asked = used.filter((tool) => marks[tool] === undefined || marks[tool] !== fitTools[tool]);
+  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules);
+  if (!first) return marks;
   const more = others.map((finding) => `; ${finding.text}`).join('');
   throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');
 }

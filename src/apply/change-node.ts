@@ -2,7 +2,7 @@ import { guardIn } from './access-guard.ts';
 import type { ChangeEvent } from './change-event.ts';
 import { commit, writeRecord } from './commit.ts';
 import { awaitConfirmation } from './confirmation.ts';
-import { describeError } from '../bundle/errors.ts';
+import { describeError, hasCode } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import { addressKey, joinBelongings, noBelongings, ownershipOf } from './belongings.ts';
@@ -21,6 +21,7 @@ import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts
 import type { DrainTerms, Plan } from './plan.ts';
 import { readBootId } from './process-identity.ts';
 import { readRecord, readSnapshot, writeJson } from './record.ts';
+import { concernsRealServersOnly, retellServers } from './retell-servers.ts';
 import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
 import { runStep } from './run-steps.ts';
 import { discardSettled, isStillSettled, unsettle, writeSettled } from './settled.ts';
@@ -128,7 +129,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
-    await commit(host, folder, committed);
+    keepsSettled = (await besideSettled(session, () => commit(host, folder, committed))) && keepsSettled;
     await settleFor(session, request, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
@@ -175,7 +176,8 @@ async function settleFor(
     belongings.chains.some((key) => !chains.has(key)) || belongings.sets.some((name) => !sets.has(name));
   if (!settling || keepsOthers || leftIpvs !== undefined || conflicts.length > 0) return;
   const { files, version } = settling;
-  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp };
+  const fitTools = settling.fitTools();
+  const settled = { id: `${host.now()}-${host.pid}`, bundle: files, reading, nftables: nftStamp, fitTools };
   await writeSettled(host, folder, settled, { bootId, version, known: last?.settled }).catch(() =>
     // Half of it would only take the space that the next journal needs.
     discardSettled(host, folder).catch(() => undefined),
@@ -203,18 +205,25 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-/** Gives whether what was settled still has its files: where there is no space for both, the journal takes theirs. */
-async function writeJournal({ host, folder }: Session, snapshot: Snapshot): Promise<boolean> {
+/** Gives whether what was settled still has its files: where there is no space for both, what is written takes theirs. */
+async function besideSettled({ host, folder }: Session, write: () => Promise<void>): Promise<boolean> {
+  try {
+    await write();
+    return true;
+  } catch (error) {
+    if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
+    await discardSettled(host, folder);
+    await write();
+    return false;
+  }
+}
+
+/** Gives whether what was settled still has its files. */
+async function writeJournal(session: Session, snapshot: Snapshot): Promise<boolean> {
+  const { host, folder } = session;
   try {
     await unsettle(host, folder);
-    try {
-      await writeJson(host, folder.journal, snapshot);
-      return true;
-    } catch {
-      await discardSettled(host, folder);
-      await writeJson(host, folder.journal, snapshot);
-      return false;
-    }
+    return await besideSettled(session, () => writeJson(host, folder.journal, snapshot));
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw new Failure(
@@ -285,7 +294,8 @@ function assertNotInterrupted({ signal }: Session): void {
  *
  * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
  * all addresses; and every setting. So what another program does to the same part meanwhile is found, be it near what
- * was changed or not. Parts in which nothing was to be changed count as they were read before the first change; "verify"
+ * was changed or not. Where real servers alone were changed, the kernel's own list tells of all virtual servers what
+ * that can change, and ipvsadm is asked only if it tells of anything else: see retellServers. Parts in which nothing was to be changed count as they were read before the first change; "verify"
  * reads them all.
  */
 async function settle(
@@ -299,13 +309,19 @@ async function settle(
   const terms = { ...before.terms, known: plan.draining, leftIpvs: plan.leftIpvs };
   const nftProven = await prove(session.host, before, listNftInputs(steps));
   const back = { kind: 'earlier' as const, traffic };
-  let after = await look(session.host, request, owned, terms, {
+  const first = {
     ...back,
     earlier: before,
     changed,
-    nftTransactions: (hasRules) => countNftTransactions(steps, hasRules),
+    nftTransactions: (hasRules: boolean) => countNftTransactions(steps, hasRules),
     nftProven,
-  });
+  };
+  const ipvsadm = await retell(session.host, before, plan);
+  let after = await look(session.host, request, owned, terms, { ...first, ipvsadm });
+  // What the tool itself prints decides what is said to be wrong.
+  if (ipvsadm !== undefined && !isEmptyPlan(after.plan)) {
+    after = await look(session.host, request, owned, terms, first);
+  }
   if (!isEmptyPlan(after.plan) && hasSettingsOnly(after.plan)) {
     await runPlan(session, after.plan);
     const nothing = { changed: new Set<ReadingPart>(), nftTransactions: () => 0, nftProven };
@@ -317,6 +333,15 @@ async function settle(
     `the tools reported success, but the node is not as it should be; still to do:\n${describeRest(after.plan)}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   );
+}
+
+/** What ipvsadm would print by now, where the kernel tells that without it. */
+async function retell(host: Host, { reading, traffic }: Observation, { delta }: Plan): Promise<string | undefined> {
+  const { virtualServers } = delta;
+  if (traffic.ipvs === undefined || virtualServers.length === 0 || !concernsRealServersOnly(virtualServers))
+    return undefined;
+  const { ipvs } = await listTraffic(host, false);
+  return ipvs === undefined ? undefined : retellServers(reading.ipvsadm, traffic.ipvs, ipvs);
 }
 
 /** The moment at which nftables was found changed as it was to be, where no list of the tables is needed for that. */

@@ -41,7 +41,7 @@ export interface DrainPlan {
 export function planDrain(
   current: readonly VirtualServer[],
   wanted: readonly VirtualServer[],
-  connections: () => Connections,
+  connections: Connections,
   known: readonly DrainingServer[],
   policy: DrainPolicy,
 ): DrainPlan {
@@ -86,18 +86,18 @@ interface Ledger {
   result(): Omit<DrainPlan, 'virtualServers'>;
 }
 
-function openLedger(connections: () => Connections, known: readonly DrainingServer[], policy: DrainPolicy): Ledger {
+function openLedger(connections: Connections, known: readonly DrainingServer[], policy: DrainPolicy): Ledger {
   const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
   const draining: DrainingServer[] = [];
   let kept = 0;
   let cut = 0;
   const countOf = (server: VirtualServer, real: RealServer) =>
-    connections().get(placeKey(virtualServerKey(server), realServerKey(real)));
+    connections(virtualServerKey(server), realServerKey(real));
   return {
     drain(server, real, closed) {
       const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
       const place = placeKey(virtualServer, realServer);
-      const count = connections().get(place);
+      const count = connections(virtualServer, realServer);
       const { since = policy.now, sinceBoot = Math.max(0, policy.uptime - (policy.now - since)) } =
         begun.get(place) ?? {};
       if (closed && count?.active === 0 && count.inactive === 0) return undefined;

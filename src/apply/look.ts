@@ -18,13 +18,13 @@ import { readModuleIndex } from './modules.ts';
 import { isSameMoment, readNftStamp } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
 import { mayHaveNftables, neededParts, parseReading, readNode } from './node-reading.ts';
-import type { NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
+import type { EarlierReading, NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
 import type { Claims, Conflict } from './ownership.ts';
 import { makePlan, servesByRulesAlone } from './plan.ts';
 import type { DrainTerms, NodeState, Plan, Target } from './plan.ts';
-import type { Settled } from './settled.ts';
+import type { FitTools, Settled } from './settled.ts';
 
 /** What is wanted of the node. */
 export interface ChangeRequest {
@@ -62,6 +62,8 @@ export interface Settling {
   readonly version: string;
   /** What was settled last, as it was before another process had the lock. */
   readonly known: Settled | undefined;
+  /** The tools that were found fit, then or since. */
+  readonly fitTools: () => FitTools;
 }
 
 /** A look at a node, and what would have to change. */
@@ -93,6 +95,8 @@ export type LookBack =
       /** When the tables of nftables were found to be as the bundle says, after all of these. */
       readonly nftProven: NftStamp | undefined;
       readonly traffic: OpenTraffic;
+      /** What `ipvsadm -Sn` would print, where the kernel has told so without it. */
+      readonly ipvsadm?: string | undefined;
     };
 
 /** Looks at the node, and says what would have to change. */
@@ -125,7 +129,7 @@ export async function look(
     settings: target.settings.map((setting) => setting.path),
   };
   const traffic = second?.traffic ?? trafficIn(listing ?? { ipvs: undefined, sockets: [] });
-  const earlierReading = second && before && { reading: before.reading, changed: second.changed };
+  const earlierReading = second ? readChanged(second) : settled && readSince(settled, scope, owned);
   const [{ reading, nftStamp }, modules] = await Promise.all([
     known
       ? readNode(host, scope, earlierReading).then((read) => ({ reading: read, nftStamp: known.stamp }))
@@ -151,6 +155,34 @@ export async function look(
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
   return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, nftStamp, traffic, terms };
+}
+
+/** What to read once more. */
+function readChanged({ earlier, changed, ipvsadm }: LookBack & { readonly kind: 'earlier' }): EarlierReading {
+  const { reading } = earlier;
+  if (ipvsadm === undefined) return { reading, changed };
+  const left = new Set(changed);
+  left.delete('ipvsadm');
+  return { reading: { ...reading, ipvsadm }, changed: left };
+}
+
+/**
+ * What to read of a settled node: the parts in which something is wanted or ours. In all others nothing was ours, whatever
+ * another program has made of them since. The rules of iptables are read as a whole where nftables keeps them: a stamp
+ * vouches for those of both families, and for there being no table of kube-proxy's.
+ */
+function readSince(
+  settled: Settled,
+  { needed, nftables }: Pick<ReadingScope, 'needed' | 'nftables'>,
+  owned: Belongings,
+): EarlierReading | undefined {
+  // Without a record, what is there may be what a kube-proxy left.
+  if (isEmptyBelongings(owned)) return undefined;
+  const nothing = { nftables: { ipv4: '', ipv6: '' }, ipvsTimeouts: '', addresses: '', settings: {} };
+  const areStamped = mayHaveStamp(settled);
+  const tables = areStamped || nftables ? (['nft ipv4', 'nft ipv6'] as const) : [];
+  const changed = new Set<ReadingPart>([...needed, ...(areStamped ? families : []), ...tables, 'ipvs timeouts']);
+  return { reading: { ...nothing, ...settled.reading }, changed };
 }
 
 /** What of nftables need not be read: it has not changed, or just as it was to. */
@@ -216,10 +248,8 @@ function hasRulesBefore(back: LookBack | undefined): boolean | undefined {
 /** Whether to ask the kernel for the moment, although nothing is wanted in nftables: the rules of iptables may be there. */
 async function mayHaveMoment(host: Host, back: LookBack | undefined): Promise<boolean> {
   switch (back?.kind) {
-    case 'settled': {
-      const { nftables, reading } = back.settled;
-      return nftables !== undefined || families.some((family) => namesNftables.test(reading.iptables[family]));
-    }
+    case 'settled':
+      return mayHaveStamp(back.settled);
     case 'earlier':
       return back.earlier.nftStamp !== undefined;
     case undefined:
@@ -227,6 +257,11 @@ async function mayHaveMoment(host: Host, back: LookBack | undefined): Promise<bo
     default:
       return back satisfies never;
   }
+}
+
+/** Whether it had one, or would have had one where the kernel had told. */
+function mayHaveStamp({ nftables, reading }: Settled): boolean {
+  return nftables !== undefined || families.some((family) => namesNftables.test(reading.iptables[family]));
 }
 
 /** "# Generated by iptables-save v1.8.9 (nf_tables) on …". */

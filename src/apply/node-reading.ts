@@ -63,11 +63,11 @@ export interface ReadingScope {
 export type ReadingPart = Family | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
 /**
- * What a node must tell, of iptables, ipset and ipvsadm: that of which something is wanted, or recorded as made. A node
+ * What a node must tell, of iptables, ipset, ipvsadm and ip: that of which something is wanted, or recorded as made. A node
  * has the tools of the modes that it is for, whatever modules its kernel has: other programs bring tools of their own.
  */
 export function neededParts(
-  { iptables, sets, virtualServers }: Pick<KernelState, 'iptables' | 'sets' | 'virtualServers'>,
+  { iptables, sets, virtualServers, links }: Pick<KernelState, 'iptables' | 'sets' | 'virtualServers' | 'links'>,
   owned: Belongings,
 ): ReadonlySet<ReadingPart> {
   const needed = new Set<ReadingPart>();
@@ -78,6 +78,7 @@ export function neededParts(
   }
   if (sets.length > 0 || owned.sets.length > 0) needed.add('ipset');
   if (virtualServers.length > 0 || owned.virtualServers.length > 0) needed.add('ipvsadm');
+  if (links.length > 0 || owned.links.length > 0 || owned.addresses.length > 0) needed.add('addresses');
   return needed;
 }
 

@@ -1,12 +1,14 @@
 import { parseAddress } from '../kernel/address.ts';
-import { parseConnections } from './connections.ts';
+import { readConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
 import type { Host } from './host.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
+  /** What IPVS lists of itself: see ipvs-table.ts. */
+  readonly ipvs: string | undefined;
   /** Of IPVS. */
-  readonly connections: () => Connections;
+  readonly connections: Connections;
   /** The addresses that sockets in this network send from. */
   readonly sources: () => ReadonlySet<string>;
 }
@@ -25,10 +27,10 @@ export async function listTraffic(host: Host, withSockets: boolean): Promise<Tra
 }
 
 export function trafficIn({ ipvs, sockets }: TrafficListing): OpenTraffic {
-  let connections: Connections | undefined;
   let sources: ReadonlySet<string> | undefined;
   return {
-    connections: () => (connections ??= parseConnections(ipvs ?? '')),
+    ipvs,
+    connections: readConnections(ipvs ?? ''),
     sources: () => (sources ??= new Set(sockets.flatMap((table) => parseSources(table ?? '')))),
   };
 }

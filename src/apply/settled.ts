@@ -1,6 +1,6 @@
 import { hashHex } from '#hash';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { listOf, objectOf, optional, text } from '../base/shape.ts';
+import { listOf, mapOf, objectOf, optional, text } from '../base/shape.ts';
 import type { Host } from './host.ts';
 import { nftStampShape } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
@@ -18,7 +18,11 @@ export interface Settled {
   readonly reading: Pick<NodeReading, SettledPart>;
   /** When the tables of nftables were as the bundle says; undefined where that is unknown. */
   readonly nftables?: NftStamp | undefined;
+  readonly fitTools: FitTools;
 }
+
+/** Tools that were found fit for their work, each with a mark of what was found so: see markTools. */
+export type FitTools = Readonly<Record<string, string>>;
 
 /** The parts of a reading that are kept. */
 type SettledPart = 'iptables' | 'ipset' | 'ipvsadm';
@@ -33,6 +37,7 @@ interface SettledIndex {
   readonly nftables?: NftStamp | undefined;
   /** SHA-256 of what iptables-save and ip6tables-save printed, where that may be all that is read of them. */
   readonly rules?: string | undefined;
+  readonly fitTools?: FitTools | undefined;
 }
 
 const indexShape = objectOf<SettledIndex>({
@@ -42,6 +47,7 @@ const indexShape = objectOf<SettledIndex>({
   files: listOf(text),
   nftables: optional(nftStampShape),
   rules: optional(text),
+  fitTools: optional(mapOf(text)),
 });
 
 const bundleFile = (folder: StateFolder, name: string): string => `${folder.settled}/bundle-${name}`;
@@ -68,11 +74,11 @@ export async function readSettled(
     parts.map((part) => host.readFile(`${folder.settled}/${part}`)),
   );
   if (ipv4 === undefined || ipv6 === undefined || ipset === undefined || ipvsadm === undefined) return undefined;
-  const { id, nftables } = index;
+  const { id, nftables, fitTools = {} } = index;
   // No lock is held: another process may have replaced some of these files meanwhile.
   if ((await readIndex(host, folder))?.id !== id) return undefined;
   if (nftables?.hasRules && hashRules({ ipv4, ipv6 }) !== index.rules) return undefined;
-  return { id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm }, nftables };
+  return { id, bundle, reading: { iptables: { ipv4, ipv6 }, ipset, ipvsadm }, nftables, fitTools };
 }
 
 function hashRules({ ipv4, ipv6 }: NodeReading['iptables']): string {
@@ -103,7 +109,7 @@ export function discardSettled(host: Host, folder: StateFolder): Promise<void> {
 export async function writeSettled(
   host: Host,
   folder: StateFolder,
-  { id, bundle, reading, nftables }: Settled,
+  { id, bundle, reading, nftables, fitTools }: Settled,
   {
     bootId,
     version,
@@ -122,6 +128,6 @@ export async function writeSettled(
     ...texts(reading).map((content = '', i) => write(`${folder.settled}/${parts[i]}`, content, before[i])),
   ]);
   const rules = nftables?.hasRules ? hashRules(reading.iptables) : undefined;
-  const index: SettledIndex = { id, bootId, version, files: [...bundle.keys()], nftables, rules };
+  const index: SettledIndex = { id, bootId, version, files: [...bundle.keys()], nftables, rules, fitTools };
   await writeJson(host, indexFile(folder), index);
 }

@@ -67,6 +67,24 @@ export type ToolState =
   | { readonly kind: 'too-old'; readonly tool: Tool; readonly version: string; readonly least: string }
   | { readonly kind: 'fine'; readonly tool: Tool; readonly version: string; readonly details: string };
 
+/**
+ * Marks of the files that these tools are, and of the versions that they must have at least. As long as its mark is the same,
+ * a tool that was found fit is so still, and need not be run for that. One without a mark is missing.
+ */
+export async function markTools(
+  host: Host,
+  names: readonly string[],
+  least: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const files = await Promise.all(names.map((name) => host.identifyTool(name)));
+  const marks: Record<string, string> = {};
+  for (const [i, name] of names.entries()) {
+    const family = tools.find((tool) => tool.name === name)?.family ?? '';
+    if (files[i] !== undefined) marks[name] = `${files[i]} ${least[family] ?? ''}`;
+  }
+  return marks;
+}
+
 /** Runs each of the tools for its version, all at once. `least` is a manifest's list: tool family → version. */
 export function inspectTools(
   host: Host,

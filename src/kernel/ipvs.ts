@@ -68,7 +68,10 @@ export function compareVirtualServers(a: VirtualServer, b: VirtualServer): numbe
 }
 
 /** By address as a number, then port. */
-export function compareRealServers(a: RealServer, b: RealServer): number {
+export function compareRealServers(
+  a: Pick<RealServer, 'address' | 'port'>,
+  b: Pick<RealServer, 'address' | 'port'>,
+): number {
   return compareAddresses(a.address, b.address) || a.port - b.port;
 }
 

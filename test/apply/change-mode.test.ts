@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseConnections } from '../../src/apply/connections.ts';
+import { readConnections } from '../../src/apply/connections.ts';
 import { planDrain } from '../../src/apply/drain.ts';
 import type { Host } from '../../src/apply/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
@@ -144,8 +144,8 @@ describe('from IPVS to iptables rules', () => {
 
 describe('a virtual server that gives way to rules', () => {
   const policy = { timeout: undefined, now: 0, uptime: 0, leavesIpvs: true };
-  const kernel = (active: number, inactive: number) => () =>
-    parseConnections(`UDP  0A60000B:0035 rr\n  -> 0A01010A:1F90      Masq    1      ${active}          ${inactive}\n`);
+  const kernel = (active: number, inactive: number) =>
+    readConnections(`UDP  0A60000B:0035 rr\n  -> 0A01010A:1F90      Masq    1      ${active}          ${inactive}\n`);
   const present = parseIpvsadm('-A -u 10.96.0.11:53 -s rr\n-a -u 10.96.0.11:53 -r 10.1.1.10:8080 -m -w 1\n');
 
   test('stays for UDP flows, too: the kernel sends their packets on by it alone', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
-import { parseConnections } from '../../src/apply/connections.ts';
+import { readConnections } from '../../src/apply/connections.ts';
 import { planDrain } from '../../src/apply/drain.ts';
 
-const none = () => new Map();
-const counted = (active: number, inactive: number) => () => parseConnections(listing(active, inactive));
+const none = readConnections('');
+const counted = (active: number, inactive: number) => readConnections(listing(active, inactive));
 const servers = (text: string) => parseIpvsadm(text).virtualServers;
 const listing = (active: number, inactive: number) => `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
@@ -28,10 +28,24 @@ const weights = (list: ReturnType<typeof servers>) =>
 
 describe('/proc/net/ip_vs', () => {
   test('counts active and inactive connections of both families', () => {
-    expect([...parseConnections(listing(2, 3))]).toEqual([
-      ['TCP 10.96.0.10 80 10.1.1.10 8080', { active: 2, inactive: 3 }],
-      ['TCP fd00:96::10 80 fd00:1::a 8080', { active: 1, inactive: 4 }],
-    ]);
+    const connections = readConnections(listing(2, 3));
+    expect(connections('TCP 10.96.0.10 80', '10.1.1.10 8080')).toEqual({ active: 2, inactive: 3 });
+    expect(connections('TCP fd00:96::10 80', 'fd00:1::a 8080')).toEqual({ active: 1, inactive: 4 });
+  });
+
+  test('counts nothing of what the kernel does not list', () => {
+    const connections = readConnections(listing(2, 3));
+    expect(connections('UDP 10.96.0.10 80', '10.1.1.10 8080')).toBeUndefined();
+    expect(connections('TCP 10.96.0.10 80', '10.1.1.11 8080')).toBeUndefined();
+    expect(connections('TCP fd00:96::10 80', '10.1.1.10 8080')).toBeUndefined();
+  });
+
+  test('keeps the real servers of a firewall mark apart from those of the virtual server before it', () => {
+    const connections = readConnections(
+      `${listing(2, 3)}FWM  00000001 rr\n  -> 0A01010B:0000      Route   1      5          6\n`,
+    );
+    expect(connections('TCP fd00:96::10 80', '10.1.1.11 0')).toBeUndefined();
+    expect(connections('TCP fd00:96::10 80', 'fd00:1::a 8080')).toEqual({ active: 1, inactive: 4 });
   });
 });
 

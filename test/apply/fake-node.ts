@@ -70,6 +70,7 @@ export function createFakeNode(): FakeNode {
     pid: 100,
     user: { uid: 0, invoker: undefined },
     examine: async () => [],
+    identifyTool: async (tool) => files.get(`/usr/sbin/${tool}`) ?? `/usr/sbin/${tool}`,
     run: async (command) => {
       commands.push(command);
       return runFake(kernel, command);
