@@ -70,6 +70,12 @@ const faults = ['faults-ipvs', 'faults-iptables', 'faults-nftables'];
 const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'], 'speed-nftables': ['speed-nftables.ts'] });
 
 const asked = process.argv.slice(2).flatMap((name) => (name === 'faults' ? faults : [name]));
+const unknown = asked.filter((name) => !(name in suites) && !(name in slow));
+if (unknown.length > 0) {
+  const names = [...Object.keys(suites), 'faults', ...Object.keys(slow)];
+  console.error(`there is no suite ${unknown.join(', ')}: there are ${names.join(', ')}`);
+  process.exit(2);
+}
 const chosen =
   asked.length === 0
     ? Object.entries(suites)
