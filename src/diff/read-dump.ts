@@ -16,6 +16,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
+import type { LossyOption } from './nftables-draft.ts';
 import { readNftOutput } from './read-nftables.ts';
 import type { Coverage } from './coverage.ts';
 import type { Doubt } from './side.ts';
@@ -47,7 +48,7 @@ export type DumpFault =
       readonly kind: 'refused';
       readonly file: string;
       readonly line: number;
-      readonly output: OutputKind | 'ipset list -t';
+      readonly output: OutputKind | 'ipset list -t' | LossyOption;
       readonly reason: string;
     }
   /** Rules without a line that says of which table. */
