@@ -187,13 +187,29 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
   const { needed, onLeftOut } = scope;
   const result = await host.run(command);
   try {
-    return outputOf(command, result);
+    const output = outputOf(command, result);
+    if ((part === 'ipv4' || part === 'ipv6') && needed.has(part)) assertAllShown(command, output, part);
+    return output;
   } catch (error) {
     const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
     if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
     onLeftOut?.(error, command.tool);
     return '';
   }
+}
+
+/**
+ * Where iptables keeps its rules in nftables, others can write into its tables what iptables cannot show. It then leaves
+ * out the table and reports success, but still adds rules to it: these could neither be checked nor put back.
+ */
+function assertAllShown({ tool }: Command, output: string, family: Family): void {
+  const [, table] = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(output) ?? [];
+  if (table === undefined) return;
+  throw new Failure(
+    'unreadable-node',
+    `${tool} cannot show the table ${table}: it holds what only nft reads`,
+    `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does without that table`,
+  );
 }
 
 /** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */
