@@ -169,8 +169,10 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     part('addresses'),
     readSettings(host, scope.settings),
   ]);
+  const iptables = { ipv4, ipv6 };
+  for (const family of families) if (scope.needed.has(family)) assertAllShown(iptables[family], family);
   return {
-    iptables: { ipv4, ipv6 },
+    iptables,
     nftables: { ipv4: nft4, ipv6: nft6 },
     ipset,
     ipvsadm,
@@ -187,9 +189,7 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
   const { needed, onLeftOut } = scope;
   const result = await host.run(command);
   try {
-    const output = outputOf(command, result);
-    if ((part === 'ipv4' || part === 'ipv6') && needed.has(part)) assertAllShown(command, output, part);
-    return output;
+    return outputOf(command, result);
   } catch (error) {
     const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
     if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
@@ -202,12 +202,12 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
  * Where iptables keeps its rules in nftables, others can write into its tables what iptables cannot show. It then leaves
  * out the table and reports success, but still adds rules to it: these could neither be checked nor put back.
  */
-function assertAllShown({ tool }: Command, output: string, family: Family): void {
+function assertAllShown(output: string, family: Family): void {
   const [, table] = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(output) ?? [];
   if (table === undefined) return;
   throw new Failure(
     'unreadable-node',
-    `${tool} cannot show the table ${table}: it holds what only nft reads`,
+    `${saveTools[family]} cannot show the table ${table}: it holds what only nft reads`,
     `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does without that table`,
   );
 }

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
+import { createNetlinkNode } from './fake-netlink.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
 
 const bundle = (mode: string) => `fixtures/dual-stack/expected-${mode}`;
 
 /** The node once a program has written into a table of iptables what only nft reads: iptables-save leaves it out. */
-function hiding(node: FakeNode, tool: string, table: string): Host {
+function hiding(node: Pick<FakeNode, 'host'>, tool: string, table: string): Host {
   return {
     ...node.host,
     run: async (command) => {
@@ -50,6 +51,16 @@ describe.each([
     }
     expect(node.dump()).toBe(there);
   });
+});
+
+test('stops a change to mode iptables where nothing is read anew, since nothing has moved', async () => {
+  const made = createNetlinkNode({ hasRules: true });
+  const host = hiding(made, 'iptables-save', 'nat');
+  expect((await callApply(host, 'apply', bundle('nftables'))).status).toBe(0);
+  const there = made.node.dump();
+  expect(await callApply(host, 'apply', bundle('iptables'))).toMatchObject({ status: 3 });
+  expect(made.node.dump()).toBe(there);
+  expect((await callApply(host, 'verify', bundle('nftables'))).status).toBe(0);
 });
 
 test('a table that kube-proxy does not use is no matter', async () => {
