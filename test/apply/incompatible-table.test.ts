@@ -1,9 +1,15 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-incompatible-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const bundle = (mode: string) => `fixtures/dual-stack/expected-${mode}`;
 
@@ -61,6 +67,17 @@ test('stops a change to mode iptables where nothing is read anew, since nothing 
   expect(await callApply(host, 'apply', bundle('iptables'))).toMatchObject({ status: 3 });
   expect(made.node.dump()).toBe(there);
   expect((await callApply(host, 'verify', bundle('nftables'))).status).toBe(0);
+});
+
+test('doctor says so, of the families of the bundle; dump warns', async () => {
+  const said = 'ip6tables-save cannot show the table filter: it holds what only nft reads';
+  const host = hiding(createFakeNode(), 'ip6tables-save', 'filter');
+  const of = async (...args: readonly string[]) => (await callApply(host, 'doctor', ...args)).out;
+  expect(await of(bundle('iptables'))).toContain(`error   ${said}`);
+  expect(await of(bundle('ipvs'))).toContain(`error   ${said}`);
+  expect(await of('fixtures/loadbalancer-source-ranges/expected-iptables')).not.toContain(said);
+  expect(await of(bundle('nftables'))).not.toContain(said);
+  expect((await callApply(host, 'dump', '-o', join(scratch, 'dump'))).err).toContain(`warning: ${said}`);
 });
 
 test('a table that kube-proxy does not use is no matter', async () => {
