@@ -5,7 +5,14 @@ import { awaitConfirmation } from './confirmation.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
 import type { Host } from './host.ts';
-import { addressKey, joinBelongings, noBelongings, ownershipOf } from './belongings.ts';
+import {
+  addressKey,
+  isEmptyBelongings,
+  joinBelongings,
+  noBelongings,
+  ownershipOf,
+  withoutBelongings,
+} from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import { look } from './look.ts';
 import type { ChangeRequest, LookBack, Observation } from './look.ts';
@@ -94,8 +101,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await request.prepare?.(plan, isIdle, before.node);
   assertNoConflicts(plan);
   if (isIdle) {
+    const kept = await recordAdopted(session, request, record, plan.share.belongings);
     // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
-    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, record, known);
+    if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, kept, known);
     return { kind: 'unchanged', plan };
   }
 
@@ -144,6 +152,30 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
   }
+}
+
+/**
+ * What is taken over may need no change, as a kube-proxy makes the same rules: it is ours from now on all the same. Gives
+ * the record as it is then.
+ */
+async function recordAdopted(
+  { host, folder }: Session,
+  { adopt }: ChangeRequest,
+  record: OwnershipRecord,
+  belongings: Belongings,
+): Promise<OwnershipRecord> {
+  if (!adopt || isEmptyBelongings(withoutBelongings(belongings, record.owned))) return record;
+  const adopted = { ...record, owned: joinBelongings(record.owned, belongings) };
+  try {
+    await writeRecord(host, folder, adopted);
+  } catch (error) {
+    throw new Failure(
+      'write-failed',
+      `cannot write ${folder.record}: ${describeError(error)}`,
+      'free some space there, or choose another folder with --state-dir; nothing has been changed',
+    );
+  }
+  return adopted;
 }
 
 /** What was settled last, where that is still so, and nothing is taken over or left of another mode. */

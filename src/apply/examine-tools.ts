@@ -1,4 +1,5 @@
 import { joinWords } from '../base/join-words.ts';
+import { families } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -7,6 +8,7 @@ import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
 import { findModule, isInKernel } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
+import { findHiddenTable, saveTools } from './node-reading.ts';
 import { adviseRights, isRefusal } from './rights.ts';
 import { inspectTools, isOfMode, tools } from './tools.ts';
 import type { Tool, ToolState } from './tools.ts';
@@ -86,11 +88,11 @@ function explainPurpose(tool: Tool): string {
 
 /** Whether the tools get at the kernel: they tell their version on a kernel that has nothing for them, too. */
 export async function examineReading(host: Host, modules: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
-  const families = needs.manifest?.families ?? ['ipv4'];
+  const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
   const commands: readonly Command[] = [
-    ...(hasRules && families.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
-    ...(hasRules && families.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
+    ...(hasRules && used.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
+    ...(hasRules && used.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
     // Where there are no sets yet, to ask for them would load their module.
     ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
   ];
@@ -142,7 +144,7 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
     if (command.tool === 'ipset') return [];
     return [{ severity: 'error', subject, text: `${command.tool} is missing`, advice: 'install the package iptables' }];
   }
-  if (result.status === 0) return [];
+  if (result.status === 0) return describeHiddenTable(command, result.stdout);
   const [reason = ''] = result.stderr.trim().split('\n');
   return [
     {
@@ -154,6 +156,13 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
         : `run it by hand to see what it says; if the kernel lacks a feature, boot a kernel that has it${variantAdvice(command, reason)}`,
     },
   ];
+}
+
+/** A table that iptables-save leaves out can be added to, but neither be checked nor put back. */
+function describeHiddenTable({ tool }: Command, output: string): readonly Finding[] {
+  const family = families.find((each) => saveTools[each] === tool);
+  const failure = family && findHiddenTable(output, family);
+  return failure ? [{ severity: 'error', subject: 'tools', text: failure.message, advice: failure.advice }] : [];
 }
 
 /** A kernel may have the one variant of iptables and not the other. */

@@ -170,8 +170,14 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     part('addresses'),
     readSettings(host, scope.settings),
   ]);
+  const iptables = { ipv4, ipv6 };
+  for (const family of families) {
+    const failure = findHiddenTable(iptables[family], family);
+    if (failure && scope.needed.has(family)) throw failure;
+    if (failure) scope.onLeftOut?.(failure, saveTools[family]);
+  }
   return {
-    iptables: { ipv4, ipv6 },
+    iptables,
     nftables: { ipv4: nft4, ipv6: nft6 },
     ipset,
     ipvsadm,
@@ -195,6 +201,20 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
     onLeftOut?.(error, command.tool);
     return '';
   }
+}
+
+/**
+ * Where iptables keeps its rules in nftables, others can write into its tables what iptables cannot show. It then leaves
+ * out the table and reports success, but still adds rules to it: these could neither be checked nor put back.
+ */
+export function findHiddenTable(output: string, family: Family): Failure | undefined {
+  const [, table] = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(output) ?? [];
+  if (table === undefined) return undefined;
+  return new Failure(
+    'unreadable-node',
+    `${saveTools[family]} cannot show the table ${table}: it holds what only nft reads`,
+    `see "nft list table ${nftFamily[family]} ${table}": move what another program put there with nft to a table of its own; mode nftables does without that table`,
+  );
 }
 
 /** Whether there can be tables of nftables: to ask a kernel for some that has none yet would load a module. */

@@ -8,6 +8,7 @@ import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
@@ -45,7 +46,7 @@ class TableReader {
       for (const element of this.#elements(name)) this.#readNodePort(name, element);
     }
     for (const chain of this.#table.chains.values()) this.#readChain(chain);
-    return [...this.#drafts.values()].map(finishDraft);
+    return [...this.#drafts.values()].map(finishDraft).map(sortAddresses);
   }
 
   #elements(set: string): readonly Element[] {
@@ -153,6 +154,15 @@ class TableReader {
       }),
     );
   }
+}
+
+/** The cluster IP is what a Service is known by. The other addresses come in the kernel's order, which says nothing. */
+function sortAddresses(port: DecompiledPort): DecompiledPort {
+  return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
+}
+
+function compareAddresses(a: DecompiledAddress, b: DecompiledAddress): number {
+  return Number(b.kind === 'cluster-ip') - Number(a.kind === 'cluster-ip') || compareText(a.address, b.address);
 }
 
 function protocolOf(text = ''): Protocol {

@@ -63,20 +63,29 @@ export function nftNames({ state }: View): readonly string[] {
 
 const element = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
+/** A rule that leads to one chain, or looks into one map. What leads to several has braces. */
+const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")?$/;
+
 /**
- * What a name or an element of nftables stands for, as it stands in a list: "chain services {", "goto service-…",
- * "10.96.0.1 . tcp . 80 : goto …", "tcp . 30080 : drop". Elements become "10.96.0.1:80/tcp" and "30080/tcp". Any other
- * text is given back.
+ * What a name, an element or a rule of nftables stands for, as it stands in a list: "chain services {", "goto service-…",
+ * "10.96.0.1 . tcp . 80 : goto …", "elements = { tcp . 30080 : drop }", "ip saddr 10.0.0.0/8 goto service-…". Elements become
+ * "10.96.0.1:80/tcp" and "30080/tcp", and a rule the chain or map that it leads to. Any other text is given back.
  */
 export function bareNftName(what: string): string {
   const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
   if (named !== undefined) return named;
   const key = what
-    .replace(/,$/, '')
-    .replace(/ (?:comment "[^"]*" )?: .*$/, '')
+    .replace(/^elements = \{ ?/, '')
+    .replace(/(?:,| \})$/, '')
+    .replace(/ (?:comment "[^"]*" )?: [^,]*$/, '')
     .replace(/ comment "[^"]*"$/, '');
   const [, address, , protocol = '', port = ''] = element.exec(key) ?? [];
-  if (port === '') return what;
+  if (port === '') return bareAddress(key) ?? leading.exec(what)?.[1] ?? what;
   if (address === undefined) return `${port}/${protocol}`;
   return parseAddress(address) ? `${joinHostPort(address, Number(port))}/${protocol}` : what;
+}
+
+/** An element that is an address and nothing else; of several in one line none is meant. */
+function bareAddress(key: string): string | undefined {
+  return parseAddress(key) ? key : undefined;
 }

@@ -138,7 +138,9 @@ export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
 }
 
 /** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
-function addressesOf({ addresses, family }: DecompiledPort): string {
+function addressesOf({ addresses, family, nodePort }: DecompiledPort): string {
+  // Of a part of a table, the chains may be all that was printed.
+  if (addresses.length === 0 && nodePort === undefined) return '?';
   if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
   return addresses.map(({ address }) => address).join(', ');
 }

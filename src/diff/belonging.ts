@@ -50,9 +50,16 @@ export function separate(from: Side, to: Side): Separation {
   };
 }
 
-/** What of a side Services are read from: all but rules that are cut off somewhere. */
+/**
+ * What of a side Services are read from: all but rules that are cut off somewhere. In nftables a Service port is in chains
+ * and in maps, so that a part of a table tells too little of it.
+ */
 export function coverForServices({ state, coverage }: Side): KernelState {
-  return { ...state, iptables: coverRulesToRead(state.iptables, coverage) };
+  return {
+    ...state,
+    iptables: coverRulesToRead(state.iptables, coverage),
+    nftables: state.nftables.filter(({ family }) => coverage.nftables.includes(family)),
+  };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { joinWords } from '../base/join-words.ts';
 import type { OutputKind, ReadableKind } from '../dumps/output-kinds.ts';
 import { isRefused, refusalOf } from '../dumps/output-kinds.ts';
 import { placeRules } from '../dumps/rules-without-table.ts';
@@ -16,6 +17,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { parseSysctls } from '../kernel/sysctl.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
+import type { LossyOption } from './nftables-draft.ts';
 import { readNftOutput } from './read-nftables.ts';
 import type { Coverage } from './coverage.ts';
 import type { Doubt } from './side.ts';
@@ -47,7 +49,7 @@ export type DumpFault =
       readonly kind: 'refused';
       readonly file: string;
       readonly line: number;
-      readonly output: OutputKind | 'ipset list -t';
+      readonly output: OutputKind | DumpFileKind | 'ipset list -t' | LossyOption;
       readonly reason: string;
     }
   /** Rules without a line that says of which table. */
@@ -98,7 +100,7 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
     if (expected === undefined) return;
     // A tool that has nothing to print prints nothing.
     if (text.split('\n').every((line) => line.trim() === '' || line.startsWith('#')))
-      readNothing(draft, name, expected);
+      readNothing(draft, name, expected, text);
     else draft.fault({ kind: 'no-output', file: name, expected });
     return;
   }
@@ -107,6 +109,10 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
     draft.fault({ kind: 'strays', file: name, line: firstStray, count: strays.length });
   }
   if (/^# Warning: ip6?tables-legacy tables present/m.test(text)) draft.fault({ kind: 'legacy-tables', file: name });
+  // It stands before or behind the tables that are shown: in a file of both families nothing tells of which it is.
+  const ofRules = outputs.filter(({ kind }) => kind === 'rules');
+  for (const kind of new Set(ofRules.map((output) => nameOf('rules', output, name))))
+    noteHidden(draft, name, kind, text);
   for (const output of outputs) readOutput(draft, name, output);
   const last = outputs.at(-1);
   if (last && isList(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
@@ -117,10 +123,11 @@ function isList(kind: OutputKind): boolean {
   return /^(ipset|ipvsadm|sysctl)/.test(kind);
 }
 
-function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind): void {
+function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   switch (kind) {
     case 'iptables-save':
     case 'ip6tables-save':
+      noteHidden(draft, file, kind, text);
       draft.kinds.iptables.add(familyOf(kind), {}, 'all');
       break;
     case 'ip -j addr':
@@ -239,6 +246,18 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
     draft.fault({ kind: 'no-table', file, line: firstLine, tables: names });
   }
   draft.kinds.iptables.add(family, tables, isWhole && !output.isPart ? names : 'none');
+}
+
+/** Notes the tables that iptables-save leaves out, and says so: others wrote into them by nft what it does not know. */
+function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
+  const hidden = tableNames.filter((name) => text.includes(`# Table \`${name}' is incompatible`));
+  const [first] = hidden;
+  if (first === undefined) return;
+  const line = text.slice(0, text.indexOf(`# Table \`${first}'`)).split('\n').length;
+  const those = hidden.length === 1 ? 'the table' : 'the tables';
+  const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;
+  draft.fault({ kind: 'refused', file, line, output: kind, reason });
+  draft.kinds.iptables.hide(familyOf(kind), hidden);
 }
 
 /** What an output is called: rules are of one of two families. */

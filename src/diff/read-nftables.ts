@@ -2,8 +2,13 @@ import { isCutOff } from '../dumps/nft-blocks.ts';
 import type { ToolOutput } from '../dumps/split-outputs.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import type { Value } from '../kernel/nftables/element.ts';
+import { isLearned } from '../kernel/nftables/table.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
+import type { LossyOption } from './nftables-draft.ts';
 import type { Reader } from './read-dump.ts';
 
 /**
@@ -19,12 +24,38 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
   }
   const wants = (_: unknown, name: string): boolean => isKubeProxyTable(name);
   const { tables } = read(isJson ? parseNftJson(text, wants) : parseNftText(text, wants));
+  const lack = tables.map(findLack).find((each) => each !== undefined);
+  if (lack) draft.fault({ kind: 'refused', file, line: firstLine, ...lack });
   const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || namesOtherTable(text, isJson);
-  draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown');
+  draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown', lack?.output);
   if (tables.length === 0 && /[\s"]KUBE-SERVICES[\s"]/.test(text)) {
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     draft.fault({ kind: 'refused', file, line: firstLine, output: 'nft list ruleset', reason });
   }
+}
+
+interface Lack {
+  readonly output: LossyOption;
+  readonly reason: string;
+}
+
+/** What an option of nft took from a table of kube-proxy's: it still tells of Services, but too little to compare it. */
+function findLack({ chains, sets }: NftTable): Lack | undefined {
+  const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
+  if (elements.some(({ set, element }) => element.key.some((value, i) => isPortName(value, set.keyType[i])))) {
+    return { output: 'nft -S', reason: 'shows names of ports: print nft list ruleset without -S instead' };
+  }
+  const ownSets = [...sets.values()].filter((set) => !isLearned(set));
+  const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
+  // An address or a node port leads to the chain of a Service that has endpoints.
+  if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
+    return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
+  }
+  return undefined;
+}
+
+function isPortName(value: Value, type: string | undefined): boolean {
+  return type === 'inet_service' && value.kind === 'word' && /^[a-z]/i.test(value.text);
 }
 
 /** Nothing but the whole ruleset holds tables of other programs. */

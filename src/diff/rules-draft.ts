@@ -13,6 +13,7 @@ export class RulesDraft {
   readonly #toldTables = new Map<Family, Set<TableName>>();
   readonly #cutOff = new Set<Family>();
   readonly #excerpts = new Set<Family>();
+  readonly #hidden: { readonly [F in Family]: Set<TableName> } = { ipv4: new Set(), ipv6: new Set() };
 
   /**
    * Adds the rules of one family. `told` are the tables that are known whole; 'all' of what iptables-save prints without a
@@ -45,6 +46,11 @@ export class RulesDraft {
     this.#cutOff.add(family);
   }
 
+  /** Of these tables iptables-save said that it cannot show them. */
+  hide(family: Family, tables: readonly TableName[]): void {
+    for (const table of tables) this.#hidden[family].add(table);
+  }
+
   get objects(): FamilyTables {
     const iptables: { [F in Family]?: Tables } = {};
     for (const [family, tables] of this.#tables) iptables[family] = Object.fromEntries(tables);
@@ -75,6 +81,7 @@ export class RulesDraft {
     return tableNames.filter(
       (name) =>
         told.has(name) &&
+        !this.#hidden[family].has(name) &&
         !(name === 'filter' && isUnprinted('filter', 'nat')) &&
         !(name === 'nat' && isUnprinted('nat', 'filter')),
     );

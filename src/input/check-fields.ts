@@ -25,7 +25,7 @@ const metadata = fields(
 
 /** The fields of the kinds that kpc reads, as the API of 1.36 and those before it have them. */
 const known = {
-  Service: fields('apiVersion kind status', {
+  Service: fields('apiVersion kind', {
     metadata,
     spec: fields(
       'selector clusterIP clusterIPs type externalIPs sessionAffinity loadBalancerIP loadBalancerSourceRanges ' +
@@ -36,13 +36,14 @@ const known = {
         sessionAffinityConfig: fields('', { clientIP: fields('timeoutSeconds') }),
       },
     ),
+    status: fields('conditions', { loadBalancer: fields('', { ingress: fields('ip hostname ipMode ports') }) }),
   }),
   EndpointSlice: fields('apiVersion kind addressType', {
     metadata,
     ports: fields('name protocol port appProtocol'),
     endpoints: fields('addresses hostname targetRef deprecatedTopology topology nodeName zone', {
       conditions: fields('ready serving terminating'),
-      hints: fields('forZones forNodes'),
+      hints: fields('', { forZones: fields('name'), forNodes: fields('name') }),
     }),
   }),
   Endpoints: fields('apiVersion kind', {
@@ -53,7 +54,15 @@ const known = {
       ports: fields('name port protocol appProtocol'),
     }),
   }),
-  Node: fields('apiVersion kind spec status', { metadata }),
+  Node: fields('apiVersion kind', {
+    metadata,
+    spec: fields('podCIDR podCIDRs providerID unschedulable taints configSource externalID'),
+    status: fields(
+      'capacity allocatable phase conditions daemonEndpoints nodeInfo images volumesInUse volumesAttached config ' +
+        'runtimeHandlers features declaredFeatures',
+      { addresses: fields('type address') },
+    ),
+  }),
 } as const;
 
 /** A kind whose fields are known. */
@@ -158,4 +167,13 @@ function findPath(key: string, here: Fields, path: string): string | undefined {
 }
 
 /** The fields that hold lists. */
-const lists: ReadonlySet<string> = new Set(['ports', 'endpoints', 'subsets', 'addresses', 'notReadyAddresses']);
+const lists: ReadonlySet<string> = new Set([
+  'ports',
+  'ingress',
+  'endpoints',
+  'forZones',
+  'forNodes',
+  'subsets',
+  'addresses',
+  'notReadyAddresses',
+]);

@@ -1,7 +1,7 @@
 import type { Family } from '../family.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { defaultReject, maskedComparison } from './parse-rule-text.ts';
+import { maskedComparison, rejectWith } from './parse-rule-text.ts';
 import type { Comparison } from './parse-rule-text.ts';
 import { comparedType, inOrder, readNumber, readTarget, readValue } from './read-value.ts';
 import type { ValueType } from './read-value.ts';
@@ -184,8 +184,7 @@ function readReject(json: unknown, family: Family): Expression | undefined {
   if (json === null) return { kind: 'reject' };
   const body = asObject(json);
   if (!body || typeof body['type'] !== 'string') return undefined;
-  const told = typeof body['expr'] === 'string' ? `${body['type']} ${body['expr']}` : body['type'];
-  return told === defaultReject[family] ? { kind: 'reject' } : { kind: 'reject', with: told };
+  return rejectWith(`${body['type']} ${scalar(body['expr'])}`.trimEnd(), family);
 }
 
 function readWriteSet(body: JsonObject | undefined): Expression | undefined {

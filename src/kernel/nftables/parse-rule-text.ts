@@ -74,14 +74,18 @@ function readReject(words: Words, family: Family): Expression {
   if (!words.take('with')) return { kind: 'reject' };
   const said = words.rest().filter((word) => word !== 'type');
   words.position += words.rest().length;
-  const told = said.join(' ');
-  return told === defaultReject[family] ? { kind: 'reject' } : { kind: 'reject', with: told };
+  return rejectWith(said.join(' '), family);
 }
 
-/** What nft writes for `reject` alone. */
-export const defaultReject: { readonly [F in Family]: string } = {
-  ipv4: 'icmp port-unreachable',
-  ipv6: 'icmpv6 port-unreachable',
+/** A reject with what is told to the sender: kind and code. */
+export function rejectWith(told: string, family: Family): Expression {
+  return defaultReject[family].includes(told) ? { kind: 'reject' } : { kind: 'reject', with: told };
+}
+
+/** What nft writes for `reject` alone, with a number where the option -n asks for it. */
+const defaultReject: { readonly [F in Family]: readonly string[] } = {
+  ipv4: ['icmp port-unreachable', 'icmp 3'],
+  ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
 
 function readDnat(words: Words, family: Family): Expression | undefined {

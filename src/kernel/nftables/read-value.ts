@@ -4,7 +4,10 @@ import type { Value } from './element.ts';
 import type { Field, Selector, Target } from './expression.ts';
 
 /** What a constant stands for, where it is compared or stored: nft prints some of them in several ways. */
-export type ValueType = 'address' | 'number' | 'protocol' | 'word';
+export type ValueType = 'address' | 'number' | 'word' | NumberedType;
+
+/** Types whose names nft prints as numbers with the option -n. */
+type NumberedType = 'protocol' | 'ct-state' | 'ct-status' | 'address-type';
 
 /** What the parts of a set's key are, by nft's name of their type. */
 export function valueTypeOf(dataType: string): ValueType {
@@ -37,9 +40,9 @@ function fieldType(field: Field): ValueType {
       if (field.key === 'mark') return 'number';
       return field.key === 'l4proto' ? 'protocol' : 'word';
     case 'ct':
-      return field.key === 'mark' ? 'number' : 'word';
+      return ctTypes[field.key] ?? 'word';
     case 'fib':
-      return 'word';
+      return field.result === 'type' ? 'address-type' : 'word';
     case 'masked':
       return fieldType(field.field);
     default:
@@ -57,7 +60,10 @@ export function readValue(text: string, type: ValueType): Value | undefined {
       return value === undefined ? undefined : { kind: 'number', value };
     }
     case 'protocol':
-      return { kind: 'word', text: protocolNames[text] ?? text };
+    case 'ct-state':
+    case 'ct-status':
+    case 'address-type':
+      return { kind: 'word', text: nameOf(text, names[type]) };
     case 'word':
       return { kind: 'word', text };
     default:
@@ -65,8 +71,30 @@ export function readValue(text: string, type: ValueType): Value | undefined {
   }
 }
 
-/** With the option -n, and where /etc/protocols is missing, nft prints the numbers of protocols. */
-const protocolNames: Readonly<Record<string, string>> = { 6: 'tcp', 17: 'udp', 132: 'sctp' };
+const ctTypes: Readonly<Record<string, ValueType>> = { mark: 'number', state: 'ct-state', status: 'ct-status' };
+
+/** What nft calls these numbers. Where /etc/protocols is missing, it prints protocols as numbers without -n, too. */
+const names: { readonly [T in NumberedType]: Readonly<Record<number, string>> } = {
+  protocol: { 6: 'tcp', 17: 'udp', 132: 'sctp' },
+  'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
+  'ct-status': { 1: 'expected', 2: 'seen-reply', 4: 'assured', 8: 'confirmed', 16: 'snat', 32: 'dnat', 512: 'dying' },
+  'address-type': {
+    0: 'unspec',
+    1: 'unicast',
+    2: 'local',
+    3: 'broadcast',
+    4: 'anycast',
+    5: 'multicast',
+    6: 'blackhole',
+    7: 'unreachable',
+    8: 'prohibit',
+  },
+};
+
+function nameOf(text: string, known: Readonly<Record<number, string>>): string {
+  const number = readNumber(text);
+  return (number === undefined ? undefined : known[number]) ?? text;
+}
 
 /** Decimal or hex, of 32 bits at most. */
 export function readNumber(text: string): number | undefined {
