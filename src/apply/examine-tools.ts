@@ -91,8 +91,9 @@ export async function examineReading(host: Host, modules: ModuleIndex, needs: Ne
   const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
   const commands: readonly Command[] = [
-    ...(hasRules && used.includes('ipv4') ? [{ tool: 'iptables-save', args: [] }] : []),
-    ...(hasRules && used.includes('ipv6') ? [{ tool: 'ip6tables-save', args: [] }] : []),
+    ...families
+      .filter((family) => hasRules && used.includes(family))
+      .map((family) => ({ tool: saveTools[family], args: [] })),
     // Where there are no sets yet, to ask for them would load their module.
     ...(programs(needs.mode, 'sets') && isInKernel(modules, 'ip_set') ? [{ tool: 'ipset', args: ['save'] }] : []),
   ];

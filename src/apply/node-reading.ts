@@ -1,8 +1,9 @@
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
+import { findHiddenTables } from '../kernel/iptables-hidden.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
-import type { Tables } from '../kernel/iptables.ts';
+import type { TableName, Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
 import { mapKinds } from '../kernel/kinds.ts';
@@ -203,12 +204,12 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
   }
 }
 
-/**
- * Where iptables keeps its rules in nftables, others can write into its tables what iptables cannot show. It then leaves
- * out the table and reports success, but still adds rules to it: these could neither be checked nor put back.
- */
+/** The tables in which kube-proxy has rules. */
+const usedTables: ReadonlySet<TableName> = new Set(['filter', 'nat', 'mangle']);
+
+/** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
 export function findHiddenTable(output: string, family: Family): Failure | undefined {
-  const [, table] = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(output) ?? [];
+  const table = [...findHiddenTables(output).keys()].find((name) => usedTables.has(name));
   if (table === undefined) return undefined;
   return new Failure(
     'unreadable-node',

@@ -7,6 +7,7 @@ import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
 import type { TableName, Tables } from '../kernel/iptables.ts';
 import { tableNames } from '../kernel/iptables.ts';
+import { findHiddenTables } from '../kernel/iptables-hidden.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { parseIpsetList } from '../kernel/ipset-list.ts';
@@ -250,10 +251,10 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
 
 /** Notes the tables that iptables-save leaves out, and says so: others wrote into them by nft what it does not know. */
 function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
-  const hidden = tableNames.filter((name) => text.includes(`# Table \`${name}' is incompatible`));
-  const [first] = hidden;
-  if (first === undefined) return;
-  const line = text.slice(0, text.indexOf(`# Table \`${first}'`)).split('\n').length;
+  const found = findHiddenTables(text);
+  const hidden = tableNames.filter((name) => found.has(name));
+  const line = hidden[0] && found.get(hidden[0]);
+  if (line === undefined) return;
   const those = hidden.length === 1 ? 'the table' : 'the tables';
   const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;
   draft.fault({ kind: 'refused', file, line, output: kind, reason });
