@@ -1,4 +1,5 @@
 import { findNearest } from '../base/find-nearest.ts';
+import { isObject } from '../base/shape.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 
@@ -92,14 +93,8 @@ function areKnown(value: object, here: Fields): boolean {
 }
 
 function areKnownBelow(value: unknown, here: Fields): boolean {
-  if (!isContainer(value)) return true;
-  if (!Array.isArray(value)) return areKnown(value, here);
-  for (const item of value) if (isContainer(item) && !Array.isArray(item) && !areKnown(item, here)) return false;
-  return true;
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
+  if (Array.isArray(value)) return value.every((item) => !isObject(item) || areKnown(item, here));
+  return !isObject(value) || areKnown(value, here);
 }
 
 interface Visit {
@@ -120,11 +115,9 @@ function visit(value: object, here: Fields, path: FieldPath, context: Visit): vo
 }
 
 function visitBelow(value: unknown, here: Fields, path: FieldPath, key: string, context: Visit): void {
-  if (!isContainer(value)) return;
-  if (!Array.isArray(value)) return visit(value, here, [...path, key], context);
-  for (const [i, item] of value.entries()) {
-    if (isContainer(item) && !Array.isArray(item)) visit(item, here, [...path, key, i], context);
-  }
+  if (isObject(value)) return visit(value, here, [...path, key], context);
+  if (!Array.isArray(value)) return;
+  for (const [i, item] of value.entries()) if (isObject(item)) visit(item, here, [...path, key, i], context);
 }
 
 function warn(key: string, here: Fields, path: FieldPath, { kind, report, told }: Visit): void {

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isObject } from '../base/shape.ts';
 import { findingOf } from '../diagnostics/found.ts';
 import { checkFields, isCheckedKind } from './check-fields.ts';
 import type {
@@ -114,11 +115,8 @@ function collectValue(
   listDepth: number,
 ): void {
   const report = new Report(source);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
-  } else {
-    collectObject(value as Mapping, report, checks, into, listDepth);
-  }
+  if (isObject(value)) collectObject(value, report, checks, into, listDepth);
+  else report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
   for (const diagnostic of report.diagnostics) into.diagnostics.push(diagnostic);
 }
 
@@ -264,8 +262,7 @@ function collectItems(
   const implied = listKind === 'List' ? undefined : { apiVersion, kind: listKind.slice(0, -'List'.length) };
   for (const [i, item] of items.entries()) {
     const path: FieldPath = ['items', i];
-    const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
-    const value = implied && isObject ? { ...implied, ...item } : item;
+    const value = implied && isObject(item) ? { ...implied, ...item } : item;
     collectValue(value, subSource(source, path), checks, into, listDepth);
   }
 }

@@ -1,3 +1,5 @@
+import { isObject } from '../base/shape.ts';
+
 type Mapping = Readonly<Record<string, unknown>>;
 
 /**
@@ -14,13 +16,10 @@ export function updateSlice(slice: Mapping): Mapping {
 }
 
 function updateEndpoint(endpoint: unknown): unknown {
-  if (!isMapping(endpoint) || !isMapping(endpoint['topology'])) return endpoint;
+  if (!isObject(endpoint)) return endpoint;
   const { topology, ...others } = endpoint;
+  if (!isObject(topology)) return endpoint;
   const nodeName = others['nodeName'] ?? topology['kubernetes.io/hostname'];
   const zone = others['zone'] ?? topology['topology.kubernetes.io/zone'];
   return { ...others, ...(nodeName === undefined ? {} : { nodeName }), ...(zone === undefined ? {} : { zone }) };
-}
-
-function isMapping(value: unknown): value is Mapping & { readonly topology?: Mapping } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
