@@ -52,7 +52,7 @@ export function requestBundle(
   host: Host,
   bundle: StoredBundle,
   choices: ApplyChoices,
-  fitTools = (): FitTools => choices.settling?.known?.fitTools ?? {},
+  fitTools = (): FitTools => knownFitTools(choices),
 ): ChangeRequest {
   const { manifest } = bundle;
   const { settling } = choices;
@@ -146,7 +146,7 @@ export async function applyBundle(
   choices: ApplyChoices,
 ): Promise<ChangeOutcome> {
   const { host } = session;
-  let fitTools: FitTools = choices.settling?.known?.fitTools ?? {};
+  let fitTools = knownFitTools(choices);
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
@@ -243,6 +243,11 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
   const set = names.filter((_, i) => values[i]?.trim() === '1');
   return set.length === 0 ? [] : [`sysctls that ${modeFacts[before].title} needed stay at 1: ${set.join(', ')}`];
+}
+
+/** Those that the last settled apply found fit. */
+function knownFitTools({ settling }: ApplyChoices): FitTools {
+  return settling?.known?.fitTools ?? {};
 }
 
 /** Gives marks of the tools of the plan: they are fit. Those that were fit as they are now are not asked again. */

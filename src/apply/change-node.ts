@@ -28,8 +28,8 @@ import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts
 import type { DrainTerms, Plan } from './plan.ts';
 import { readBootId } from './process-identity.ts';
 import { readRecord, readSnapshot, writeJson } from './record.ts';
-import { concernsRealServersOnly, retellServers } from './retell-servers.ts';
 import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
+import { concernsRealServersOnly, retellServers } from './retell-servers.ts';
 import { runStep } from './run-steps.ts';
 import { discardSettled, isStillSettled, unsettle, writeSettled } from './settled.ts';
 import type { Settled } from './settled.ts';
@@ -169,11 +169,7 @@ async function recordAdopted(
   try {
     await writeRecord(host, folder, adopted);
   } catch (error) {
-    throw new Failure(
-      'write-failed',
-      `cannot write ${folder.record}: ${describeError(error)}`,
-      'free some space there, or choose another folder with --state-dir; nothing has been changed',
-    );
+    throw cannotWrite(`cannot write ${folder.record}`, error);
   }
   return adopted;
 }
@@ -258,12 +254,17 @@ async function writeJournal(session: Session, snapshot: Snapshot): Promise<boole
     return await besideSettled(session, () => writeJson(host, folder.journal, snapshot));
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
-    throw new Failure(
-      'write-failed',
-      `cannot save a snapshot in ${folder.path}: ${describeError(error)}`,
-      'free some space there, or choose another folder with --state-dir; nothing has been changed',
-    );
+    throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);
   }
+}
+
+/** Of what is written before the first change. */
+function cannotWrite(what: string, error: unknown): Failure {
+  return new Failure(
+    'write-failed',
+    `${what}: ${describeError(error)}`,
+    'free some space there, or choose another folder with --state-dir; nothing has been changed',
+  );
 }
 
 /** Gives the steps that were carried out. */
@@ -327,8 +328,8 @@ function assertNotInterrupted({ signal }: Session): void {
  * What is read is all that a tool tells of the part that it changed: one family's tables, all sets, all virtual servers,
  * all addresses; and every setting. So what another program does to the same part meanwhile is found, be it near what
  * was changed or not. Where real servers alone were changed, the kernel's own list tells of all virtual servers what
- * that can change, and ipvsadm is asked only if it tells of anything else: see retellServers. Parts in which nothing was to be changed count as they were read before the first change; "verify"
- * reads them all.
+ * that can change, and ipvsadm is asked only if it tells of anything else: see retellServers. Parts in which nothing was
+ * to be changed count as they were read before the first change; "verify" reads them all.
  */
 async function settle(
   session: Session,

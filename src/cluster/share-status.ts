@@ -13,10 +13,9 @@ export class StatusSharing {
   }
 }
 
-/** Whether two without hints are the same. Hints are lists, and few have any. */
+/** Whether two of one node, without hints, are the same. Hints are lists, and few have any. */
 function areSame(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
-    a.nodeName === b.nodeName &&
     a.zone === b.zone &&
     a.ready === b.ready &&
     a.serving === b.serving &&
