@@ -43,8 +43,8 @@ function findRivals(ports: readonly ServicePort[]): readonly ServicePort[] {
       else if (other !== port) rivals.add(other).add(port);
     };
     claim(port.clusterIP.text);
-    for (const address of port.externalIPs) claim(address.text);
-    for (const address of port.loadBalancerIPs) claim(address.text);
+    port.externalIPs.forEach(({ text }) => claim(text));
+    port.loadBalancerIPs.forEach(({ text }) => claim(text));
     if (port.nodePort !== 0) claim(port.nodePort);
   }
   return rivals.size === 0 ? [] : ports.filter((port) => rivals.has(port));

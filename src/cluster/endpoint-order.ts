@@ -25,11 +25,11 @@ function rankBytes(sign: string): Uint8Array {
   return ranks;
 }
 
-/** A number that is greater where the address with a colon after it comes later as text. */
-function textRank({ number }: Extract<Address, { family: 'ipv4' }>): number {
-  const first = rankBeforeDot[number >>> 24] ?? 0;
-  const second = rankBeforeDot[(number >>> 16) & 255] ?? 0;
-  const third = rankBeforeDot[(number >>> 8) & 255] ?? 0;
-  const fourth = rankBeforeColon[number & 255] ?? 0;
-  return first * 0x1000000 + (second << 16) + (third << 8) + fourth;
+/** A signed number of 32 bits that is greater where the address with a colon after it comes later as text. */
+function textRank({ bits }: Extract<Address, { family: 'ipv4' }>): number {
+  const first = rankBeforeDot[bits >>> 24] ?? 0;
+  const second = rankBeforeDot[(bits >>> 16) & 255] ?? 0;
+  const third = rankBeforeDot[(bits >>> 8) & 255] ?? 0;
+  const fourth = rankBeforeColon[bits & 255] ?? 0;
+  return ((first - 128) << 24) | (second << 16) | (third << 8) | fourth;
 }

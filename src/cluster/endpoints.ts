@@ -8,7 +8,7 @@ import { ByName } from './by-name.ts';
 import type { ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
-import type { EndpointSlice, EndpointStatus, Source, Sourced } from './objects.ts';
+import type { EndpointSlice, EndpointStatus, SliceEndpoint, Source, Sourced } from './objects.ts';
 import { sortAsGo } from './unstable-sort.ts';
 
 /** The label by which a slice names its Service. */
@@ -42,6 +42,11 @@ export function groupSlices(slices: readonly Sourced<EndpointSlice>[]): SlicesBy
 /** Whether kube-proxy never sees the slice: its informer leaves slices out by their labels. */
 function isUnwatched({ metadata: { labels } }: EndpointSlice, behaviours: Behaviours): boolean {
   return headlessLabel in labels || (proxyNameLabel in labels && !behaviours.has('separate-watches'));
+}
+
+/** The addresses or host names of an endpoint, as they are written. */
+export function writtenAddresses({ address, written }: SliceEndpoint): readonly string[] {
+  return written ?? (address ? [address.text] : []);
 }
 
 /** The family whose proxier reads the slice; undefined for host names. */
@@ -80,8 +85,9 @@ export function endpointsByPort(
   for (const { object: slice, source } of slices) {
     if (sliceFamily(slice) !== family || isUnwatched(slice, behaviours)) continue;
     const order = endpointOrder(slice, behaviours);
-    for (const port of slice.ports) {
-      if (!port.port) continue;
+    for (let p = 0; p < slice.ports.length; p++) {
+      const port = slice.ports[p];
+      if (!port?.port) continue;
       const key: PortKey = `${port.name}/${port.protocol}`;
       let found = byPort.get(key);
       if (!found) byPort.set(key, (found = []));
@@ -94,7 +100,7 @@ export function endpointsByPort(
     }
   }
   const keepsRivals = !behaviours.has('running-endpoint-first');
-  for (const [key, found] of byPort) byPort.set(key, sortOnce(found, keepsRivals));
+  byPort.forEach((found, key) => byPort.set(key, sortOnce(found, keepsRivals)));
   return byPort;
 }
 
@@ -118,14 +124,20 @@ const noHints: readonly string[] = [];
  */
 function endpointOrder({ endpoints }: EndpointSlice, behaviours: Behaviours): readonly number[] | undefined {
   if (behaviours.has('slices-as-written')) return undefined;
-  const labelled = endpoints.map(({ addresses }, index) => ({ label: addresses.join(','), index }));
+  const labelled = endpoints.map((endpoint, index) => ({ label: writtenAddresses(endpoint).join(','), index }));
   return sortAsGo(labelled, (a, b) => compareText(a.label, b.label)).map(({ index }) => index);
 }
 
 /** Sorted, with one endpoint for each address and port. */
 function sortOnce(found: SlicedEndpoint[], keepsRivals: boolean): SlicedEndpoint[] {
+  let hasTwins = false;
   // Where two are equal, the order in which they came decides: sort keeps it.
-  found.sort(compareEndpoints);
+  found.sort((a, b) => {
+    const order = compareEndpoints(a, b);
+    hasTwins ||= order === 0;
+    return order;
+  });
+  if (!hasTwins) return found;
   const sorted: SlicedEndpoint[] = [];
   let last: SlicedEndpoint | undefined;
   for (const endpoint of found) {

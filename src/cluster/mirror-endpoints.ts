@@ -66,8 +66,7 @@ function addEndpoint(endpoints: Map<string, Mirrored>, mirrored: Mirrored, famil
   if (address?.family !== family) return;
   const known = endpoints.get(address.text);
   if (known ? known.endpoint.status.ready : endpoints.size < maxEndpoints) {
-    const endpoint = { ...mirrored.endpoint, addresses: [address.text] };
-    if (!known || !endpoint.status.ready) endpoints.set(address.text, { ...mirrored, endpoint });
+    if (!known || !mirrored.endpoint.status.ready) endpoints.set(address.text, mirrored);
   }
 }
 
@@ -78,7 +77,6 @@ function makeEndpoint(
   ready: boolean,
 ): SliceEndpoint {
   return {
-    addresses: [ip],
     address: parseAddress(ip),
     hostname,
     status: {

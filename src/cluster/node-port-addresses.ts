@@ -79,6 +79,6 @@ function readNetworks(cidrs: readonly string[], node: Pick<NodeContext, 'nodeIPs
 }
 
 function touchesLoopback(network: Network): boolean {
-  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', number: 0x7f000000 };
+  const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 };
   return isLoopback(network.address) || contains(network, loopbackStart);
 }

@@ -89,9 +89,10 @@ export interface EndpointPort {
 }
 
 export interface SliceEndpoint {
-  readonly addresses: readonly string[];
-  /** The first of them, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
+  /** The first address, all that kube-proxy takes: the API allows no second one any more. Undefined for a host name. */
   readonly address: Address | undefined;
+  /** All that stands there, host names too; absent where that is the text of `address`, as it mostly is. */
+  readonly written?: readonly string[] | undefined;
   readonly hostname?: string | undefined;
   readonly status: EndpointStatus;
 }

@@ -27,21 +27,26 @@ export function checkSize(
   slicesOf: SlicesByService,
   nodeAddresses: number,
 ): readonly Diagnostic[] {
-  const sizes = services.map((service) => {
-    const { namespace, name } = service.object.metadata;
-    return measure(service, slicesOf.get(namespace, name) ?? [], nodeAddresses);
-  });
-  const lines = sum(sizes.map((size) => size.lines));
+  let lines = 0;
+  let largest: Size | undefined;
+  for (const service of services) {
+    const size = measure(service, slicesOf, nodeAddresses);
+    lines += size.lines;
+    if (!largest || size.lines > largest.lines) largest = size;
+  }
+  // Mostly there is no need to count on.
+  if (!largest || lines <= freeLines) return [];
   const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
   const limit = freeLines + linesPerEntry * entries;
-  if (lines <= limit) return [];
-  const largest = sizes.toSorted((a, b) => b.lines - a.lines)[0];
-  return largest ? [describe(largest, lines, limit)] : [];
+  return lines <= limit ? [] : [describe(largest, lines, limit)];
 }
 
-function measure(service: Sourced<Service>, slices: readonly Sourced<EndpointSlice>[], nodeAddresses: number): Size {
-  const { spec, ingress } = service.object;
-  const pairs = sum(slices.map(({ object }) => object.ports.length * object.endpoints.length));
+function measure(service: Sourced<Service>, slicesOf: SlicesByService, nodeAddresses: number): Size {
+  const { metadata, spec, ingress } = service.object;
+  let pairs = 0;
+  slicesOf.get(metadata.namespace, metadata.name)?.forEach(({ object }) => {
+    pairs += object.ports.length * object.endpoints.length;
+  });
   const addresses = spec.clusterIPs.length + spec.externalIPs.length + ingress.length;
   const servers = spec.ports.length * addresses + (spec.type === 'ClusterIP' ? 0 : spec.ports.length * nodeAddresses);
   const perPort = addresses + (spec.type === 'ClusterIP' ? 0 : nodeAddresses);

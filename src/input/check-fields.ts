@@ -82,9 +82,9 @@ export function checkFields(kind: CheckedKind, value: object, report: Report): v
   visit(value, known[kind], [], { kind, report, told: new Set() });
 }
 
-/** Whether Kubernetes knows all fields where they stand. A slice has endpoints by the thousand, so this makes no paths. */
+/** Whether Kubernetes knows all fields where they stand. A slice has endpoints by the thousand, so this makes nothing. */
 function areKnown(value: object, here: Fields): boolean {
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     const below = here.get(key);
     if (!below) return false;
     if (below !== anything && !areKnownBelow((value as Readonly<Record<string, unknown>>)[key], below)) return false;

@@ -69,5 +69,6 @@ export function dropNulls(map: Readonly<Record<string, string | null>> | null | 
 }
 
 function hasNoNulls(map: Readonly<Record<string, string | null>>): map is Texts {
-  return !Object.values(map).includes(null);
+  for (const key in map) if (map[key] === null) return false;
+  return true;
 }

@@ -64,7 +64,9 @@ export class KnownKeys {
 
   /** The pattern that the reader finds its text to fit, of those for where it is. Gives up what hardly ever fits. */
   findPattern(column: number, depth: number, reader: PatternReader): Pattern | undefined {
-    for (const pattern of this.#patterns) {
+    const patterns = this.#patterns;
+    for (let i = 0; i < patterns.length; i++) {
+      const pattern = patterns[i] as Pattern;
       if (pattern.column !== column || pattern.depth !== depth) continue;
       if (reader.fits(pattern)) return pattern;
       if (!pattern.miss()) this.#patterns = this.#patterns.filter((other) => other !== pattern);

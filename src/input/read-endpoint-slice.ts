@@ -97,8 +97,8 @@ function readEndpoint(
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
   if (raw.zone && zone === undefined) reportZone(raw.zone, ['endpoints', index, 'zone'], report);
   return {
-    addresses,
     address,
+    written: addresses.length === 1 && address?.text === addresses[0] ? undefined : addresses,
     hostname: raw.hostname || undefined,
     status: names.statuses.share({
       nodeName,

@@ -117,7 +117,7 @@ function collectValue(
   const report = new Report(source);
   if (isObject(value)) collectObject(value, report, checks, into, listDepth);
   else report.add([], 'not-an-object', { problem: 'no-mapping', found: findingOf(value) });
-  for (const diagnostic of report.diagnostics) into.diagnostics.push(diagnostic);
+  report.diagnostics.forEach((diagnostic) => into.diagnostics.push(diagnostic));
 }
 
 function collectObject(

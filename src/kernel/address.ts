@@ -5,10 +5,10 @@ const paddedIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
 
 /**
  * An IP address. `text` is canonical: no leading zeros, IPv6 as RFC 5952 has it, IPv4-mapped IPv6 as IPv4.
- * Addresses of a family compare as their numbers do: one for IPv4, eight groups for IPv6.
+ * Of IPv4, `bits` are its 32 bits as a signed number, which V8 stores inside of the object; see ipv4Number.
  */
 export type Address =
-  | { readonly family: 'ipv4'; readonly text: string; readonly number: number }
+  | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
 
 /** A network: its first address (host bits cleared) and prefix length. `text` is "address/length". */
@@ -25,14 +25,19 @@ export interface Network {
  */
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
-  if (plain !== undefined) return { family: 'ipv4', text, number: plain };
+  if (plain !== undefined) return { family: 'ipv4', text, bits: plain };
   const padded = readPaddedIpv4(text);
   if (padded !== undefined) return ipv4Address(padded);
   const groups = readIpv6(text);
   return groups && addressOf(groups);
 }
 
-/** A dotted quad as one number, leading zeros or not; undefined for anything else. */
+/** The bits of an IPv4 address as a number from 0, by which addresses compare. */
+export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
+  return bits >>> 0;
+}
+
+/** The bits of a dotted quad, leading zeros or not; undefined for anything else. */
 function readSloppyIpv4(text: string): number | undefined {
   return readIpv4(text) ?? readPaddedIpv4(text);
 }
@@ -105,7 +110,7 @@ function undot(text: string): string | undefined {
 /** The address of eight groups: IPv4 where they are an IPv4-mapped one. */
 function addressOf(groups: readonly number[]): Address {
   if (!isMapped(groups)) return ipv6Address(groups);
-  return ipv4Address((groups[6] ?? 0) * 0x10000 + (groups[7] ?? 0));
+  return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
 
 function isMapped(groups: readonly number[]): boolean {
@@ -113,7 +118,7 @@ function isMapped(groups: readonly number[]): boolean {
 }
 
 /**
- * A canonical dotted quad as one number; undefined for anything else. Digit by digit, because states have addresses by
+ * The bits of a canonical dotted quad; undefined for anything else. Digit by digit, because states have addresses by
  * the million.
  */
 function readIpv4(text: string): number | undefined {
@@ -125,7 +130,7 @@ function readIpv4(text: string): number | undefined {
     const code = text.charCodeAt(i);
     if (code === dot) {
       if (part < 0 || ++parts > 3) return undefined;
-      value = value * 256 + part;
+      value = (value << 8) | part;
       part = -1;
     } else {
       const digit = code - zero;
@@ -135,7 +140,7 @@ function readIpv4(text: string): number | undefined {
       if (part > 255) return undefined;
     }
   }
-  return part < 0 || parts !== 3 ? undefined : value * 256 + part;
+  return part < 0 || parts !== 3 ? undefined : (value << 8) | part;
 }
 
 const dot = 46;
@@ -154,14 +159,14 @@ export function parseNetwork(text: string): Network | undefined {
   const prefixLength = Number(length);
   const plain = readIpv4(address);
   // The usual form first: states have networks by the hundred thousand.
-  if (plain !== undefined && prefixLength <= 32 && maskNumber(plain, prefixLength) === plain) {
+  if (plain !== undefined && prefixLength <= 32 && maskBits(plain, prefixLength) === plain) {
     const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
-    const first = { family: 'ipv4', text: address, number: plain } as const;
+    const first = { family: 'ipv4', text: address, bits: plain } as const;
     return isCanonical ? { family: 'ipv4', text, address: first, prefixLength } : networkOf(first, prefixLength);
   }
-  const number = readSloppyIpv4(address);
-  if (number !== undefined) {
-    return prefixLength <= 32 ? networkOf(ipv4Address(maskNumber(number, prefixLength)), prefixLength) : undefined;
+  const bits = readSloppyIpv4(address);
+  if (bits !== undefined) {
+    return prefixLength <= 32 ? networkOf(ipv4Address(maskBits(bits, prefixLength)), prefixLength) : undefined;
   }
   const groups = readIpv6(address);
   if (!groups || prefixLength > 128) return undefined;
@@ -178,9 +183,9 @@ function networkOf(first: Address, prefixLength: number): Network {
   return { family: first.family, text: `${first.text}/${prefixLength}`, address: first, prefixLength };
 }
 
-function maskNumber(number: number, prefixLength: number): number {
-  const hostBits = 2 ** (32 - prefixLength);
-  return Math.floor(number / hostBits) * hostBits;
+function maskBits(bits: number, prefixLength: number): number {
+  // A shift by 32 bits is none.
+  return prefixLength === 0 ? 0 : bits & (-1 << (32 - prefixLength));
 }
 
 function maskGroups(groups: readonly number[], prefixLength: number): readonly number[] {
@@ -192,7 +197,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
 
 /** The address `offset` after the given one, which must be inside the address space: of IPv6 below 2^48. */
 export function addressAfter(address: Address, offset: number): Address {
-  if (address.family === 'ipv4') return ipv4Address(address.number + offset);
+  if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   const groups = [...address.groups];
   let carry = offset;
   for (let i = groups.length - 1; i >= 0 && carry > 0; i--) {
@@ -203,9 +208,9 @@ export function addressAfter(address: Address, offset: number): Address {
   return ipv6Address(groups);
 }
 
-function ipv4Address(number: number): Address {
-  const text = [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.');
-  return { family: 'ipv4', text, number };
+function ipv4Address(bits: number): Address {
+  const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
+  return { family: 'ipv4', text, bits };
 }
 
 function ipv6Address(groups: readonly number[]): Address {
@@ -239,7 +244,7 @@ function formatGroups(groups: readonly number[], from: number, to: number): stri
 export function contains(network: Network, address: Address): boolean {
   const first = network.address;
   if (address.family === 'ipv4') {
-    return first.family === 'ipv4' && maskNumber(address.number, network.prefixLength) === first.number;
+    return first.family === 'ipv4' && maskBits(address.bits, network.prefixLength) === first.bits;
   }
   return (
     first.family === 'ipv6' &&
@@ -249,7 +254,7 @@ export function contains(network: Network, address: Address): boolean {
 
 /** IPv4 before IPv6, then as numbers. */
 export function compareAddresses(a: Address, b: Address): number {
-  if (a.family === 'ipv4') return b.family === 'ipv4' ? a.number - b.number : -1;
+  if (a.family === 'ipv4') return b.family === 'ipv4' ? ipv4Number(a) - ipv4Number(b) : -1;
   if (b.family === 'ipv4') return 1;
   for (let i = 0; i < a.groups.length; i++) {
     const difference = (a.groups[i] ?? 0) - (b.groups[i] ?? 0);
@@ -260,29 +265,29 @@ export function compareAddresses(a: Address, b: Address): number {
 
 /** The address by which a host speaks to itself. */
 export const loopbackAddresses: { readonly [F in Family]: Address } = {
-  ipv4: { family: 'ipv4', text: '127.0.0.1', number: 0x7f000001 },
+  ipv4: { family: 'ipv4', text: '127.0.0.1', bits: 0x7f000001 },
   ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
 };
 
 /** All such addresses. */
 export const loopbackNetworks: { readonly [F in Family]: Network } = {
-  ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', number: 0x7f000000 }, 8),
+  ipv4: networkOf({ family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 }, 8),
   ipv6: hostNetwork(loopbackAddresses.ipv6),
 };
 
 /** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: Address): boolean {
-  return address.family === 'ipv4' ? address.number >>> 24 === 127 : address.text === '::1';
+  return address.family === 'ipv4' ? address.bits >>> 24 === 127 : address.text === '::1';
 }
 
 /** fe80::/10, or 169.254.0.0/16 for IPv4. */
 export function isLinkLocal(address: Address): boolean {
-  return address.family === 'ipv4' ? address.number >>> 16 === 0xa9fe : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
+  return address.family === 'ipv4' ? address.bits >>> 16 === 0xa9fe : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
 }
 
 /** ff02::/16, or 224.0.0.0/24 for IPv4. */
 export function isLinkLocalMulticast(address: Address): boolean {
-  return address.family === 'ipv4' ? address.number >>> 8 === 0xe00000 : address.groups[0] === 0xff02;
+  return address.family === 'ipv4' ? address.bits >>> 8 === 0xe00000 : address.groups[0] === 0xff02;
 }
 
 /** "10.0.0.1:80" or "[fd00::1]:80". */
@@ -296,7 +301,7 @@ const specialFirstBytes: ReadonlySet<number> = new Set([0, 127, 169, 224]);
 /** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
 export function describeUnusable(address: Address): string | undefined {
   // Of nearly all addresses, the first byte shows that they are fine.
-  if (address.family === 'ipv4' && !specialFirstBytes.has(address.number >>> 24)) return undefined;
+  if (address.family === 'ipv4' && !specialFirstBytes.has(address.bits >>> 24)) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';

@@ -19,7 +19,7 @@ import { baseChains } from './base-chains.ts';
 import type { NftablesMemo } from './nftables-memo.ts';
 import { addressValue } from './rule-parts.ts';
 import { serviceObjects } from './service-objects.ts';
-import type { ServiceContext, ServiceObjects } from './service-parts.ts';
+import type { PlacedElement, ServiceContext, ServiceObjects } from './service-parts.ts';
 
 /**
  * What kube-proxy in nftables mode programs for the families: a table of each, and nothing else. Chains and sets of
@@ -85,7 +85,11 @@ function byName<T extends { readonly name: string }>(
 ): ReadonlyMap<string, T> {
   const all = new Map<string, T>();
   for (const item of shared) all.set(item.name, item);
-  for (const some of objects) for (const item of own(some)) all.set(item.name, item);
+  // There are so few objects for each port that an iterator over them would cost more than they do.
+  for (const some of objects) {
+    const items = own(some);
+    for (let i = 0; i < items.length; i++) all.set((items[i] as T).name, items[i] as T);
+  }
   return all;
 }
 
@@ -96,7 +100,8 @@ function byName<T extends { readonly name: string }>(
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   for (const { elements } of objects) {
-    for (const { set, element } of elements) {
+    for (let i = 0; i < elements.length; i++) {
+      const { set, element } = elements[i] as PlacedElement;
       const others = bySet.get(set);
       if (others) others.push(element);
       else bySet.set(set, [element]);

@@ -14,17 +14,15 @@ export function serviceElements(
   names: ServiceChainNames,
   behaviours: Behaviours,
 ): readonly PlacedElement[] {
-  return [
-    ...(behaviours.has('hairpin-set') ? hairpinElements(plan) : []),
-    place(nftSets.clusterIPs, { key: [addressValue(plan.clusterIP.address)], origin: plan.clusterIP.origin }),
-    ...clusterIPElements(plan, names),
-    ...externalElements(plan, names),
-    ...nodePortElements(plan, names),
-  ];
+  const elements: PlacedElement[] = behaviours.has('hairpin-set') ? hairpinElements(plan) : [];
+  addClusterIP(plan, names, elements);
+  addExternal(plan, names, elements);
+  addNodePort(plan, names, elements);
+  return elements;
 }
 
 /** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
-function hairpinElements({ port, hairpin }: TrafficPlan): readonly PlacedElement[] {
+function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   return hairpin.map((endpoint) => {
     const address = addressValue(endpoint.address);
     const key = [address, address, protocolValues[port.protocol], portValue(endpoint.port)];
@@ -33,37 +31,40 @@ function hairpinElements({ port, hairpin }: TrafficPlan): readonly PlacedElement
 }
 
 /** Packets to the cluster IP go to its endpoints, or are refused. */
-function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+function addClusterIP(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
   const { internal, clusterIP } = plan;
-  const key = serviceKey(clusterIP);
-  if (internal.refusal) return [refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)];
-  return [send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP)];
+  const address = addressValue(clusterIP.address);
+  const key = [address, protocolValues[clusterIP.protocol], portValue(clusterIP.port)];
+  into.push(
+    place(nftSets.clusterIPs, { key: [address], origin: clusterIP.origin }),
+    internal.refusal
+      ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)
+      : send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP),
+  );
 }
 
 /** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */
-function externalElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+function addExternal(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
   const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
-  const elements: PlacedElement[] = [];
-  for (const address of [...externalIPs, ...loadBalancerIPs]) {
+  const add = (address: ServiceAddress): void => {
     const key = serviceKey(address);
-    if (hasEndpoints) elements.push(send(nftSets.serviceIPs, names.external, key, address));
-    if (external.refusal) elements.push(refuse(nftSets.noEndpointServices, plan, external, key, address));
-  }
-  for (const address of firewall?.guarded ?? []) {
-    elements.push(send(nftSets.firewallIPs, names.firewall, serviceKey(address), address));
-  }
-  return elements;
+    if (hasEndpoints) into.push(send(nftSets.serviceIPs, names.external, key, address));
+    if (external.refusal) into.push(refuse(nftSets.noEndpointServices, plan, external, key, address));
+  };
+  externalIPs.forEach(add);
+  loadBalancerIPs.forEach(add);
+  firewall?.guarded.forEach((address) => {
+    into.push(send(nftSets.firewallIPs, names.firewall, serviceKey(address), address));
+  });
 }
 
 /** And of the node port, which source ranges do not bind. */
-function nodePortElements(plan: TrafficPlan, names: ServiceChainNames): readonly PlacedElement[] {
+function addNodePort(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
   const { hasEndpoints, external, nodePort } = plan;
-  if (!nodePort) return [];
+  if (!nodePort) return;
   const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
-  const elements: PlacedElement[] = [];
-  if (hasEndpoints) elements.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
-  if (external.refusal) elements.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort));
-  return elements;
+  if (hasEndpoints) into.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
+  if (external.refusal) into.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort));
 }
 
 function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {

@@ -42,13 +42,14 @@ function serviceChains(
   const chains: NftChain[] = [];
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
     const takesClusterIP = !plan.internal.refusal && name === policyChainName(names, plan.internal);
-    const first = takesClusterIP ? masqueradeRules(plan, context) : [];
-    return { name, rules: [...first, ...spreadingRules(plan, endpoints, chained)], origin };
+    const rules = takesClusterIP ? masqueradeRules(plan, context) : [];
+    rules.push(...spreadingRules(plan, endpoints, chained));
+    return { name, rules, origin };
   };
   if (clusterEndpoints.length > 0) chains.push(spread(names.cluster, clusterEndpoints));
   if (localEndpoints.length > 0) chains.push(spread(names.local, localEndpoints));
   if (plan.external.isUsed) chains.push(externalChain(plan, names, context, origin));
   if (firewall) chains.push(firewallChain(port, names, firewall, context, origin));
-  for (const target of chained ?? []) chains.push(endpointChain(plan, target, context));
+  if (chained) for (const target of chained) chains.push(endpointChain(plan, target, context));
   return chains;
 }

@@ -1,4 +1,5 @@
 import type { Names } from '../cluster/by-name.ts';
+import { writtenAddresses } from '../cluster/endpoints.ts';
 import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
@@ -44,7 +45,7 @@ export function makeEndpoints(sources: PodSources, assumed: AssumedNetworks | un
 /** The addresses of all endpoints that the input holds. */
 function addressesOf({ slices, endpoints }: PodSources): ReadonlySet<string> {
   return new Set([
-    ...slices.flatMap(({ object }) => object.endpoints.flatMap(({ addresses }) => addresses)),
+    ...slices.flatMap(({ object }) => object.endpoints.flatMap(writtenAddresses)),
     ...endpoints.flatMap(({ object }) =>
       object.subsets.flatMap((subset) => [...subset.addresses, ...subset.notReadyAddresses].map(({ ip }) => ip)),
     ),

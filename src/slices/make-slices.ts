@@ -124,8 +124,8 @@ function endpointOf(
   const { nodeName, hostname, subdomain } = spec;
   const isNamed = subdomain === service.metadata.name && metadata.namespace === service.metadata.namespace;
   return {
-    addresses: addresses.map(({ text }) => text),
     address,
+    written: addresses.length === 1 ? undefined : addresses.map(({ text }) => text),
     hostname: (isNamed && hostname) || undefined,
     status: {
       nodeName: nodeName || undefined,

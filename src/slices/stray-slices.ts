@@ -114,11 +114,12 @@ export function describeSlicePorts(
   const diagnostics: Diagnostic[] = [];
   for (const { object } of services) {
     if (!isProgrammed(object)) continue;
-    const filled = slicesOf.get(object.metadata.namespace, object.metadata.name)?.filter(isFilled);
-    if (!filled?.length) continue;
-    for (const port of object.spec.ports) {
+    const slices = slicesOf.get(object.metadata.namespace, object.metadata.name);
+    if (!slices?.some(isFilled)) continue;
+    const filled = slices.every(isFilled) ? slices : slices.filter(isFilled);
+    object.spec.ports.forEach((port) => {
       if (!hasPort(filled, port)) diagnostics.push(describeSlicePort(object, port, filled));
-    }
+    });
   }
   return diagnostics;
 }

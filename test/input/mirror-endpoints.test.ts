@@ -28,7 +28,7 @@ const statusOf = (nodeName: string | undefined, ready: boolean) => ({
   zoneHints: [],
   nodeHints: [],
 });
-const at = (text: string) => ({ addresses: [text], address: parseAddress(text) });
+const at = (text: string) => ({ address: parseAddress(text) });
 
 test('a slice for each port and family, whose endpoints point at their addresses', () => {
   const slices = mirror(endpoints(', labels: {app: web}', ...both));

@@ -1,4 +1,4 @@
-import { compareAddresses } from '../address.ts';
+import { compareAddresses, ipv4Number } from '../address.ts';
 import { compareText } from '../compare-text.ts';
 import type { Element, ElementKey, Value } from './element.ts';
 import { formatKey } from './format-expression.ts';
@@ -45,7 +45,8 @@ function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies
   const sorted: Element[] = [];
   let last = -1;
   let hasTies = false;
-  for (const number of packed) {
+  for (let i = 0; i < packed.length; i++) {
+    const number = packed[i] as number;
     const position = number % mostPacked;
     const first = number - position;
     hasTies ||= first === last;
@@ -57,7 +58,7 @@ function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies
 
 /** The value as a number of 32 bits; undefined where it is none. */
 function numberOf(value: Value | undefined): number | undefined {
-  if (value?.kind === 'address') return value.address.family === 'ipv4' ? value.address.number : undefined;
+  if (value?.kind === 'address') return value.address.family === 'ipv4' ? ipv4Number(value.address) : undefined;
   return value?.kind === 'number' && value.value < 2 ** 32 ? value.value : undefined;
 }
 

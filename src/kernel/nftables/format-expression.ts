@@ -7,9 +7,9 @@ import type { NftRule } from './table.ts';
 /** A rule as kube-proxy writes it, on one line. */
 export function formatRule(rule: NftRule): string {
   let text = '';
-  for (const expression of rule.expressions) {
-    if (text !== '') text += ' ';
-    text += formatExpression(expression);
+  for (let i = 0; i < rule.expressions.length; i++) {
+    if (i > 0) text += ' ';
+    text += formatExpression(rule.expressions[i] as Expression);
   }
   return rule.comment === undefined ? text : `${text} comment ${quote(rule.comment)}`;
 }
@@ -23,8 +23,7 @@ export function formatElement({ key, value, comment }: Element): string {
 
 /** The key of an element. */
 export function formatKey(key: readonly Value[]): string {
-  const [first] = key;
-  let text = first ? formatValue(first) : '';
+  let text = key[0] ? formatValue(key[0]) : '';
   for (let i = 1; i < key.length; i++) text += ` . ${formatValue(key[i] as Value)}`;
   return text;
 }
@@ -73,9 +72,9 @@ function formatExpression(expression: Expression): string {
 }
 
 /** Equality goes without saying, but not after bits: what follows would be read as one of them. */
-function formatOperator({ left: [first], negated }: Expression & { readonly kind: 'match' }): string {
+function formatOperator({ left, negated }: Expression & { readonly kind: 'match' }): string {
   if (negated) return '!= ';
-  return first?.kind === 'masked' ? '== ' : '';
+  return left[0]?.kind === 'masked' ? '== ' : '';
 }
 
 function formatRandomDnat(targets: readonly Target[]): string {
@@ -132,7 +131,8 @@ function formatRight(left: Selector, right: Right): string {
 }
 
 /** Whether the selector is the mark itself, not some bits of it. */
-function isMark([first]: Selector): boolean {
+function isMark(selector: Selector): boolean {
+  const first = selector[0];
   return first?.kind === 'meta' && first.key === 'mark';
 }
 
@@ -140,7 +140,8 @@ function isMark([first]: Selector): boolean {
 const interfaceKeys = new Set(['iifname', 'oifname', 'iif', 'oif', 'sdifname', 'ibrname', 'obrname']);
 
 /** A name of an interface is quoted where nft has a meaning of its own for the word; other words are those meanings. */
-function formatValueOf([first]: Selector, value: Value): string {
+function formatValueOf(selector: Selector, value: Value): string {
+  const first = selector[0];
   const isInterface = first?.kind === 'meta' && interfaceKeys.has(first.key);
   if (!isInterface || value.kind !== 'word') return formatValue(value);
   return isBareInterfaceName(value.text) ? value.text : quote(value.text);

@@ -1,7 +1,8 @@
 import { LongText } from '../long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
-import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
+import type { Element } from './element.ts';
+import type { BaseChain, NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 
 /** nft's word for a family. */
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
@@ -60,7 +61,9 @@ function addSet(text: LongText, set: NftSet | NftMap): void {
   for (const property of formatSetProperties(set)) text.add(`\t\t${property}\n`);
   if (set.elements.length > 0) {
     text.add('\t\telements = {\n');
-    for (const element of set.elements) text.add(`\t\t\t${formatElement(element)},\n`);
+    for (let i = 0; i < set.elements.length; i++) {
+      text.add(`\t\t\t${formatElement(set.elements[i] as Element)},\n`);
+    }
     text.add('\t\t}\n');
   }
   text.add('\t}\n');
@@ -82,7 +85,7 @@ export function formatChain(chain: NftChain): string {
   let text = `\tchain ${chain.name} {\n`;
   if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;
   if (chain.comment !== undefined) text += `\t\tcomment ${quote(chain.comment)}\n`;
-  for (const rule of chain.rules) text += `\t\t${formatRule(rule)}\n`;
+  for (let i = 0; i < chain.rules.length; i++) text += `\t\t${formatRule(chain.rules[i] as NftRule)}\n`;
   return `${text}\t}\n`;
 }
 

@@ -1,4 +1,4 @@
-import { parseAddress, parseNetwork } from '../address.ts';
+import { ipv4Number, parseAddress, parseNetwork } from '../address.ts';
 import type { Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Value } from './element.ts';
@@ -93,7 +93,7 @@ function bitsOf(family: Family): number {
 }
 
 function toNumber(address: Address): bigint {
-  if (address.family === 'ipv4') return BigInt(address.number);
+  if (address.family === 'ipv4') return BigInt(ipv4Number(address));
   return address.groups.reduce((number, group) => (number << 16n) | BigInt(group), 0n);
 }
 
