@@ -30,11 +30,11 @@ export function writeServices(cluster: Cluster): string {
 /** A list with a line for each item, or with an item's own lines, which `add` writes. */
 function addList<T>(text: LongText, items: readonly T[], add: (item: T) => void): void {
   let separator = '[\n';
-  for (const item of items) {
+  items.forEach((item) => {
     text.add(separator);
     add(item);
     separator = ',\n';
-  }
+  });
   text.add(items.length === 0 ? '[\n]' : '\n]');
 }
 

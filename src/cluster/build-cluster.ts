@@ -41,13 +41,14 @@ export function buildCluster(
   const described: ServiceInfo[] = [];
   const servicePorts: ServicePort[] = [];
   const healthChecks: ServiceHealthCheck[] = [];
-  for (const service of ours) {
+  ours.forEach((service) => {
     const slices = slicesOfService(service.object, slicesOf);
-    described.push(describeService(service, slices, served));
-    if (skipReason(service.object) !== undefined) continue;
+    const info = describeService(service, slices, served);
+    described.push(info);
+    if (info.skipped !== undefined) return;
     addServicePorts(service, slices, behaviours, servicePorts);
-    healthChecks.push(...healthChecksOf(service.object, slices, behaviours));
-  }
+    addHealthChecks(service.object, slices, behaviours, healthChecks);
+  });
   return {
     services: described,
     servicePorts: servicePorts.sort(compareServicePorts),
@@ -338,23 +339,20 @@ class FieldPlaces implements ServicePortPlaces {
  * Ready endpoints of all slices of a Service, whatever their ports: what the health check node port counts on a node
  * (LocalReadyEndpoints).
  */
-function healthChecksOf(
+function addHealthChecks(
   service: Service,
   slices: readonly Sourced<EndpointSlice>[],
   behaviours: Behaviours,
-): readonly ServiceHealthCheck[] {
+  into: ServiceHealthCheck[],
+): void {
   const port = service.spec.healthCheckNodePort;
-  if (!needsHealthCheck(service) || port === 0) return [];
+  if (!needsHealthCheck(service) || port === 0 || service.spec.ports.length === 0) return;
   const { namespace, name } = service.metadata;
-  return families
-    .filter((family) => service.spec.ports.length > 0 && clusterIPOf(service, family) !== undefined)
-    .map((family) => ({
-      namespace,
-      service: name,
-      family,
-      port,
-      readyEndpoints: readyEndpoints(slices, family, behaviours),
-    }));
+  for (const family of families) {
+    if (clusterIPOf(service, family) === undefined) continue;
+    const ready = readyEndpoints(slices, family, behaviours);
+    into.push({ namespace, service: name, family, port, readyEndpoints: ready });
+  }
 }
 
 /** An endpoint and its rivals, each as the node sees it that it is on: the last of each node. */

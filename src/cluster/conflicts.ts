@@ -36,7 +36,7 @@ export function findConflicts(cluster: Cluster): readonly Diagnostic[] {
 function findRivals(ports: readonly ServicePort[]): readonly ServicePort[] {
   const first = new Map<string | number, ServicePort>();
   const rivals = new Set<ServicePort>();
-  for (const port of ports) {
+  ports.forEach((port) => {
     const claim = (where: string | number): void => {
       const other = first.get(where);
       if (!other) first.set(where, port);
@@ -46,7 +46,7 @@ function findRivals(ports: readonly ServicePort[]): readonly ServicePort[] {
     port.externalIPs.forEach(({ text }) => claim(text));
     port.loadBalancerIPs.forEach(({ text }) => claim(text));
     if (port.nodePort !== 0) claim(port.nodePort);
-  }
+  });
   return rivals.size === 0 ? [] : ports.filter((port) => rivals.has(port));
 }
 

@@ -89,19 +89,19 @@ function duplicatesOf(
   const seen = new ByName<(typeof objects)[number]>();
   const isNamespaced = !clusterScoped.has(kind);
   const duplicates: Duplicate[] = [];
-  for (const sourced of objects) {
+  objects.forEach((sourced) => {
     const { metadata } = sourced.object;
     const { name } = metadata;
-    if (name === '') continue;
+    if (name === '') return;
     const namespace = isNamespaced ? metadata.namespace : '';
     const first = seen.get(namespace, name);
     if (!first) {
       seen.set(namespace, name, sourced);
-      continue;
+      return;
     }
     const label = isNamespaced ? `${namespace}/${name}` : name;
     const at = ['metadata', 'name'];
     duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
-  }
+  });
   return duplicates;
 }

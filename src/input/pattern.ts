@@ -177,10 +177,16 @@ function leaveOpen({ keys, parts }: Mould, [step = '', ...rest]: Leaf['path'], s
 
 /** The value with these scalars. To copy a value and change the copy takes twice as long. */
 function fill({ keys, parts }: Mould, scalars: readonly unknown[]): unknown {
-  if (!keys) return parts.map((part) => fillPart(part, scalars));
+  if (!keys) return fillList(parts, scalars);
   const made: Record<string, unknown> = {};
   for (let i = 0; i < parts.length; i++) made[keys[i] as string] = fillPart(parts[i] as Part, scalars);
   return made;
+}
+
+function fillList(parts: readonly Part[], scalars: readonly unknown[]): unknown[] {
+  const only = parts[0];
+  // An endpoint has one address.
+  return only && parts.length === 1 ? [fillPart(only, scalars)] : parts.map((part) => fillPart(part, scalars));
 }
 
 function fillPart({ kind, value }: Part, scalars: readonly unknown[]): unknown {

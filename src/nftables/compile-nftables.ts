@@ -54,12 +54,12 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
   const usual: ServiceContext = { masquerade, nodeIsAdmitted: false, behaviours };
   const admitting: ServiceContext = { ...usual, nodeIsAdmitted: true };
   const objects: ServiceObjects[] = [];
-  for (const port of cluster.servicePorts) {
-    if (port.family !== family) continue;
+  cluster.servicePorts.forEach((port) => {
+    if (port.family !== family) return;
     const plan = memo ? memo.recallPlan(port, node) : planTraffic(port, node);
     const context = plan.firewall && admitsNode(plan.firewall, node.nodeIPs[family]) ? admitting : usual;
     objects.push(memo ? memo.recallObjects(plan, context) : serviceObjects(plan, context));
-  }
+  });
   const elements = collectElements(objects);
   const listened = nodePorts.addresses?.filter((address) => !isLoopback(address));
   if (listened)
@@ -84,12 +84,11 @@ function byName<T extends { readonly name: string }>(
   own: (objects: ServiceObjects) => readonly T[],
 ): ReadonlyMap<string, T> {
   const all = new Map<string, T>();
-  for (const item of shared) all.set(item.name, item);
-  // There are so few objects for each port that an iterator over them would cost more than they do.
-  for (const some of objects) {
-    const items = own(some);
-    for (let i = 0; i < items.length; i++) all.set((items[i] as T).name, items[i] as T);
-  }
+  const add = (item: T): void => {
+    all.set(item.name, item);
+  };
+  shared.forEach(add);
+  objects.forEach((some) => own(some).forEach(add));
   return all;
 }
 
@@ -99,14 +98,12 @@ function byName<T extends { readonly name: string }>(
  */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
-  for (const { elements } of objects) {
-    for (let i = 0; i < elements.length; i++) {
-      const { set, element } = elements[i] as PlacedElement;
-      const others = bySet.get(set);
-      if (others) others.push(element);
-      else bySet.set(set, [element]);
-    }
-  }
+  const add = ({ set, element }: PlacedElement): void => {
+    const others = bySet.get(set);
+    if (others) others.push(element);
+    else bySet.set(set, [element]);
+  };
+  objects.forEach(({ elements }) => elements.forEach(add));
   // Sorting keeps the order of those with the same key.
   return new Map([...bySet].map(([set, elements]) => [set, settleClaims(sortElements(elements))]));
 }

@@ -112,15 +112,15 @@ export function describeSlicePorts(
   slicesOf: SlicesByService,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  for (const { object } of services) {
-    if (!isProgrammed(object)) continue;
+  services.forEach(({ object }) => {
+    if (!isProgrammed(object)) return;
     const slices = slicesOf.get(object.metadata.namespace, object.metadata.name);
-    if (!slices?.some(isFilled)) continue;
+    if (!slices?.some(isFilled)) return;
     const filled = slices.every(isFilled) ? slices : slices.filter(isFilled);
     object.spec.ports.forEach((port) => {
       if (!hasPort(filled, port)) diagnostics.push(describeSlicePort(object, port, filled));
     });
-  }
+  });
   return diagnostics;
 }
 

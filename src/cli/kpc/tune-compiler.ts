@@ -12,4 +12,5 @@ export function tuneForShortRun(): void {
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=200');
   setFlagsFromString('--interrupt-budget=1000000');
   setFlagsFromString('--no-parallel-scavenge');
+  setFlagsFromString('--no-baseline-batch-compilation');
 }

@@ -35,24 +35,24 @@ function sortByFirst(elements: readonly Element[]): { sorted: Element[]; hasTies
   if (elements.length > mostPacked) return undefined;
   const kind = elements[0]?.key[0]?.kind;
   const packed = new Float64Array(elements.length);
-  for (let i = 0; i < elements.length; i++) {
-    const first = elements[i]?.key[0];
+  const isPacked = elements.every(({ key }, i) => {
+    const first = key[0];
     const number = first?.kind === kind ? numberOf(first) : undefined;
-    if (number === undefined) return undefined;
-    packed[i] = number * mostPacked + i;
-  }
+    packed[i] = (number ?? 0) * mostPacked + i;
+    return number !== undefined;
+  });
+  if (!isPacked) return undefined;
   packed.sort();
   const sorted: Element[] = [];
   let last = -1;
   let hasTies = false;
-  for (let i = 0; i < packed.length; i++) {
-    const number = packed[i] as number;
+  packed.forEach((number) => {
     const position = number % mostPacked;
     const first = number - position;
     hasTies ||= first === last;
     last = first;
     sorted.push(elements[position] as Element);
-  }
+  });
   return { sorted, hasTies };
 }
 

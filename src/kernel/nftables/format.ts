@@ -1,8 +1,7 @@
 import { LongText } from '../long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
-import type { Element } from './element.ts';
-import type { BaseChain, NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
 
 /** nft's word for a family. */
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
@@ -52,7 +51,7 @@ function addTableParts(
   text.add(`table ${nftFamily[family]} ${name} {\n`);
   if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
   for (const set of sets) addSet(text, set);
-  for (const chain of chains) text.add(`\n${chain}`);
+  chains.forEach((chain) => text.add(`\n${chain}`));
   text.add('}\n');
 }
 
@@ -61,9 +60,7 @@ function addSet(text: LongText, set: NftSet | NftMap): void {
   for (const property of formatSetProperties(set)) text.add(`\t\t${property}\n`);
   if (set.elements.length > 0) {
     text.add('\t\telements = {\n');
-    for (let i = 0; i < set.elements.length; i++) {
-      text.add(`\t\t\t${formatElement(set.elements[i] as Element)},\n`);
-    }
+    set.elements.forEach((element) => text.add(`\t\t\t${formatElement(element)},\n`));
     text.add('\t\t}\n');
   }
   text.add('\t}\n');
@@ -85,7 +82,9 @@ export function formatChain(chain: NftChain): string {
   let text = `\tchain ${chain.name} {\n`;
   if (chain.base) text += `\t\t${formatBaseChain(chain.base)}\n`;
   if (chain.comment !== undefined) text += `\t\tcomment ${quote(chain.comment)}\n`;
-  for (let i = 0; i < chain.rules.length; i++) text += `\t\t${formatRule(chain.rules[i] as NftRule)}\n`;
+  chain.rules.forEach((rule) => {
+    text += `\t\t${formatRule(rule)}\n`;
+  });
   return `${text}\t}\n`;
 }
 
