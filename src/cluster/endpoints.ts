@@ -8,7 +8,7 @@ import { ByName } from './by-name.ts';
 import type { ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
-import type { EndpointSlice, EndpointStatus, SliceEndpoint, Source, Sourced } from './objects.ts';
+import type { EndpointSlice, EndpointStatus, SliceEndpoint, Sourced } from './objects.ts';
 import { sortAsGo } from './unstable-sort.ts';
 
 /** The label by which a slice names its Service. */
@@ -82,7 +82,8 @@ export function endpointsByPort(
   hints: HintReading,
 ): ReadonlyMap<PortKey, readonly Endpoint[]> {
   const byPort = new Map<PortKey, SlicedEndpoint[]>();
-  for (const { object: slice, source } of slices) {
+  for (const sourced of slices) {
+    const slice = sourced.object;
     if (sliceFamily(slice) !== family || isUnwatched(slice, behaviours)) continue;
     const order = endpointOrder(slice, behaviours);
     for (let p = 0; p < slice.ports.length; p++) {
@@ -95,7 +96,7 @@ export function endpointsByPort(
         const index = order ? (order[i] ?? i) : i;
         const from = slice.endpoints[index];
         if (!from?.address) continue;
-        found.push(new SlicedEndpoint(from.address, port.port, readHints(from.status, hints), source, index));
+        found.push(new SlicedEndpoint(from.address, port.port, readHints(from.status, hints), sourced));
       }
     }
   }
@@ -168,29 +169,24 @@ class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
   readonly status: EndpointStatus;
-  readonly #source: Source;
-  readonly #index: number;
-  #rivals: Endpoint[] | undefined;
+  /** There from the first rival on: hardly any endpoint has one. */
+  declare rivals?: Endpoint[];
+  readonly #slice: Sourced<EndpointSlice>;
 
-  constructor(address: Address, port: number, status: EndpointStatus, source: Source, index: number) {
+  constructor(address: Address, port: number, status: EndpointStatus, slice: Sourced<EndpointSlice>) {
     this.address = address;
     this.port = port;
     this.status = status;
-    this.#source = source;
-    this.#index = index;
+    this.#slice = slice;
   }
 
   get label(): string {
     return joinHostPort(this.address.text, this.port);
   }
 
-  get rivals(): readonly Endpoint[] | undefined {
-    return this.#rivals;
-  }
-
   /** Another endpoint of this address and port. */
   addRival(rival: Endpoint): void {
-    (this.#rivals ??= []).push(rival);
+    (this.rivals ??= []).push(rival);
   }
 
   get place(): Place {
@@ -198,10 +194,16 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get file(): string {
-    return this.#source.place(['endpoints', this.#index]).file;
+    return this.#place.file;
   }
 
   locate(): Location {
-    return this.#source.place(['endpoints', this.#index]).locate();
+    return this.#place.locate();
+  }
+
+  get #place(): Place {
+    const { object, source } = this.#slice;
+    // Each endpoint of a slice has an address of its own, be it the same text as another's.
+    return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === this.address)]);
   }
 }

@@ -10,8 +10,8 @@ import { fieldName } from '../base/wording.ts';
 const maxRemembered = 100_000;
 
 /**
- * Texts that were checked and found right. The names of a few nodes and zones come with every endpoint: they are checked
- * once, and kept once.
+ * Texts that were checked and found right. The names of a few nodes and zones come with every endpoint, and those of a few
+ * namespaces with every object: they are checked once, and kept once.
  */
 class CheckedTexts {
   readonly #known = new Map<string, string>();
@@ -31,8 +31,9 @@ class CheckedTexts {
   }
 }
 
-/** What comes with many endpoints of one run. */
-export class EndpointNames {
+/** What comes with many objects and endpoints of one run. */
+export class CommonNames {
+  readonly namespaces = new CheckedTexts((text) => isName(text, 'label'));
   readonly nodes = new CheckedTexts((text) => isName(text, 'subdomain'));
   readonly zones = new CheckedTexts(isLabelValue);
   readonly statuses = new StatusSharing();
@@ -45,16 +46,22 @@ export function checkName(text: string, rule: NameRule, path: FieldPath, report:
 }
 
 /** Checks an object's metadata and fills in the namespace. A Node has none. */
-export function readMetadata(raw: RawMetadata | null | undefined, rule: NameRule, report: Report): ObjectMeta {
+export function readMetadata(
+  raw: RawMetadata | null | undefined,
+  rule: NameRule,
+  report: Report,
+  names: CommonNames,
+): ObjectMeta {
   const name = raw?.name ?? '';
-  const namespace = raw?.namespace || 'default';
+  const given = raw?.namespace || 'default';
+  const namespace = names.namespaces.find(given);
   if (name === '') {
     report.add(['metadata', 'name'], 'missing-name', { isGenerated: Boolean(raw?.generateName) });
   } else {
     checkName(name, rule, ['metadata', 'name'], report);
   }
-  if (raw?.namespace) checkName(namespace, 'label', ['metadata', 'namespace'], report);
-  return { name, namespace, labels: dropNulls(raw?.labels), annotations: dropNulls(raw?.annotations) };
+  if (namespace === undefined) checkName(given, 'label', ['metadata', 'namespace'], report);
+  return { name, namespace: namespace ?? given, labels: dropNulls(raw?.labels), annotations: dropNulls(raw?.annotations) };
 }
 
 type Texts = Readonly<Record<string, string>>;

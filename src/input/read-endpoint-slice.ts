@@ -1,12 +1,13 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
-import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
+import type { EndpointPort, EndpointSlice, EndpointStatus, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { describeUnusable, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
-import { checkName, EndpointNames, readMetadata } from './check-names.ts';
+import { checkName, readMetadata } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName } from '../base/wording.ts';
@@ -15,9 +16,9 @@ const none: readonly never[] = [];
 
 const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
-/** Checks an EndpointSlice as the API server would and fills in its defaults. `names` is one for the slices of a run. */
-export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names = new EndpointNames()): EndpointSlice {
-  const metadata = readMetadata(raw.metadata, 'subdomain', report);
+/** Checks an EndpointSlice as the API server would and fills in its defaults. */
+export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: CommonNames): EndpointSlice {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const service = metadata.labels[serviceNameLabel];
   if (!service) {
     report.add(['metadata', 'labels'], 'slice-without-service', {});
@@ -77,9 +78,8 @@ function readEndpoint(
   addressType: EndpointSlice['addressType'] | undefined,
   index: number,
   report: Report,
-  names: EndpointNames,
+  names: CommonNames,
 ): SliceEndpoint {
-  const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
     report.add(['endpoints', index, 'addresses'], 'missing-field', { field: 'addresses', index });
@@ -100,16 +100,31 @@ function readEndpoint(
     address,
     written: addresses.length === 1 && address?.text === addresses[0] ? undefined : addresses,
     hostname: raw.hostname || undefined,
-    status: names.statuses.share({
-      nodeName,
-      zone,
-      ready: conditions?.ready ?? true,
-      serving: conditions?.serving ?? true,
-      terminating: conditions?.terminating ?? false,
-      zoneHints: hints ? readHints(hints.forZones, 'forZones', names.zones, index, report) : none,
-      nodeHints: hints ? readHints(hints.forNodes, 'forNodes', names.nodes, index, report) : none,
-    }),
+    status: readStatus(raw, nodeName, zone, index, report, names),
   };
+}
+
+function readStatus(
+  { conditions, hints }: RawSliceEndpoint,
+  nodeName: string | undefined,
+  zone: string | undefined,
+  index: number,
+  report: Report,
+  names: CommonNames,
+): EndpointStatus {
+  const ready = conditions?.ready ?? true;
+  const serving = conditions?.serving ?? true;
+  const terminating = conditions?.terminating ?? false;
+  if (!hints) return names.statuses.shareWithoutHints(nodeName, zone, ready, serving, terminating);
+  return names.statuses.share({
+    nodeName,
+    zone,
+    ready,
+    serving,
+    terminating,
+    zoneHints: readHints(hints.forZones, 'forZones', names.zones, index, report),
+    nodeHints: readHints(hints.forNodes, 'forNodes', names.nodes, index, report),
+  });
 }
 
 function checkAddressCount(count: number, index: number, report: Report): void {
@@ -159,7 +174,7 @@ function reportZone(zone: string, path: FieldPath, report: Report): void {
 function readHints(
   raw: readonly { readonly name?: string | null }[] | null | undefined,
   field: 'forZones' | 'forNodes',
-  known: EndpointNames['nodes'],
+  known: CommonNames['nodes'],
   index: number,
   report: Report,
 ): readonly string[] {

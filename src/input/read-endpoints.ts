@@ -1,15 +1,16 @@
 import type { EndpointAddress, EndpointPort, Endpoints, FieldPath } from '../cluster/objects.ts';
 import { checkUsableAddress } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort } from './schemas/endpoint-slice.ts';
 import type { RawEndpointAddress, RawEndpoints } from './schemas/endpoints.ts';
 
 /** Checks v1 Endpoints as the API server would. */
-export function readEndpoints(raw: RawEndpoints, report: Report): Endpoints {
+export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNames): Endpoints {
   return {
-    metadata: readMetadata(raw.metadata, 'subdomain', report),
+    metadata: readMetadata(raw.metadata, 'subdomain', report, names),
     subsets: (raw.subsets ?? []).map((subset, i) => ({
       addresses: readAddresses(subset.addresses ?? [], ['subsets', i, 'addresses'], report),
       notReadyAddresses: readAddresses(subset.notReadyAddresses ?? [], ['subsets', i, 'notReadyAddresses'], report),

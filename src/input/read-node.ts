@@ -3,13 +3,14 @@ import type { Node } from '../cluster/objects.ts';
 import { checkNetwork } from './check-addresses.ts';
 import { isLabelValue } from '../base/object-names.ts';
 import { readMetadata } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import { parseQuantity } from './parse-quantity.ts';
 import type { RawCondition, RawNode } from './schemas/node.ts';
 
 /** Checks a Node; podCIDRs comes from podCIDR where only that is there. */
-export function readNode(raw: RawNode, report: Report): Node {
-  const metadata = readMetadata(raw.metadata, 'subdomain', report);
+export function readNode(raw: RawNode, report: Report, names: CommonNames): Node {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const listed = raw.spec?.podCIDRs ?? [];
   const single = raw.spec?.podCIDR;
   const podCIDRs = listed.length === 0 && single ? [single] : listed;

@@ -14,7 +14,7 @@ import type {
   Workload,
 } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
-import { EndpointNames } from './check-names.ts';
+import { CommonNames } from './check-names.ts';
 import { readClusterFacts } from './cluster-config.ts';
 import type { ClusterFacts } from './cluster-config.ts';
 import { subSource } from './document.ts';
@@ -57,7 +57,7 @@ export interface CollectedObjects {
 /** What checks the objects of one run. */
 export class Checks {
   readonly validator = new Validator();
-  readonly names = new EndpointNames();
+  readonly names = new CommonNames();
   /** Whether workloads are read too. */
   readonly workloads: boolean;
   /** Of objects that name none. */
@@ -167,26 +167,24 @@ function collectKnown(
 ): boolean {
   const add = <Kind extends keyof RawObjects, T>(
     name: Kind,
-    read: (raw: RawObjects[Kind], report: Report) => T,
+    read: (raw: RawObjects[Kind], report: Report, names: CommonNames) => T,
     list: Sourced<T>[],
     written = value,
   ): true => {
     if (isCheckedKind(name)) checkFields(name, written, report);
     const raw = checks.validator.validate(name, withNamespace(written, checks.namespace), report);
     if (raw === undefined) return true;
-    const object = read(raw, report);
+    const object = read(raw, report, checks.names);
     if (!report.hasErrors) list.push({ object, source: report.source });
     return true;
   };
-  const readSlice = (raw: RawObjects['EndpointSlice'], own: Report): EndpointSlice =>
-    readEndpointSlice(raw, own, checks.names);
   switch (`${apiVersion} ${kind}`) {
     case 'v1 Service':
       return add('Service', readService, into.services);
     case 'discovery.k8s.io/v1 EndpointSlice':
-      return add('EndpointSlice', readSlice, into.slices);
+      return add('EndpointSlice', readEndpointSlice, into.slices);
     case 'discovery.k8s.io/v1beta1 EndpointSlice':
-      return add('EndpointSlice', readSlice, into.slices, updateSlice(value));
+      return add('EndpointSlice', readEndpointSlice, into.slices, updateSlice(value));
     case 'v1 Endpoints':
       return add('Endpoints', readEndpoints, into.endpoints);
     case 'v1 Node':
@@ -197,13 +195,13 @@ function collectKnown(
     case 'v1 Pod':
       // Without metadata it has no labels, so that no Service selects it.
       if (value['metadata'] === undefined) return false;
-      return add('Pod', (raw, own) => readPod(raw, own, checks.names), into.pods);
+      return add('Pod', readPod, into.pods);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
   }
   const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
   if (!workload) return false;
-  return add('Workload', (raw, own) => readWorkload(workload, raw, own, checks.names), into.workloads);
+  return add('Workload', (raw, own, names) => readWorkload(workload, raw, own, names), into.workloads);
 }
 
 /** Adds the configurations that a ConfigMap holds; false where it holds none. */

@@ -2,7 +2,7 @@ import type { ContainerPort, FieldPath, ObjectMeta, Owner, Pod, PodSpec, PodStat
 import type { Address } from '../kernel/address.ts';
 import { checkUsableAddress } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
-import type { EndpointNames } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import { isReady } from './read-node.ts';
 import type { Report } from './report.ts';
 import type { RawOwnedMetadata, RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';
@@ -10,9 +10,9 @@ import type { RawOwnedMetadata, RawPod, RawPodSpec, RawPodStatus } from './schem
 const none: readonly never[] = [];
 
 /** Checks what of a Pod endpoints are made of, as the API server would, and fills in its defaults. */
-export function readPod(raw: RawPod, report: Report, names: EndpointNames): Pod {
+export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
-    metadata: readOwnedMetadata(raw.metadata, report),
+    metadata: readOwnedMetadata(raw.metadata, report, names),
     spec: readPodSpec(raw.spec ?? {}, ['spec'], report, names),
     owner: readOwner(raw.metadata),
     terminating: Boolean(raw.metadata?.deletionTimestamp),
@@ -21,9 +21,13 @@ export function readPod(raw: RawPod, report: Report, names: EndpointNames): Pod 
 }
 
 /** As readMetadata, but the name may be left to the API server: nothing refers to it. It is '' then. */
-export function readOwnedMetadata(raw: RawOwnedMetadata | null | undefined, report: Report): ObjectMeta {
-  if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report);
-  return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report), name: '' };
+export function readOwnedMetadata(
+  raw: RawOwnedMetadata | null | undefined,
+  report: Report,
+  names: CommonNames,
+): ObjectMeta {
+  if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
+  return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
 }
 
 /** The controller of an object, of which there is one at most. */
@@ -33,7 +37,7 @@ export function readOwner(raw: RawOwnedMetadata | null | undefined): Owner | und
 }
 
 /** Reads the spec of a Pod or of a workload's template, which is at `path`. */
-export function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: EndpointNames): PodSpec {
+export function readPodSpec(raw: RawPodSpec, path: FieldPath, report: Report, names: CommonNames): PodSpec {
   const nodeName = raw.nodeName ?? '';
   const node = names.nodes.find(nodeName);
   if (nodeName !== '' && node === undefined) checkName(nodeName, 'subdomain', [...path, 'nodeName'], report);

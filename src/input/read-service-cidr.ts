@@ -1,12 +1,13 @@
 import type { ServiceCidr } from '../cluster/objects.ts';
 import { checkCanonicalNetwork } from './check-addresses.ts';
 import { readMetadata } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './schemas/service-cidr.ts';
 
 /** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
-export function readServiceCidr(raw: RawServiceCidr, report: Report): ServiceCidr {
-  const metadata = readMetadata(raw.metadata, 'subdomain', report);
+export function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {
+  const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const path = ['spec', 'cidrs'];
   const texts = raw.spec?.cidrs ?? [];
   if (texts.length === 0) report.add(path, 'bad-cidr', { problem: 'none', kind: 'ServiceCIDR' });

@@ -3,12 +3,16 @@ import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
 import { checkName, dropNulls, readMetadata } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';
 
 /** Three hours: the API server's default for sessionAffinity ClientIP. */
 const defaultAffinitySeconds = 10800;
+
+/** Most Services lack most lists: all of them have this one. */
+const none: readonly never[] = [];
 
 type RawSpec = NonNullable<RawService['spec']>;
 
@@ -17,14 +21,14 @@ type RawSpec = NonNullable<RawService['spec']>;
  * clusterIPs and clusterIP from each other). ipFamilies stays empty where it is: kube-proxy then goes by clusterIP.
  * What the API server refuses but kube-proxy merely leaves out is a warning.
  */
-export function readService(raw: RawService, report: Report): Service {
-  const metadata = readMetadata(raw.metadata, 'label', report);
+export function readService(raw: RawService, report: Report, names: CommonNames): Service {
+  const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) report.add([], 'missing-field', { field: 'spec' });
   const type = spec.type || 'ClusterIP';
-  const externalIPs = spec.externalIPs ?? [];
+  const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((address, i) => checkUsableAddress(address, ['spec', 'externalIPs', i], report));
-  const sourceRanges = spec.loadBalancerSourceRanges ?? [];
+  const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
@@ -37,7 +41,7 @@ export function readService(raw: RawService, report: Report): Service {
       type,
       clusterIP,
       clusterIPs,
-      ipFamilies: spec.ipFamilies ?? [],
+      ipFamilies: spec.ipFamilies ?? none,
       ipFamilyPolicy: spec.ipFamilyPolicy || undefined,
       externalName: (type === 'ExternalName' && spec.externalName) || undefined,
       externalIPs,
@@ -53,7 +57,7 @@ export function readService(raw: RawService, report: Report): Service {
       selector: spec.selector ? dropNulls(spec.selector) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
-    ingress: readIngress(raw.status?.loadBalancer?.ingress ?? [], report),
+    ingress: readIngress(raw.status?.loadBalancer?.ingress, report),
     terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
@@ -200,7 +204,8 @@ function checkDistinct(
   }
 }
 
-function readIngress(raw: readonly RawIngress[], report: Report): LoadBalancerIngress[] {
+function readIngress(raw: readonly RawIngress[] | null | undefined, report: Report): readonly LoadBalancerIngress[] {
+  if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
       const details = { problem: 'host-name', value: ingress.hostname } as const;

@@ -1,6 +1,6 @@
 import type { Workload, WorkloadKind } from '../cluster/objects.ts';
 import { dropNulls } from './check-names.ts';
-import type { EndpointNames } from './check-names.ts';
+import type { CommonNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
 import type { RawWorkload } from './schemas/workload.ts';
@@ -18,8 +18,8 @@ export const workloadTypes: Readonly<Record<string, WorkloadKind>> = {
 type RawSpec = NonNullable<RawWorkload['spec']>;
 
 /** Checks what of a workload its Pods are made of, as the API server would, and fills in its defaults. */
-export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: EndpointNames): Workload {
-  const metadata = readOwnedMetadata(raw.metadata, report);
+export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
+  const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
   const podSpec = readPodSpec(spec.template?.spec ?? {}, ['spec', 'template', 'spec'], report, names);
   const isStateful = kind === 'StatefulSet';

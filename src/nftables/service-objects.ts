@@ -15,6 +15,9 @@ import {
 import { serviceElements } from './service-elements.ts';
 import type { ChainedEndpoint, ServiceContext, ServiceObjects } from './service-parts.ts';
 
+/** Most Service ports have no sets of their own. */
+const none: readonly never[] = [];
+
 /** What kube-proxy makes of a Service port, in the order in which it makes it. */
 export function serviceObjects(plan: TrafficPlan, context: ServiceContext): ServiceObjects {
   const names = serviceChainNames(plan.port);
@@ -26,7 +29,7 @@ export function serviceObjects(plan: TrafficPlan, context: ServiceContext): Serv
       : undefined;
   return {
     chains: serviceChains(plan, names, chained, context),
-    sets: isSticky ? (chained ?? []).map((target) => affinitySet(plan, target, affinitySeconds)) : [],
+    sets: isSticky ? (chained ?? []).map((target) => affinitySet(plan, target, affinitySeconds)) : none,
     elements: serviceElements(plan, names, context.behaviours),
   };
 }
