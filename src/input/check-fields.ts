@@ -4,10 +4,10 @@ import type { FieldPath } from '../cluster/objects.ts';
 import type { Report } from './report.ts';
 
 /** The fields below one, with theirs. Those of a list are the fields of its items. */
-type Fields = ReadonlyMap<string, Fields>;
+export type Fields = ReadonlyMap<string, Fields>;
 
 /** Of a field below which any may be. */
-const anything: Fields = new Map();
+export const anything: Fields = new Map();
 
 function fields(names: string, below: Readonly<Record<string, Fields>> = {}): Fields {
   return new Map([
@@ -69,6 +69,11 @@ const known = {
 /** A kind whose fields are known. */
 export type CheckedKind = keyof typeof known;
 
+/** The fields of a kind. */
+export function knownFields(kind: CheckedKind): Fields {
+  return known[kind];
+}
+
 export function isCheckedKind(kind: string): kind is CheckedKind {
   return Object.hasOwn(known, kind);
 }
@@ -78,23 +83,7 @@ export function isCheckedKind(kind: string): kind is CheckedKind {
  * them. Says where the field belongs, where it is known elsewhere in the object.
  */
 export function checkFields(kind: CheckedKind, value: object, report: Report): void {
-  if (areKnown(value, known[kind])) return;
   visit(value, known[kind], [], { kind, report, told: new Set() });
-}
-
-/** Whether Kubernetes knows all fields where they stand. A slice has endpoints by the thousand, so this makes nothing. */
-function areKnown(value: object, here: Fields): boolean {
-  for (const key in value) {
-    const below = here.get(key);
-    if (!below) return false;
-    if (below !== anything && !areKnownBelow((value as Readonly<Record<string, unknown>>)[key], below)) return false;
-  }
-  return true;
-}
-
-function areKnownBelow(value: unknown, here: Fields): boolean {
-  if (Array.isArray(value)) return value.every((item) => !isObject(item) || areKnown(item, here));
-  return !isObject(value) || areKnown(value, here);
 }
 
 interface Visit {

@@ -32,6 +32,7 @@ import { readService } from './read-service.ts';
 import { readServiceCidr } from './read-service-cidr.ts';
 import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
+import { RightObjects } from './right-objects.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
 import { Validator } from './validate.ts';
@@ -56,6 +57,7 @@ export interface CollectedObjects {
 
 /** What checks the objects of one run. */
 export class Checks {
+  readonly right = new RightObjects();
   readonly validator = new Validator();
   readonly names = new CommonNames();
   /** Whether workloads are read too. */
@@ -171,8 +173,7 @@ function collectKnown(
     list: Sourced<T>[],
     written = value,
   ): true => {
-    if (isCheckedKind(name)) checkFields(name, written, report);
-    const raw = checks.validator.validate(name, withNamespace(written, checks.namespace), report);
+    const raw = checkShape(name, written, report, checks);
     if (raw === undefined) return true;
     const object = read(raw, report, checks.names);
     if (!report.hasErrors) list.push({ object, source: report.source });
@@ -202,6 +203,20 @@ function collectKnown(
   const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
   if (!workload) return false;
   return add('Workload', (raw, own, names) => readWorkload(workload, raw, own, names), into.workloads);
+}
+
+/** The object as its kind's schema has it; undefined where too much is wrong with it. */
+function checkShape<Kind extends keyof RawObjects>(
+  kind: Kind,
+  written: Mapping,
+  report: Report,
+  checks: Checks,
+): RawObjects[Kind] | undefined {
+  const value = withNamespace(written, checks.namespace);
+  if (!isCheckedKind(kind)) return checks.validator.validate(kind, value, report);
+  if (checks.right.has(kind, written)) return value as RawObjects[Kind];
+  checkFields(kind, written, report);
+  return checks.validator.validate(kind, value, report);
 }
 
 /** Adds the configurations that a ConfigMap holds; false where it holds none. */
