@@ -111,9 +111,39 @@ function containersOf(value: unknown): readonly Container[] {
   return [value as Container, ...Object.values(value).flatMap(containersOf)];
 }
 
+const scalars = [
+  null,
+  '',
+  'x',
+  'TCP',
+  'IPv6',
+  'None',
+  '80',
+  true,
+  false,
+  0,
+  1,
+  80,
+  65_535,
+  65_536,
+  86_401,
+  -1,
+  1.5,
+  1e300,
+];
 const others = [
-  ...[null, '', 'x', 'TCP', 'IPv6', 'None', '80', true, false, 0, 1, 80, 65_535, 65_536, 86_401, -1, 1.5, 1e300],
-  ...[[], {}, [null], ['x'], [1], [{}], [[]], { a: 'b' }, { name: 1 }, { name: 'x' }, { ready: null }],
+  ...scalars,
+  [],
+  {},
+  [null],
+  ['x'],
+  [1],
+  [{}],
+  [[]],
+  { a: 'b' },
+  { name: 1 },
+  { name: 'x' },
+  { ready: null },
 ];
 const names = ['name', 'ports', 'port', 'addresses', 'ip', 'ready', 'spec', 'labels', 'nodename', 'x', 'conditions'];
 
