@@ -201,7 +201,8 @@ export class NodeMemo {
 export function compileNode(prepared: Prepared, request: NodeRequest, memo?: NodeMemo): BundleContent {
   const { settings } = prepared;
   const node = describeNode(request.nodeName, prepared.nodes.get(request.nodeName), request.hostAddresses, settings);
-  const cluster = settleOnNode(prepared.cluster, node);
+  const behaviours = prepared.behaviours ?? behavioursOf(settings.release, prepared.gates);
+  const cluster = settleOnNode(prepared.cluster, node, behaviours);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
   const state = compileState(cluster, node, settings, chosen, memo, prepared.behaviours);
   const { assigned, assumedEndpoints } = prepared;

@@ -39,8 +39,12 @@ endpoints: [{addresses: [10.1.0.1], conditions: ${conditions}${node === undefine
 }
 
 /** Which of the rivals a node takes, by the node that it is on and whether it is ready. */
-function chosenOn(cluster: Cluster, name: string): readonly (readonly [string | undefined, boolean])[] {
-  const [port] = settleOnNode(cluster, { name }).servicePorts;
+function chosenOn(
+  cluster: Cluster,
+  name: string,
+  release: Release,
+): readonly (readonly [string | undefined, boolean])[] {
+  const [port] = settleOnNode(cluster, { name }, behavioursOf(release)).servicePorts;
   return port?.endpoints.map(({ status: { nodeName, ready } }) => [nodeName, ready] as const) ?? [];
 }
 
@@ -50,21 +54,21 @@ const terminating = '{ready: false, serving: true, terminating: true}';
 describe('two slices that name one endpoint', () => {
   test.each(before136)('up to 1.35 each node takes its own, else the first: %s', (release) => {
     const cluster = clusterOf([{ node: 'a' }, { node: 'b' }, {}], release);
-    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
-    expect(chosenOn(cluster, 'b')).toEqual([['b', true]]);
-    expect(chosenOn(cluster, 'c')).toEqual([['a', true]]);
-    expect(chosenOn(cluster, '')).toEqual([['a', true]]);
+    expect(chosenOn(cluster, 'a', release)).toEqual([['a', true]]);
+    expect(chosenOn(cluster, 'b', release)).toEqual([['b', true]]);
+    expect(chosenOn(cluster, 'c', release)).toEqual([['a', true]]);
+    expect(chosenOn(cluster, '', release)).toEqual([['a', true]]);
   });
 
   test.each(before136)('of two on one node the last counts there, the first elsewhere: %s', (release) => {
     const cluster = clusterOf([{ node: 'a', conditions: terminating }, { node: 'a' }], release);
-    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
-    expect(chosenOn(cluster, 'b')).toEqual([['a', false]]);
+    expect(chosenOn(cluster, 'a', release)).toEqual([['a', true]]);
+    expect(chosenOn(cluster, 'b', release)).toEqual([['a', false]]);
   });
 
   test('since 1.36 all nodes take the last that does not terminate', () => {
     const cluster = clusterOf([{ node: 'a' }, { node: 'b' }, { node: 'c', conditions: terminating }], '1.36');
-    for (const name of ['a', 'b', 'c', '']) expect(chosenOn(cluster, name)).toEqual([['b', true]]);
+    for (const name of ['a', 'b', 'c', '']) expect(chosenOn(cluster, name, '1.36')).toEqual([['b', true]]);
   });
 
   test('the health check counts an endpoint on each node whose kube-proxy takes it for its own', () => {
@@ -80,13 +84,13 @@ describe('two slices that name one endpoint', () => {
 
   test('a cluster without rivals is left as it is', () => {
     const cluster = clusterOf([{ node: 'a' }], '1.30');
-    expect(settleOnNode(cluster, { name: 'a' })).toBe(cluster);
+    expect(settleOnNode(cluster, { name: 'a' }, behavioursOf('1.30'))).toBe(cluster);
   });
 
   test('settling a cluster again changes nothing', () => {
     const cluster = clusterOf([{ node: 'a' }, { node: 'b' }], '1.30');
-    const once = settleOnNode(cluster, { name: 'b' });
-    expect(chosenOn(once, 'b')).toEqual([['b', true]]);
-    expect(chosenOn(cluster, 'a')).toEqual([['a', true]]);
+    const once = settleOnNode(cluster, { name: 'b' }, behavioursOf('1.30'));
+    expect(chosenOn(once, 'b', '1.30')).toEqual([['b', true]]);
+    expect(chosenOn(cluster, 'a', '1.30')).toEqual([['a', true]]);
   });
 });
