@@ -72,7 +72,7 @@ export function firewallChain(
 export function masqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,
-): NftRule[] {
+): readonly NftRule[] {
   if (behaviours.has('shared-masquerade')) return [];
   const fields = familyFields[port.family];
   const clients = masqueradedClients(masquerade, fields);

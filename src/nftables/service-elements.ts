@@ -14,11 +14,10 @@ export function serviceElements(
   names: ServiceChainNames,
   behaviours: Behaviours,
 ): readonly PlacedElement[] {
-  const elements: PlacedElement[] = behaviours.has('hairpin-set') ? hairpinElements(plan) : [];
-  addClusterIP(plan, names, elements);
-  addExternal(plan, names, elements);
-  addNodePort(plan, names, elements);
-  return elements;
+  const own = clusterIPElements(plan, names);
+  addExternal(plan, names, own);
+  addNodePort(plan, names, own);
+  return behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
 }
 
 /** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
@@ -31,16 +30,16 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
 }
 
 /** Packets to the cluster IP go to its endpoints, or are refused. */
-function addClusterIP(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
+function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const address = addressValue(clusterIP.address);
   const key = [address, protocolValues[clusterIP.protocol], portValue(clusterIP.port)];
-  into.push(
+  return [
     place(nftSets.clusterIPs, { key: [address], origin: clusterIP.origin }),
     internal.refusal
       ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)
       : send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP),
-  );
+  ];
 }
 
 /** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */

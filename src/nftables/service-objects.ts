@@ -42,14 +42,14 @@ function serviceChains(
 ): readonly NftChain[] {
   const { port, firewall, clusterEndpoints, localEndpoints } = plan;
   const origin = originOf(port, port.places?.port);
-  const chains: NftChain[] = [];
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
     const takesClusterIP = !plan.internal.refusal && name === policyChainName(names, plan.internal);
-    const rules = takesClusterIP ? masqueradeRules(plan, context) : [];
-    rules.push(...spreadingRules(plan, endpoints, chained));
-    return { name, rules, origin };
+    const first = takesClusterIP ? masqueradeRules(plan, context) : none;
+    const last = spreadingRules(plan, endpoints, chained);
+    return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };
-  if (clusterEndpoints.length > 0) chains.push(spread(names.cluster, clusterEndpoints));
+  // Most Service ports have one chain, and an array that grows from empty reserves room for sixteen.
+  const chains = clusterEndpoints.length > 0 ? [spread(names.cluster, clusterEndpoints)] : [];
   if (localEndpoints.length > 0) chains.push(spread(names.local, localEndpoints));
   if (plan.external.isUsed) chains.push(externalChain(plan, names, context, origin));
   if (firewall) chains.push(firewallChain(port, names, firewall, context, origin));
