@@ -194,16 +194,15 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get file(): string {
-    return this.#place.file;
+    return placeIn(this.#slice, this.address).file;
   }
 
   locate(): Location {
-    return this.#place.locate();
+    return placeIn(this.#slice, this.address).locate();
   }
+}
 
-  get #place(): Place {
-    const { object, source } = this.#slice;
-    // Each endpoint of a slice has an address of its own, be it the same text as another's.
-    return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === this.address)]);
-  }
+/** The place of the endpoint with this address: each of a slice has one of its own, be it the same text as another's. */
+function placeIn({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
+  return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }

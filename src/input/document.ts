@@ -39,13 +39,15 @@ export function placeAt(file: TextFile, offset: number): Place {
 /** Each object has a source, and few are ever asked: what finds fields is made when a diagnostic needs it. */
 class DocumentSource implements InputSource {
   readonly file: TextFile;
-  readonly #span: Span;
+  readonly #start: number;
+  readonly #end: number;
   readonly #createLocator: (file: TextFile, span: Span) => Locator;
   #locator: Locator | undefined;
 
-  constructor(file: TextFile, span: Span, createLocator: (file: TextFile, span: Span) => Locator) {
+  constructor(file: TextFile, { start, end }: Span, createLocator: (file: TextFile, span: Span) => Locator) {
     this.file = file;
-    this.#span = span;
+    this.#start = start;
+    this.#end = end;
     this.#createLocator = createLocator;
   }
 
@@ -58,7 +60,7 @@ class DocumentSource implements InputSource {
   }
 
   locate(path: FieldPath, of: PositionOf): Location {
-    this.#locator ??= this.#createLocator(this.file, this.#span);
+    this.#locator ??= this.#createLocator(this.file, { start: this.#start, end: this.#end });
     return this.file.locationAt(this.#locator(path, of));
   }
 }

@@ -61,15 +61,11 @@ export function takeDocuments(
   }
   if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
   if (json.next === undefined) return diagnostics;
-  for (const span of splitDocuments(file.text, json.next)) {
+  splitDocuments(file.text, json.next, (span) => {
     const parsed = parsers.yaml(file.text, span);
-    if (parsed.kind === 'value') {
-      if (parsed.value === null) continue;
-      take({ file, value: parsed.value, source: createYamlSource(file, span) });
-    } else {
-      report(span.start, faultsOf(file, span, parsed.faults));
-    }
-  }
+    if (parsed.kind !== 'value') return report(span.start, faultsOf(file, span, parsed.faults));
+    if (parsed.value !== null) take({ file, value: parsed.value, source: createYamlSource(file, span) });
+  });
   return diagnostics;
 }
 

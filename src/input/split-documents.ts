@@ -5,13 +5,12 @@ export interface Span {
 }
 
 /**
- * Splits a file into its YAML documents from an offset on, as kubectl does: at lines that begin with "---". Such a line
+ * Hands over a file's YAML documents from an offset on, split as kubectl does: at lines that begin with "---". Such a line
  * always ends a document, even inside a quoted text, so no parser is needed. A document keeps its own "---" line, because
  * that may hold the start of its value; but for "---#", which is no marker to a parser. Stretches of blanks and comments are
  * left out; directives stay with what follows them.
  */
-export function splitDocuments(text: string, from = 0): Span[] {
-  const spans: Span[] = [];
+export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from;
   /** Up to where what has begun at `start` is known to be directives and comments; `start` where it is not. */
   let read = from;
@@ -23,27 +22,26 @@ export function splitDocuments(text: string, from = 0): Span[] {
       read = end;
       return;
     }
-    if (kind === 'value') spans.push({ start, end });
+    if (kind === 'value') take({ start, end });
     hasDirectives = false;
     start = read = next;
   };
-  for (const at of findMarkers(text, from)) close(at, text[at + 3] === '#' ? at + 3 : at);
+  findMarkers(text, from, (at) => close(at, text[at + 3] === '#' ? at + 3 : at));
   close(text.length, text.length);
   // Directives without a document are for the parser to refuse.
-  if (hasDirectives) spans.push({ start, end: text.length });
-  return spans;
+  if (hasDirectives) take({ start, end: text.length });
 }
 
 /**
- * Where lines begin with "---" as a word, from an offset on. A line starts after a line feed only: /^/m would also find one
+ * Hands over where lines begin with "---" as a word, from an offset on. A line starts after a line feed only: /^/m would also find one
  * after a carriage return or U+2028.
  */
-function* findMarkers(text: string, from: number): Generator<number, void> {
-  if (from === 0 && /^---(?=[ \t\r\n#]|$)/.test(text)) yield 0;
+function findMarkers(text: string, from: number, take: (at: number) => void): void {
+  if (from === 0 && /^---(?=[ \t\r\n#]|$)/.test(text)) take(0);
   // It begins with characters, which V8 searches for many at once; few other lines start with dashes.
   const marker = /\n---(?=[ \t\r\n#]|$)/g;
   marker.lastIndex = Math.max(from - 1, 0);
-  for (let match = marker.exec(text); match; match = marker.exec(text)) yield match.index + 1;
+  while (marker.test(text)) take(marker.lastIndex - '---'.length);
 }
 
 /** The first word of nearly every document stands at its start, or below its "---". */

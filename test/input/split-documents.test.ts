@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { splitDocuments } from '../../src/input/split-documents.ts';
 
 function split(text: string): readonly string[] {
-  return splitDocuments(text).map(({ start, end }) => text.slice(start, end));
+  const documents: string[] = [];
+  splitDocuments(text, 0, ({ start, end }) => documents.push(text.slice(start, end)));
+  return documents;
 }
 
 describe('splitting a file into documents', () => {
