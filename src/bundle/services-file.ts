@@ -17,34 +17,53 @@ import { readAddress, readNetwork } from './stored-address.ts';
 export function writeServices(cluster: Cluster): string {
   const text = new LongText();
   const tailOf = rememberTails();
+  const ports = cluster.servicePorts;
   text.add('{\n"services": ');
-  addList(text, cluster.services, (service) => text.add(JSON.stringify(serviceRecord(service))));
+  addList(text, openRecords(cluster.services.map(serviceRecord)), (record) => text.add(`${record}}`));
   text.add(',\n"servicePorts": ');
-  addList(text, cluster.servicePorts, (port) => addServicePort(text, port, tailOf));
+  addList(text, openRecords(ports.map(servicePortRecord)), (record, i) => {
+    text.add(record);
+    addEndpoints(text, ports[i]?.endpoints ?? [], tailOf);
+  });
   text.add(',\n"healthChecks": ');
-  addList(text, cluster.healthChecks, (check) => text.add(JSON.stringify(check)));
+  addList(text, openRecords(cluster.healthChecks.map(healthCheckRecord)), (record) => text.add(`${record}}`));
   text.add('\n}\n');
   return text.toString();
 }
 
+/**
+ * Records, whose first field is the namespace, as JSON, each without its last brace. To write all at once takes half the
+ * time of one after the other. Nothing in a record looks like the start of the next: inside a text a quote has a backslash
+ * before it.
+ */
+function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
+  if (records.length === 0) return [];
+  const start = '{"namespace":';
+  const all = JSON.stringify(records);
+  return all
+    .slice(`[${start}`.length, -'}]'.length)
+    .split(`},${start}`)
+    .map((rest) => start + rest);
+}
+
 /** A list with a line for each item, or with an item's own lines, which `add` writes. */
-function addList<T>(text: LongText, items: readonly T[], add: (item: T) => void): void {
+function addList<T>(text: LongText, items: readonly T[], add: (item: T, index: number) => void): void {
   let separator = '[\n';
-  items.forEach((item) => {
+  items.forEach((item, i) => {
     text.add(separator);
-    add(item);
+    add(item, i);
     separator = ',\n';
   });
   text.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
-function addServicePort(text: LongText, port: ServicePort, tailOf: (endpoint: Endpoint) => Tail): void {
-  text.add(JSON.stringify(servicePortRecord(port)).slice(0, -1));
-  if (port.endpoints.length === 0) return text.add(',"endpoints":[]}');
+/** The last field of a Service port, and the end of its record. */
+function addEndpoints(text: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
+  if (endpoints.length === 0) return text.add(',"endpoints":[]}');
   text.add(',"endpoints":[\n {"address":"');
-  const last = port.endpoints.length - 1;
+  const last = endpoints.length - 1;
   for (let i = 0; i <= last; i++) {
-    const endpoint = port.endpoints[i] as Endpoint;
+    const endpoint = endpoints[i] as Endpoint;
     text.add(endpoint.address.text);
     text.add(i === last ? `${tailOf(endpoint).end}\n]}` : tailOf(endpoint).next);
   }
@@ -125,6 +144,16 @@ function serviceRecord(service: ServiceInfo): ServiceRecord {
     ports: service.ports,
     headlessEndpoints: service.headlessEndpoints,
   };
+}
+
+function healthCheckRecord({
+  namespace,
+  service,
+  family,
+  port,
+  readyEndpoints,
+}: ServiceHealthCheck): ServiceHealthCheck {
+  return { namespace, service, family, port, readyEndpoints };
 }
 
 function servicePortRecord(port: ServicePort): Omit<ServicePortRecord, 'endpoints'> {

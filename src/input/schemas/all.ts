@@ -44,6 +44,8 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
 export const ajvOptions = {
   allErrors: true,
   verbose: true,
+  // Nothing reads ajv's own words.
+  messages: false,
   allowUnionTypes: true,
   keywords: ['code', 'expected'],
 };
