@@ -79,13 +79,8 @@ function formatOperator({ left, negated }: Expression & { readonly kind: 'match'
 
 function formatRandomDnat(targets: readonly Target[]): string {
   const family = targets[0]?.address.family === 'ipv6' ? 'ip6' : 'ip';
-  const pieces = [`dnat ${family} addr . port to numgen random mod ${targets.length} map { `];
-  for (let i = 0; i < targets.length; i++) {
-    const { address, port } = targets[i] as Target;
-    pieces.push(i === 0 ? '0 : ' : `, ${i} : `, address.text, ` . ${port}`);
-  }
-  pieces.push(' }');
-  return pieces.join('');
+  const chances = targets.map(({ address, port }, i) => `${i} : ${address.text} . ${port}`).join(', ');
+  return `dnat ${family} addr . port to numgen random mod ${targets.length} map { ${chances} }`;
 }
 
 function formatChances(chains: readonly string[]): string {
