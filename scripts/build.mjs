@@ -53,6 +53,16 @@ function writeOutput(name, content) {
   renameSync(unfinished, path);
 }
 
+/**
+ * Escapes what is not ASCII, which esbuild leaves in regular expressions: one such character, and V8 keeps the whole
+ * program in twice the memory, which takes longer to read.
+ *
+ * @param {string} text
+ */
+function toAscii(text) {
+  return text.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** @satisfies {import('esbuild').BuildOptions} */
 const shared = {
   absWorkingDir: root,
@@ -84,7 +94,7 @@ for (const program of ['kpc', 'kpc-apply']) {
     plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
   });
-  for (const { contents } of outputFiles) writeOutput(`${program}.js`, contents);
+  for (const { text } of outputFiles) writeOutput(`${program}.js`, toAscii(text));
 }
 
 const library = { ...shared, entryPoints: ['src/index.ts'], plugins: [compileSchemas] };
