@@ -47,7 +47,8 @@ describe('names', () => {
     [{ ...short, portName: 'https' }, 'LZBRENCP-testing/service/tcp/https'],
     [long, `KR6NACJP-${longText}`],
   ])('of a Service port', (fields, base) => {
-    expect(serviceChainNames(servicePort(fields))).toEqual({
+    const { cluster, local, external, firewall } = serviceChainNames(servicePort(fields));
+    expect({ cluster, local, external, firewall }).toEqual({
       cluster: `service-${base}`,
       local: `local-${base}`,
       external: `external-${base}`,
