@@ -136,7 +136,11 @@ function describeService(
 function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceInfo['headlessEndpoints'] {
   const found = slices.flatMap(({ object }) =>
     object.endpoints.flatMap((endpoint) =>
-      writtenAddresses(endpoint).map((address) => ({ address, hostname: endpoint.hostname, ready: endpoint.status.ready })),
+      writtenAddresses(endpoint).map((address) => ({
+        address,
+        hostname: endpoint.hostname,
+        ready: endpoint.status.ready,
+      })),
     ),
   );
   return [...new Map(found.map((endpoint) => [endpoint.address, endpoint])).values()].sort((a, b) =>

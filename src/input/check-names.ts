@@ -61,7 +61,12 @@ export function readMetadata(
     checkName(name, rule, ['metadata', 'name'], report);
   }
   if (namespace === undefined) checkName(given, 'label', ['metadata', 'namespace'], report);
-  return { name, namespace: namespace ?? given, labels: dropNulls(raw?.labels), annotations: dropNulls(raw?.annotations) };
+  return {
+    name,
+    namespace: namespace ?? given,
+    labels: dropNulls(raw?.labels),
+    annotations: dropNulls(raw?.annotations),
+  };
 }
 
 type Texts = Readonly<Record<string, string>>;
