@@ -23,7 +23,7 @@ interface RightValue {
 
 /**
  * Tells objects that nothing is wrong with, which nearly all are: their schema takes them, and Kubernetes knows each of
- * their fields. In one pass, and without a word of what is wrong, this takes a fifth of the time that the two checks take.
+ * their fields. In one pass, and without a word of what is wrong, this takes a third of the time that the two checks take.
  */
 export class RightObjects {
   readonly #kinds = new Map<CheckedKind, RightValue>();
