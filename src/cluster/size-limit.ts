@@ -27,8 +27,6 @@ export function checkSize(
   slicesOf: SlicesByService,
   nodeAddresses: number,
 ): readonly Diagnostic[] {
-  // Mostly there is no need to know whose slices are whose.
-  if (estimate(services, slices, nodeAddresses) <= freeLines) return [];
   let lines = 0;
   let largest: Size | undefined;
   for (const service of services) {
@@ -36,50 +34,23 @@ export function checkSize(
     lines += size.lines;
     if (!largest || size.lines > largest.lines) largest = size;
   }
+  // Mostly there is no need to count on.
+  if (!largest || lines <= freeLines) return [];
   const entries = sum(services.map(({ object }) => countEntries(object))) + sum(slices.map(countSliceEntries));
   const limit = freeLines + linesPerEntry * entries;
-  return !largest || lines <= limit ? [] : [describe(largest, lines, limit)];
-}
-
-/** No less than all sizes come to: as if each slice belonged to the Service with the most addresses. */
-function estimate(
-  services: readonly Sourced<Service>[],
-  slices: readonly Sourced<EndpointSlice>[],
-  nodeAddresses: number,
-): number {
-  let lines = 0;
-  let mostPerPair = 0;
-  services.forEach(({ object }) => {
-    const { withoutPairs, perPair } = countLines(object, nodeAddresses);
-    lines += withoutPairs;
-    if (perPair > mostPerPair) mostPerPair = perPair;
-  });
-  let pairs = 0;
-  slices.forEach(({ object }) => {
-    pairs += object.ports.length * object.endpoints.length;
-  });
-  return lines + pairs * mostPerPair;
+  return lines <= limit ? [] : [describe(largest, lines, limit)];
 }
 
 function measure(service: Sourced<Service>, slicesOf: SlicesByService, nodeAddresses: number): Size {
-  const { metadata } = service.object;
+  const { metadata, spec, ingress } = service.object;
   let pairs = 0;
   slicesOf.get(metadata.namespace, metadata.name)?.forEach(({ object }) => {
     pairs += object.ports.length * object.endpoints.length;
   });
-  const { withoutPairs, perPair } = countLines(service.object, nodeAddresses);
-  return { service, pairs, lines: withoutPairs + pairs * perPair };
-}
-
-/** Virtual servers and pairs of a port and a source range; and real servers, for each pair of a port and an endpoint. */
-function countLines(
-  { spec, ingress }: Service,
-  nodeAddresses: number,
-): { readonly withoutPairs: number; readonly perPair: number } {
   const addresses = spec.clusterIPs.length + spec.externalIPs.length + ingress.length;
   const perPort = addresses + (spec.type === 'ClusterIP' ? 0 : nodeAddresses);
   const ranges = ingress.length * spec.loadBalancerSourceRanges.length;
-  return { withoutPairs: spec.ports.length * (perPort + ranges), perPair: Math.max(1, perPort) };
+  return { service, pairs, lines: spec.ports.length * (perPort + ranges) + pairs * Math.max(1, perPort) };
 }
 
 function countEntries({ spec, ingress }: Service): number {

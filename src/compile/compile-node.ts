@@ -204,7 +204,7 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
   const behaviours = prepared.behaviours ?? behavioursOf(settings.release, prepared.gates);
   const cluster = settleOnNode(prepared.cluster, node, behaviours);
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
-  const state = compileState(cluster, node, settings, chosen, memo, prepared.behaviours);
+  const state = compileState(cluster, node, settings, chosen, memo, behaviours);
   const { assigned, assumedEndpoints } = prepared;
   return { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
 }

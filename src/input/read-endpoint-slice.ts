@@ -1,6 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
-import type { EndpointPort, EndpointSlice, EndpointStatus, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
+import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
 import { describeUnusable, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -80,6 +80,7 @@ function readEndpoint(
   report: Report,
   names: CommonNames,
 ): SliceEndpoint {
+  const { conditions, hints } = raw;
   const addresses = raw.addresses ?? none;
   if (addresses.length === 0) {
     report.add(['endpoints', index, 'addresses'], 'missing-field', { field: 'addresses', index });
@@ -100,31 +101,16 @@ function readEndpoint(
     address,
     written: addresses.length === 1 && address?.text === addresses[0] ? undefined : addresses,
     hostname: raw.hostname || undefined,
-    status: readStatus(raw, nodeName, zone, index, report, names),
+    status: names.statuses.share({
+      nodeName,
+      zone,
+      ready: conditions?.ready ?? true,
+      serving: conditions?.serving ?? true,
+      terminating: conditions?.terminating ?? false,
+      zoneHints: hints ? readHints(hints.forZones, 'forZones', names.zones, index, report) : none,
+      nodeHints: hints ? readHints(hints.forNodes, 'forNodes', names.nodes, index, report) : none,
+    }),
   };
-}
-
-function readStatus(
-  { conditions, hints }: RawSliceEndpoint,
-  nodeName: string | undefined,
-  zone: string | undefined,
-  index: number,
-  report: Report,
-  names: CommonNames,
-): EndpointStatus {
-  const ready = conditions?.ready ?? true;
-  const serving = conditions?.serving ?? true;
-  const terminating = conditions?.terminating ?? false;
-  if (!hints) return names.statuses.shareWithoutHints(nodeName, zone, ready, serving, terminating);
-  return names.statuses.share({
-    nodeName,
-    zone,
-    ready,
-    serving,
-    terminating,
-    zoneHints: readHints(hints.forZones, 'forZones', names.zones, index, report),
-    nodeHints: readHints(hints.forNodes, 'forNodes', names.nodes, index, report),
-  });
 }
 
 function checkAddressCount(count: number, index: number, report: Report): void {

@@ -3,27 +3,12 @@ import type { Endpoint, ServicePort } from '../cluster/model.ts';
 import type { TrafficPath } from '../cluster/plan-traffic.ts';
 import { nftPrefixes } from '../kube-proxy/nftables.ts';
 
-/** The chains that a Service port may have, in use or not: see nftPrefixes. Most have the first alone. */
-export class ServiceChainNames {
+/** The chains that a Service port may have, in use or not: see nftPrefixes. */
+export interface ServiceChainNames {
   readonly cluster: string;
-  readonly #base: string;
-
-  constructor(base: string) {
-    this.cluster = nftPrefixes.cluster + base;
-    this.#base = base;
-  }
-
-  get local(): string {
-    return nftPrefixes.local + this.#base;
-  }
-
-  get external(): string {
-    return nftPrefixes.external + this.#base;
-  }
-
-  get firewall(): string {
-    return nftPrefixes.firewall + this.#base;
-  }
+  readonly local: string;
+  readonly external: string;
+  readonly firewall: string;
 }
 
 /** The chain that sends packets to an endpoint, and the set of the clients that it remembers. */
@@ -34,7 +19,13 @@ export interface EndpointNames {
 
 /** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
 export function serviceChainNames(port: ServicePort): ServiceChainNames {
-  return new ServiceChainNames(hashAndTruncate(describePort(port)));
+  const base = hashAndTruncate(describePort(port));
+  return {
+    cluster: nftPrefixes.cluster + base,
+    local: nftPrefixes.local + base,
+    external: nftPrefixes.external + base,
+    firewall: nftPrefixes.firewall + base,
+  };
 }
 
 /** The chain that spreads the packets of a path over its endpoints; there only where it has some. */

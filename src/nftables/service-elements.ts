@@ -32,10 +32,9 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
 /** Packets to the cluster IP go to its endpoints, or are refused. */
 function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames): PlacedElement[] {
   const { internal, clusterIP } = plan;
-  const address = addressValue(clusterIP.address);
-  const key = [address, protocolValues[clusterIP.protocol], portValue(clusterIP.port)];
+  const key = serviceKey(clusterIP);
   return [
-    place(nftSets.clusterIPs, { key: [address], origin: clusterIP.origin }),
+    place(nftSets.clusterIPs, { key: key.slice(0, 1), origin: clusterIP.origin }),
     internal.refusal
       ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)
       : send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP),

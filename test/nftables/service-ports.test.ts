@@ -47,8 +47,7 @@ describe('names', () => {
     [{ ...short, portName: 'https' }, 'LZBRENCP-testing/service/tcp/https'],
     [long, `KR6NACJP-${longText}`],
   ])('of a Service port', (fields, base) => {
-    const { cluster, local, external, firewall } = serviceChainNames(servicePort(fields));
-    expect({ cluster, local, external, firewall }).toEqual({
+    expect(serviceChainNames(servicePort(fields))).toEqual({
       cluster: `service-${base}`,
       local: `local-${base}`,
       external: `external-${base}`,
