@@ -4,9 +4,11 @@ import { parseAskedAddress } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
 import { cutLines } from './describe-words.ts';
+import { listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';
+import type { DeafNodePort } from './find-subject.ts';
 import { bareName, parseRuleLine } from './find-subject.ts';
-import type { NodeAddresses } from './node-addresses.ts';
+import type { OwnAddresses } from './node-addresses.ts';
 
 /**
  * The name of the Service port that a chain, or a line of iptables-save, belongs to, or the address of a set's entry; else
@@ -23,13 +25,13 @@ export function resolveName(what: string, owners: Owners): string {
  * Whether a text names the port: its name or a part of it, an address, its node port, on an address of the node's too, or
  * an endpoint.
  */
-export function isAbout(port: DecompiledPort, what: string, node: NodeAddresses): boolean {
+export function isAbout(port: DecompiledPort, what: string, node: OwnAddresses): boolean {
   return (
     port.name === what ||
     hasName(port, what) ||
     hasNodePort(port, what) ||
     hasAddress(port, what) ||
-    listensAt(port, what, node)
+    listensAt(port, what, node) === 'yes'
   );
 }
 
@@ -52,13 +54,38 @@ function hasNodePort({ nodePort, healthCheckNodePort, protocol }: DecompiledPort
   return number === String(nodePort) && (asked === undefined || asked.toUpperCase() === protocol);
 }
 
-/** Where a dump does not tell the node's addresses, any may be one. */
-function listensAt({ nodePort, family, protocol }: DecompiledPort, what: string, node: NodeAddresses): boolean {
+/**
+ * Whether a node port is reached at the address that a text names: `deaf` where that is the node's, but not one that node ports
+ * listen on. Where a dump does not tell the node's addresses, any may be one.
+ */
+function listensAt(
+  { nodePort, family, protocol }: DecompiledPort,
+  what: string,
+  node: OwnAddresses,
+): 'yes' | 'deaf' | 'no' {
   const asked = parseAskedAddress(what);
-  if (asked?.port === undefined || asked.port !== nodePort || asked.address.family !== family) return false;
-  if (asked.protocol !== undefined && asked.protocol !== protocol) return false;
-  const own = node.get(family);
-  return own === undefined || own.size === 0 || own.has(asked.address.text);
+  if (asked?.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
+  if (asked.protocol !== undefined && asked.protocol !== protocol) return 'no';
+  const own = node.addresses.get(family);
+  if (own !== undefined && own.size > 0 && !own.has(asked.address.text)) return 'no';
+  const listens = listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address);
+  return listens === false ? 'deaf' : 'yes';
+}
+
+/** The port of a dump whose node port a text names, at an address of the node on which it does not listen. */
+export function findDeafPort(
+  ports: readonly DecompiledPort[],
+  what: string,
+  node: OwnAddresses,
+): DeafNodePort | undefined {
+  const asked = parseAskedAddress(what);
+  const found = ports.find((port) => listensAt(port, what, node) === 'deaf');
+  if (!asked || found?.nodePort === undefined) return undefined;
+  const { name, family, protocol, nodePort } = found;
+  const listeners = node.listeners({ family, protocol, port: nodePort });
+  // In IPVS mode a port that nothing names is called by its node port.
+  const label = name.startsWith('node port ') ? undefined : name;
+  return { port: nodePort, label, address: asked.address.text, listeners };
 }
 
 function hasAddress({ addresses, endpoints = [], ...port }: DecompiledPort, what: string): boolean {

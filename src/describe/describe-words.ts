@@ -3,7 +3,10 @@ import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
-import type { Because, Finding, SharedSubject } from './find-subject.ts';
+import { compareText } from '../kernel/compare-text.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import type { Because, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -249,14 +252,34 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode }: Finding & { readonly kind: 'nothing' },
+  { suggestions, otherMode, deaf }: Finding & { readonly kind: 'nothing' },
 ): string {
+  if (deaf) return describeDeaf(deaf);
   const hint = otherMode
     ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
     : suggestions.length === 0
       ? ''
       : `; did you mean ${suggestions.join(' or ')}?`;
   return `no Service, address, port, chain or set matches ${JSON.stringify(what)}${hint}`;
+}
+
+/** Why no Service answers at the number of a node port, on an address of the node. */
+export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
+  const owner = label === undefined ? '' : ` of ${label}`;
+  return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}`;
+}
+
+function describeListeners(listeners: NodePortListeners): string {
+  switch (listeners.kind) {
+    case 'listed': {
+      const addresses = [...listeners.addresses].toSorted(compareText);
+      return addresses.length === 0 ? 'no address' : `${addresses.join(', ')} only`;
+    }
+    case 'all':
+      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
+    case 'untold':
+      return 'other addresses';
+  }
 }
 
 function section<T>(

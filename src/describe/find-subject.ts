@@ -1,5 +1,6 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../changes/owners.ts';
+import type { Address } from '../kernel/address.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
@@ -10,6 +11,8 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import { findNodePortListeners, listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { parseAskedAddress } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
@@ -28,7 +31,17 @@ export type Finding =
       readonly suggestions: readonly string[];
       /** Set where the name is of a chain that only another mode makes. */
       readonly otherMode: OtherMode | undefined;
+      readonly deaf?: DeafNodePort | undefined;
     };
+
+/** A node port that was asked for at an address of the node on which node ports do not listen. */
+export interface DeafNodePort {
+  readonly port: number;
+  /** Of the Service port; undefined where nothing names it. */
+  readonly label: string | undefined;
+  readonly address: string;
+  readonly listeners: NodePortListeners;
+}
 
 interface OtherMode {
   /** The mode of the view. */
@@ -87,6 +100,8 @@ export function findSubject(text: string, view: View): Finding {
   const named = nameInKubectl(what);
   if (named !== undefined)
     return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
+  const deaf = findDeaf(what, view);
+  if (deaf) return { kind: 'nothing', suggestions: [], otherMode: undefined, deaf };
   const otherMode = findOtherMode(what, view);
   return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
 }
@@ -237,7 +252,6 @@ function findAddress(what: string, view: View): Finding | undefined {
   const asked = parseAskedAddress(what);
   if (!asked) return undefined;
   const { address, port, protocol } = asked;
-  const isHost = view.services.node.hostAddresses.some(({ text }) => text === address.text);
   return (
     matchPorts(view, (each) => {
       if (each.family !== address.family || (protocol !== undefined && protocol !== each.protocol)) return undefined;
@@ -245,7 +259,8 @@ function findAddress(what: string, view: View): Finding | undefined {
         (one) => one.address.text === address.text && (port === undefined || one.port === port),
       );
       if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
-      if (isHost && port !== undefined && each.nodePort === port) return { kind: 'node-port' };
+      if (port !== undefined && each.nodePort === port && listensAt(address, each, view) === 'yes')
+        return { kind: 'node-port' };
       if (port !== undefined && port !== each.port) return undefined;
       if (each.clusterIP.text === address.text) return { kind: 'cluster-ip' };
       if (each.externalIPs.some(({ text }) => text === address.text)) return { kind: 'external-ip' };
@@ -253,6 +268,30 @@ function findAddress(what: string, view: View): Finding | undefined {
       return undefined;
     }) ?? matchHeadless(view, address.text)
   );
+}
+
+/** Whether connections to an address reach the node port: it has to be the node's, and one of those that node ports listen on. */
+function listensAt(address: Address, { family, protocol, nodePort }: ServicePort, view: View): 'yes' | 'deaf' | 'no' {
+  const isOwn = view.services.node.hostAddresses.some(({ text }) => text === address.text);
+  if (!isOwn || address.family !== family) return 'no';
+  const listeners = findNodePortListeners(view.state, { family, protocol, port: nodePort });
+  return listensOn(listeners, address) === false ? 'deaf' : 'yes';
+}
+
+/** A node port of that number, where the address is the node's and node ports do not listen on it. */
+function findDeaf(what: string, view: View): DeafNodePort | undefined {
+  const { address, port, protocol } = parseAskedAddress(what) ?? {};
+  if (!address || port === undefined) return undefined;
+  const found = view.services.cluster.servicePorts.find(
+    (each) =>
+      each.nodePort === port &&
+      (protocol === undefined || protocol === each.protocol) &&
+      listensAt(address, each, view) === 'deaf',
+  );
+  if (!found) return undefined;
+  const { family, label } = found;
+  const listeners = findNodePortListeners(view.state, { family, protocol: found.protocol, port });
+  return { port, label, address: address.text, listeners };
 }
 
 function matchHeadless(view: View, address: string): Finding | undefined {

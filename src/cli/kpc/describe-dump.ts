@@ -1,10 +1,10 @@
 import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
 import { decompile } from '../../describe/decompile.ts';
-import { describeDecompiled, isAbout, resolveName } from '../../describe/decompiled-words.ts';
-import { findNodeAddresses } from '../../describe/node-addresses.ts';
+import { describeDecompiled, findDeafPort, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import { findOwnAddresses } from '../../describe/node-addresses.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { describeSharedInWords } from '../../describe/describe-words.ts';
-import type { SharedSubject } from '../../describe/find-subject.ts';
+import { describeDeaf, describeSharedInWords } from '../../describe/describe-words.ts';
+import type { DeafNodePort, SharedSubject } from '../../describe/find-subject.ts';
 import { findHeld } from '../../describe/find-subject.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
@@ -58,7 +58,7 @@ export async function describeDump(
   const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
   for (const note of notesOf(decompiled, side, belongingOf, names))
     await say(terminal, `kpc: note: ${oneLine(note)}\n`);
-  return printDecompiled(decompiled, { state: dump.state, owners }, what, options, terminal);
+  return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 
 function notesOf(
@@ -109,7 +109,7 @@ function missingFiles(mode: Decompiled['mode'], coverage: Coverage): readonly st
 
 async function printDecompiled(
   decompiled: Decompiled,
-  held: { readonly state: Side['state']; readonly owners: Owners },
+  held: { readonly state: Side['state']; readonly owners: Owners; readonly coverage: Coverage },
   typed: string | undefined,
   options: DescribeOptions,
   terminal: Terminal,
@@ -117,7 +117,7 @@ async function printDecompiled(
   const { mode, leftovers } = decompiled;
   const { owners } = held;
   const what = typed && resolveName(typed.trim(), owners);
-  const node = findNodeAddresses(held.state);
+  const node = findOwnAddresses(held.state, held.coverage);
   const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] =>
     what === undefined ? ports : ports.filter((port) => isAbout(port, what, node));
   const ports = choose(decompiled.ports);
@@ -126,7 +126,7 @@ async function printDecompiled(
     const subjects = findHeld(typed, held);
     return subjects.length > 0
       ? printHeld(subjects, decompiled, options, terminal)
-      : sayNothing(decompiled, typed.trim(), terminal);
+      : sayNothing(decompiled, typed.trim(), terminal, findDeafPort(decompiled.ports, typed.trim(), node));
   }
   const leftLines = what === undefined ? describeLeftovers(leftovers, owners) : [];
   if (options.output === 'json') {
@@ -194,7 +194,12 @@ async function sayNothing(
   { mode, ports }: Decompiled,
   what: string | undefined,
   terminal: Terminal,
+  deaf?: DeafNodePort,
 ): Promise<ExitStatus> {
+  if (deaf) {
+    await terminal.err(`kpc: ${oneLine(describeDeaf(deaf))}\n`);
+    return exitStatus.differs;
+  }
   const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
   const isForeign = mode === undefined && ports.length === 0 && what === undefined;
   const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';

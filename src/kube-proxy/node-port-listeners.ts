@@ -1,0 +1,105 @@
+import type { Address } from '../kernel/address.ts';
+import { isLoopback } from '../kernel/address.ts';
+import { singleAddress } from '../kernel/address-range.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
+import type { Rule } from '../kernel/iptables.ts';
+import { formatKey } from '../kernel/nftables/format-expression.ts';
+import type { NftRule } from '../kernel/nftables/table.ts';
+import { findTable } from '../kernel/nftables/table.ts';
+import { jumpChain } from '../kernel/restrict.ts';
+import type { KernelState } from '../kernel/state.ts';
+import { nftChains, nftSets, nftTableName } from './nftables.ts';
+import { findNodePortServers } from './virtual-servers.ts';
+
+/** A node port, of one family. */
+export interface NodePort {
+  readonly family: Family;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+/** The addresses that a node takes connections to a node port on. */
+export type NodePortListeners =
+  | { readonly kind: 'listed'; readonly addresses: ReadonlySet<string> }
+  /** All addresses of the node, whichever it has at the time. */
+  | { readonly kind: 'all'; readonly loopback: boolean }
+  /** The state holds nothing that tells it. */
+  | { readonly kind: 'untold' };
+
+/**
+ * Finds where a node port listens, by what leads packets there: the virtual servers of IPVS mode, the jumps to KUBE-NODEPORTS of
+ * iptables mode, and the set nodeport-ips of nftables mode. A state that holds parts of two modes listens where either does.
+ */
+export function findNodePortListeners(state: KernelState, nodePort: NodePort): NodePortListeners {
+  return [serverListeners, ruleListeners, nftListeners]
+    .map((find) => find(state, nodePort))
+    .reduce(joinListeners, { kind: 'untold' });
+}
+
+/** Whether connections to an address of the node reach its node port; undefined where nothing tells it. */
+export function listensOn(listeners: NodePortListeners, address: Address): boolean | undefined {
+  switch (listeners.kind) {
+    case 'listed':
+      return listeners.addresses.has(address.text);
+    case 'all':
+      return listeners.loopback || !isLoopback(address);
+    case 'untold':
+      return undefined;
+  }
+}
+
+function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePortListeners {
+  if (one.kind === 'untold') return other;
+  if (other.kind === 'untold') return one;
+  if (one.kind === 'listed' && other.kind === 'listed')
+    return { kind: 'listed', addresses: new Set([...one.addresses, ...other.addresses]) };
+  return { kind: 'all', loopback: [one, other].some((each) => each.kind === 'all' && each.loopback) };
+}
+
+function serverListeners(state: KernelState, { family, protocol, port }: NodePort): NodePortListeners {
+  const isNodePort = findNodePortServers(state);
+  const servers = state.virtualServers.filter(
+    (server) => server.family === family && server.protocol === protocol && server.port === port && isNodePort(server),
+  );
+  if (servers.length === 0) return { kind: 'untold' };
+  return { kind: 'listed', addresses: new Set(servers.map(({ address }) => address.text)) };
+}
+
+function ruleListeners({ iptables }: KernelState, { family }: NodePort): NodePortListeners {
+  const rules = iptables[family]?.nat?.get('KUBE-SERVICES')?.rules ?? [];
+  return rules
+    .filter((rule) => jumpChain(rule) === 'KUBE-NODEPORTS')
+    .map(listenersOfJump)
+    .reduce(joinListeners, { kind: 'untold' });
+}
+
+/** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
+function listenersOfJump({ args }: Rule): NodePortListeners {
+  let loopback = true;
+  for (const arg of args) {
+    if (arg.kind !== 'destination') continue;
+    if (arg.negated === true) loopback = false;
+    else {
+      const address = singleAddress(arg.range);
+      return address ? { kind: 'listed', addresses: new Set([address.text]) } : { kind: 'untold' };
+    }
+  }
+  return { kind: 'all', loopback };
+}
+
+function nftListeners({ nftables }: KernelState, { family }: NodePort): NodePortListeners {
+  const table = findTable(nftables, family, nftTableName);
+  const listed = table?.sets.get(nftSets.nodePortIPs);
+  if (listed) return { kind: 'listed', addresses: new Set(listed.elements.map(({ key }) => formatKey(key))) };
+  // Without the set, a rule takes the packets to all addresses of the node. Node ports never listen on loopback here.
+  const rules = table?.chains.get(nftChains.services)?.rules ?? [];
+  return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'untold' };
+}
+
+/** Whether a rule takes node ports at all addresses: one that asks a set is of a list that shows no sets. */
+function leadsToNodePorts({ expressions }: NftRule): boolean {
+  return (
+    expressions.some((each) => each.kind === 'verdict-map' && each.map === nftSets.serviceNodePorts) &&
+    !expressions.some((each) => each.kind === 'match' && each.right.kind === 'set')
+  );
+}
