@@ -47,7 +47,8 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
       place: undefined,
     });
   }
-  return { changes, compared, follows };
+  const shown = { from: new Set(before.keys()), to: new Set(after.keys()) };
+  return { changes, compared, shown, follows };
 };
 
 function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {

@@ -2,6 +2,7 @@ import { diffStates } from '../kernel/delta.ts';
 import type { Family } from '../kernel/family.ts';
 import type { TableName } from '../kernel/iptables.ts';
 import type { Place } from '../kernel/origin.ts';
+import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
@@ -15,6 +16,7 @@ import type { SideOwners } from '../changes/owners.ts';
 import { findOwners, renameOwners } from '../changes/owners.ts';
 import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
+import { nameServers } from './name-servers.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
 
@@ -73,6 +75,8 @@ export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** The Service ports of one side that are there on the other. */
   readonly compared: ComparedPorts;
+  /** The labels of those that each side shows. */
+  readonly shown: { readonly from: ReadonlySet<string>; readonly to: ReadonlySet<string> };
   /** Whether a change in the kernel is nothing but what these reasons come to. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
@@ -113,7 +117,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const { servicePorts, base } = groupChanges(
     [...kept.changes, ...doubtful.filter(isExplained)],
     read?.changes ?? told,
-    knowledgeOf(from, to),
+    knowledgeOf(from, to, read?.shown),
     read?.follows,
   );
   const extent = extentOf(gaps, own, from, to);
@@ -141,7 +145,17 @@ export function isSame(diff: SideDiff): boolean {
 
 /** The states that tell what the items of `side` are there for; its own say comes first. */
 function statesOf(side: Side, other: Side) {
-  return [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
+  return [side.labels ?? [], side.state, other.labels ?? [], other.state, namesFor(side, other)].flat();
+}
+
+/**
+ * The names of a dump's virtual servers by the Services of the other side, where that is of a mode that has no virtual servers to
+ * go by: without them a change of mode would look like as many Services removed and added.
+ */
+function namesFor(side: Side, other: Side): readonly KernelState[] {
+  if (side.services || !other.services) return [];
+  if (side.state.virtualServers.length === 0 || other.state.virtualServers.length > 0) return [];
+  return [nameServers(side.state, other.services.cluster)];
 }
 
 /** Parts what iptables mode left on the node of a dump from what differs besides. */
@@ -170,29 +184,28 @@ function takeLeftovers(
   };
 }
 
-/** What the sides' Services tell of Service ports, besides why they differ. */
+/** What the sides tell of Service ports, besides why they differ. */
 interface Knowledge {
-  /** Labels of those that both sides have. */
-  readonly kept: ReadonlySet<string>;
+  /** Labels of those that a side has, be it as a Service or in its kernel. */
+  readonly before: ReadonlySet<string>;
+  readonly after: ReadonlySet<string>;
   /** By label, where the port is written in manifests; those of the side TO count first. */
   readonly places: ReadonlyMap<string, Place>;
 }
 
-function knowledgeOf(from: Side, to: Side): Knowledge {
+function knowledgeOf(from: Side, to: Side, shown: ReadChanges['shown'] | undefined): Knowledge {
   const before = from.services?.cluster.servicePorts ?? [];
   const after = to.services?.cluster.servicePorts ?? [];
-  const known = new Set(before.map(({ label }) => label));
   const places = [...before, ...after].flatMap(({ label, places: at }) => (at ? [[label, at.port] as const] : []));
-  return {
-    kept: new Set(after.flatMap(({ label }) => (known.has(label) ? [label] : []))),
-    places: new Map(places),
-  };
+  const labels = (ports: typeof before, read: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
+    new Set([...ports.map(({ label }) => label), ...read]);
+  return { before: labels(before, shown?.from), after: labels(after, shown?.to), places: new Map(places) };
 }
 
 function groupChanges(
   changes: readonly OwnedChange[],
   reasons: readonly ServicePortChange[],
-  { kept, places }: Knowledge,
+  { before, after, places }: Knowledge,
   follows: ReadChanges['follows'] = () => false,
 ): Pick<SideDiff, 'servicePorts' | 'base'> {
   const kernel = new Map<string, KernelChange[]>();
@@ -207,6 +220,12 @@ function groupChanges(
     else kernel.set(owner, [change]);
   }
   const explained = new Map(reasons.map((each) => [each.label, each]));
+  // What is new in the parts that were compared may have been there in others: in another mode's, above all.
+  const kindOfPort = (label: string): ChangeKind => {
+    const kind = kindOfAll(kernel.get(label) ?? []);
+    const isStale = (kind === 'added' && before.has(label)) || (kind === 'removed' && after.has(label));
+    return isStale ? 'changed' : kind;
+  };
   const labels = [...new Set([...explained.keys(), ...kernel.keys()])].toSorted();
   return {
     base,
@@ -217,7 +236,7 @@ function groupChanges(
       return {
         label,
         formerLabel: known?.formerLabel,
-        change: known?.change ?? (kept.has(label) ? 'changed' : kindOfAll(list)),
+        change: known?.change ?? kindOfPort(label),
         reasons: known?.reasons ?? [],
         kernel: list.filter((change) => !isFollowing(change)),
         follows: list.filter(isFollowing),

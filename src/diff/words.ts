@@ -101,13 +101,14 @@ function describeKinds(kinds: readonly ChangeKind[]): string {
     .join(', ');
 }
 
-/** The parts of a kernel that are not compared, in a few words each. */
+/** The parts of a kernel that are not compared, in a few words each. What both sides lack alike is said once. */
 export function describeGaps(gaps: readonly Gap[]): readonly string[] {
-  return gaps.map(({ part, family, table, doubt }) => {
+  const words = gaps.map(({ part, family, table, doubt }) => {
     if (doubt) return describeDoubt(doubt);
     const ofTable = table === undefined ? '' : ` of table ${table}`;
     return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
   });
+  return [...new Set(words)];
 }
 
 function describeDoubt({ file, kind }: Doubt): string {
