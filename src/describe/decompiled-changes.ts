@@ -5,6 +5,7 @@ import type { EndpointState, ServicePortChange, ServiceReason } from '../diff/se
 import { classifyServers } from '../diff/server-belonging.ts';
 import type { Side } from '../diff/side.ts';
 import type { Owners } from '../changes/owners.ts';
+import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import type { DecompiledPort } from './decompile.ts';
 import { decompile } from './decompile.ts';
 
@@ -47,9 +48,19 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
       place: undefined,
     });
   }
-  const shown = { from: new Set(before.keys()), to: new Set(after.keys()) };
-  return { changes, compared, shown, follows };
+  return { changes, compared, shown: { from: nodePortsOf(before), to: nodePortsOf(after) }, follows };
 };
+
+function nodePortsOf(ports: ReadonlyMap<string, readonly DecompiledPort[]>): ReadonlyMap<string, readonly NodePort[]> {
+  return new Map(
+    [...ports].map(([label, all]) => [
+      label,
+      all.flatMap(({ family, protocol, nodePort }) =>
+        nodePort === undefined ? [] : [{ family, protocol, port: nodePort }],
+      ),
+    ]),
+  );
+}
 
 function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceReason[] {
   const kinds = ['cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown'] as const;

@@ -3,9 +3,8 @@ import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
-import { compareText } from '../kernel/compare-text.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { Because, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
 import type { KernelItem } from './kernel-items.ts';
 
@@ -266,20 +265,7 @@ export function describeNothing(
 /** Why no Service answers at the number of a node port, on an address of the node. */
 export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
   const owner = label === undefined ? '' : ` of ${label}`;
-  return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}`;
-}
-
-function describeListeners(listeners: NodePortListeners): string {
-  switch (listeners.kind) {
-    case 'listed': {
-      const addresses = [...listeners.addresses].toSorted(compareText);
-      return addresses.length === 0 ? 'no address' : `${addresses.join(', ')} only`;
-    }
-    case 'all':
-      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
-    case 'untold':
-      return 'other addresses';
-  }
+  return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
 }
 
 function section<T>(

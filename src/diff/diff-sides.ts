@@ -16,6 +16,9 @@ import type { SideOwners } from '../changes/owners.ts';
 import { findOwners, renameOwners } from '../changes/owners.ts';
 import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
+import { nodePortReasons } from './node-port-reasons.ts';
 import { nameServers } from './name-servers.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -70,13 +73,15 @@ export interface ServicePortDiff {
   readonly place: Place | undefined;
 }
 
+type ShownPorts = ReadonlyMap<string, readonly NodePort[]>;
+
 /** Why Service ports differ that are read back from the states of two sides. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** The Service ports of one side that are there on the other. */
   readonly compared: ComparedPorts;
-  /** The labels of those that each side shows. */
-  readonly shown: { readonly from: ReadonlySet<string>; readonly to: ReadonlySet<string> };
+  /** Those that each side shows, by label, with their node ports. */
+  readonly shown: { readonly from: ShownPorts; readonly to: ShownPorts };
   /** Whether a change in the kernel is nothing but what these reasons come to. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
@@ -114,16 +119,17 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   // Whose Service port is told of is told of with it.
   const explained = new Set(read?.changes.map(({ label }) => label));
   const isExplained = ({ owner }: OwnedChange): boolean => owner !== undefined && explained.has(owner);
+  const known = knowledgeOf(from, to, read?.shown);
   const { servicePorts, base } = groupChanges(
     [...kept.changes, ...doubtful.filter(isExplained)],
     read?.changes ?? told,
-    knowledgeOf(from, to, read?.shown),
+    known,
     read?.follows,
   );
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
-    servicePorts,
+    servicePorts: servicePorts.map((each) => withNodePorts(each, known, from, to)),
     base: [...base, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign) : [],
     leftovers: left,
@@ -186,20 +192,42 @@ function takeLeftovers(
 
 /** What the sides tell of Service ports, besides why they differ. */
 interface Knowledge {
-  /** Labels of those that a side has, be it as a Service or in its kernel. */
-  readonly before: ReadonlySet<string>;
-  readonly after: ReadonlySet<string>;
+  /** Those that a side has, be it as a Service or in its kernel. */
+  readonly before: ShownPorts;
+  readonly after: ShownPorts;
   /** By label, where the port is written in manifests; those of the side TO count first. */
   readonly places: ReadonlyMap<string, Place>;
 }
 
-function knowledgeOf(from: Side, to: Side, shown: ReadChanges['shown'] | undefined): Knowledge {
-  const before = from.services?.cluster.servicePorts ?? [];
-  const after = to.services?.cluster.servicePorts ?? [];
-  const places = [...before, ...after].flatMap(({ label, places: at }) => (at ? [[label, at.port] as const] : []));
-  const labels = (ports: typeof before, read: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
-    new Set([...ports.map(({ label }) => label), ...read]);
-  return { before: labels(before, shown?.from), after: labels(after, shown?.to), places: new Map(places) };
+function knowledgeOf(from: Side, to: Side, read: ReadChanges['shown'] | undefined): Knowledge {
+  const ports = [from, to].flatMap(({ services }) => services?.cluster.servicePorts ?? []);
+  const places = ports.flatMap(({ label, places: at }) => (at ? [[label, at.port] as const] : []));
+  return {
+    before: shownPorts(from, read?.from),
+    after: shownPorts(to, read?.to),
+    places: new Map(places),
+  };
+}
+
+function shownPorts({ services }: Side, read: ShownPorts = new Map()): ShownPorts {
+  if (!services) return read;
+  const byLabel = groupBy(services.cluster.servicePorts, ({ label }) => label);
+  return new Map(
+    [...byLabel].map(([label, ports]) => [
+      label,
+      ports.flatMap(({ family, protocol, nodePort }) => (nodePort > 0 ? [{ family, protocol, port: nodePort }] : [])),
+    ]),
+  );
+}
+
+/** Tells of the node ports that both sides have, where a Service port differs, on which addresses they listen. */
+function withNodePorts(diff: ServicePortDiff, { before, after }: Knowledge, from: Side, to: Side): ServicePortDiff {
+  const { label, formerLabel, reasons } = diff;
+  const old = before.get(formerLabel ?? label) ?? [];
+  const kept = (after.get(label) ?? []).filter((one) =>
+    old.some(({ family, protocol, port }) => family === one.family && protocol === one.protocol && port === one.port),
+  );
+  return kept.length === 0 ? diff : { ...diff, reasons: [...reasons, ...nodePortReasons(kept, from, to)] };
 }
 
 function groupChanges(

@@ -1,5 +1,6 @@
 import type { Address } from '../kernel/address.ts';
 import { isLoopback } from '../kernel/address.ts';
+import { compareText } from '../kernel/compare-text.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables.ts';
@@ -45,6 +46,18 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
       return listeners.loopback || !isLoopback(address);
     case 'untold':
       return undefined;
+  }
+}
+
+/** In words, as after "listens on". */
+export function describeListeners(listeners: NodePortListeners): string {
+  switch (listeners.kind) {
+    case 'listed':
+      return [...listeners.addresses].toSorted(compareText).join(', ') || 'no address';
+    case 'all':
+      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
+    case 'untold':
+      return 'other addresses';
   }
 }
 

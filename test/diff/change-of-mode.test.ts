@@ -107,6 +107,28 @@ describe('a change of mode takes no Service off the node, and brings no new one'
     expect(await changesOf([from, 'services.yaml', '--proxy-mode', to])).toEqual(allChanged);
   });
 
+  test.each([
+    ['iptables', 'nftables', 'all addresses of the node → 192.168.50.11'],
+    ['iptables', 'ipvs', 'all addresses of the node → 192.168.50.11'],
+    ['nftables', 'iptables', '192.168.50.11 → all addresses of the node'],
+  ] as const)('from %s mode to %s mode, the addresses that node ports listen on', async (from, to, words) => {
+    const sides = [
+      [from, `${to}-bundle`],
+      [`${from}-bundle`, `${to}-bundle`],
+      [`${from}-bundle`, to],
+      [from, 'services.yaml', '--proxy-mode', to],
+    ];
+    for (const args of sides) {
+      const { stdout } = await runKpc(['diff', ...args], { cwd });
+      expect(stdout).toContain(`shop/web:http changed\n    node port 30080 listens on ${words}\n`);
+    }
+  });
+
+  test('node ports that listen on the same addresses are not told of', async () => {
+    const { stdout } = await runKpc(['diff', 'ipvs', 'nftables-bundle'], { cwd });
+    expect(stdout).not.toContain('listens on');
+  });
+
   test('a Service that the other side does not have is still removed, and a new one added', async () => {
     const others = services.replace('name: idle', 'name: late').replace('10.96.0.82', '10.96.0.83');
     writeFolder(cwd, { 'others.yaml': others });
