@@ -143,6 +143,7 @@ function foreignTables(tables: Tables, family: Family, owns: Ownership): Tables 
   const result: { [T in TableName]?: ReadonlyMap<string, Chain> } = {};
   for (const table of tableNames) {
     const chains = [...(tables[table]?.values() ?? [])].flatMap((chain) => {
+      if (classifyChain(table, chain.name) === 'canary') return [];
       if (!isBuiltInChain(table, chain.name)) return owns.chain(chain.name, table, family) ? [] : [chain];
       const rules = chain.rules.filter((rule) => !ownsJump(owns, rule, chain.name, table, family));
       return rules.length > 0 ? [{ ...chain, rules }] : [];

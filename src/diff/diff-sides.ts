@@ -114,7 +114,9 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const { left, others } = takeLeftovers(listKernelChanges(delta, owners), from, to);
   const kept = dropUnusedFamily(others, from, to);
   const read = from.services && to.services ? undefined : options.readServices?.(from, to, owners);
-  const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps];
+  const gaps = [...findGaps({ from, to, whole, untoldSysctls }), ...kept.gaps].filter(
+    ({ doubt }) => options.foreign || doubt?.kind !== 'other-table',
+  );
   const doubtful = listKernelChanges(diffStates(untold.from, untold.to), owners);
   // Whose Service port is told of is told of with it.
   const explained = new Set(read?.changes.map(({ label }) => label));

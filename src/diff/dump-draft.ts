@@ -43,7 +43,7 @@ export class DumpDraft {
         this.#faults.push(draft);
       }
     }
-    if (this.#doubts.every((doubt) => doubt.file !== file || doubt.kind !== 'unread')) {
+    if (this.#doubts.every((doubt) => doubt.kind !== 'unread' || doubt.file !== file)) {
       this.doubt({ file, kind: 'unread' });
     }
   }

@@ -1,5 +1,7 @@
 import { isCutOff } from '../dumps/nft-blocks.ts';
 import type { ToolOutput } from '../dumps/split-outputs.ts';
+import { families } from '../kernel/family.ts';
+import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import type { Value } from '../kernel/nftables/element.ts';
@@ -26,7 +28,13 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
   const { tables } = read(isJson ? parseNftJson(text, wants) : parseNftText(text, wants));
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) draft.fault({ kind: 'refused', file, line: firstLine, ...lack });
-  const isRuleset = command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(file) || namesOtherTable(text, isJson);
+  const others = otherTables(text, isJson);
+  for (const table of others) if (!isOfIptables(table)) draft.doubt({ kind: 'other-table', table });
+  // Nothing but the whole ruleset holds tables of other names.
+  const isRuleset =
+    command?.tool === 'nft'
+      ? !command.isPart
+      : /ruleset/i.test(file) || others.some((table) => !isKubeProxyTable(table.split(' ')[1] ?? ''));
   draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown', lack?.output);
   if (tables.length === 0 && /[\s"]KUBE-SERVICES[\s"]/.test(text)) {
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
@@ -58,10 +66,26 @@ function isPortName(value: Value, type: string | undefined): boolean {
   return type === 'inet_service' && value.kind === 'word' && /^[a-z]/i.test(value.text);
 }
 
-/** Nothing but the whole ruleset holds tables of other programs. */
-function namesOtherTable(text: string, isJson: boolean): boolean {
-  const names = isJson
-    ? [...text.matchAll(/\{\s*"table"\s*:\s*\{[^}]*?"name"\s*:\s*"([^"]*)"/g)].map(([, name]) => name)
-    : [/^\s*table \S+ (\S+)/.exec(text)?.[1]];
-  return names.some((name) => name !== undefined && !isKubeProxyTable(name));
+/** The tables of other programs, as "inet firewalld". */
+function otherTables(text: string, isJson: boolean): readonly string[] {
+  const tables = isJson ? tablesInJson(text) : [/^\s*table (\S+) (\S+)/.exec(text)?.slice(1) ?? []];
+  return tables.flatMap(([family, name]) =>
+    family === undefined || name === undefined || (nftFamilies.has(family) && isKubeProxyTable(name))
+      ? []
+      : [`${family} ${name}`],
+  );
+}
+
+/** nft puts the family first; what another program writes may not. */
+function tablesInJson(text: string): readonly (readonly (string | undefined)[])[] {
+  return [...text.matchAll(/\{\s*"table"\s*:\s*(\{[^}]*\})/g)].map(([, object = '']) =>
+    ['family', 'name'].map((key) => new RegExp(`"${key}"\\s*:\\s*"([^"]*)"`).exec(object)?.[1]),
+  );
+}
+
+const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
+
+/** Tables that iptables keeps its rules in have these names, and iptables-save shows them. */
+function isOfIptables(table: string): boolean {
+  return /^ip6? (?:nat|filter|mangle|raw|security)$/.test(table);
 }

@@ -21,14 +21,24 @@ export interface Side {
   readonly services: SideServices | undefined;
 }
 
+/** What a dump may hold more of than was read. */
+export type Doubt = FileDoubt | TableDoubt;
+
 /** Why a file of a dump may have held more than was read of it. */
-export interface Doubt {
+interface FileDoubt {
   readonly file: string;
   /**
    * Lines that could not be read; nothing at all, as of a tool that failed; an end in the middle of a line; or columns that
    * do not show how real servers are reached.
    */
   readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
+}
+
+/** A table of another program in nftables, which kpc does not read: of matter only where other programs are asked about. */
+interface TableDoubt {
+  readonly kind: 'other-table';
+  /** "inet firewalld". */
+  readonly table: string;
 }
 
 export interface SideServices {

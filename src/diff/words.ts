@@ -111,16 +111,18 @@ export function describeGaps(gaps: readonly Gap[]): readonly string[] {
   return [...new Set(words)];
 }
 
-function describeDoubt({ file, kind }: Doubt): string {
-  switch (kind) {
+function describeDoubt(doubt: Doubt): string {
+  switch (doubt.kind) {
     case 'unread':
-      return `what could not be read of ${file}`;
+      return `what could not be read of ${doubt.file}`;
     case 'empty':
-      return `what is not in ${file}, which is empty`;
+      return `what is not in ${doubt.file}, which is empty`;
     case 'cut-line':
-      return `what may follow in ${file}, whose last line has no end`;
+      return `what may follow in ${doubt.file}, whose last line has no end`;
     case 'no-forwarding':
-      return `how real servers are reached, which the columns of ${file} do not show`;
+      return `how real servers are reached, which the columns of ${doubt.file} do not show`;
+    case 'other-table':
+      return `table ${doubt.table} (nftables)`;
   }
 }
 
