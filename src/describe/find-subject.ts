@@ -14,6 +14,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortListeners, listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
+import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
@@ -182,9 +183,18 @@ export function findHeld(text: string, view: Held): readonly SharedSubject[] {
   const nft = findNftSubject(what, view);
   return [
     ...allChains(view, what).map((placed) => describeChain(placed, view)),
-    ...view.state.sets.filter(({ name }) => name === what).map((set) => describeSet(set, view)),
+    ...view.state.sets
+      .filter((set) => set.name === what || holdsHealthCheck(set, what))
+      .map((set) => describeSet(set, view)),
     ...(nft?.kind === 'shared' ? nft.subjects : []),
   ];
+}
+
+/** Whether a set lists a health check node port: no more than its number is in a kernel, and no Service. */
+function holdsHealthCheck({ name, entries }: IpSet, what: string): boolean {
+  const [, number] = /^:?(\d{1,5})(?:\/tcp)?$/i.exec(what) ?? [];
+  const isList = families.some((family) => name === setName('healthCheckNodePort', family));
+  return number !== undefined && isList && entries.some(({ port }) => port === Number(number));
 }
 
 /** A state, and whose its items are. */

@@ -145,12 +145,17 @@ function addressesOf({ addresses, family, nodePort }: DecompiledPort): string {
   return addresses.map(({ address }) => address).join(', ');
 }
 
-/** The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. */
+/**
+ * The type that the state lets one see: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode
+ * an address besides the cluster IP may be a load balancer's or an external IP.
+ */
 function kindsOf({ addresses, nodePort }: DecompiledPort): string {
-  if (addresses.some(({ kind }) => kind === 'load-balancer-ip')) return 'LoadBalancer';
-  if (nodePort !== undefined) return 'NodePort';
-  if (addresses.some(({ kind }) => kind === 'cluster-ip')) return 'ClusterIP';
-  return addresses.some(({ kind }) => kind === 'external-ip') ? 'external IP' : '';
+  const has = (which: DecompiledPort['addresses'][number]['kind']) => addresses.some(({ kind }) => kind === which);
+  if (has('load-balancer-ip')) return 'LoadBalancer';
+  const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
+  if (nodePort !== undefined) return `NodePort${orMore}`;
+  if (has('cluster-ip')) return `ClusterIP${orMore}`;
+  return has('external-ip') ? 'external IP' : '';
 }
 
 /** The rows in columns, up to a limit, and how many there are more. */
