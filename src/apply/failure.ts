@@ -43,9 +43,18 @@ export class Failure extends Error {
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
-    const mayNot = hasCode(error, 'EACCES') || hasCode(error, 'EPERM');
-    return new Failure('system-error', error.message, mayNot ? 'run it as root' : 'fix the cause and try again');
+    return new Failure('system-error', nameFile(error), adviseOn(error));
   }
   const [text = ''] = String(error).split('\n');
   return new Failure('internal-error', text, 'this is a bug in kpc-apply: report it with this line and the command');
+}
+
+/** The system's own words, with the file where they leave it out. */
+function nameFile({ message, path }: NodeJS.ErrnoException): string {
+  return path === undefined || message.includes(path) ? message : `${message} '${path}'`;
+}
+
+function adviseOn(error: NodeJS.ErrnoException): string {
+  if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) return 'run it as root';
+  return hasCode(error, 'ENOSPC') ? 'free some space there, and try again' : 'fix the cause and try again';
 }

@@ -18,7 +18,7 @@ import { dirname, join, resolve as resolvePath } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
-import { hasCode } from '../bundle/errors.ts';
+import { hasCode, isSystemError } from '../bundle/errors.ts';
 import { formatCommand } from './host.ts';
 import type { Command, CommandResult, Host, PathLevel } from './host.ts';
 
@@ -290,6 +290,10 @@ async function replaceFile(path: string, text: string): Promise<void> {
   try {
     await file.writeFile(text);
     await file.sync();
+  } catch (error) {
+    // Of an open file Node says what could not be done, but not to which.
+    if (isSystemError(error)) error.path ??= path;
+    throw error;
   } finally {
     await file.close();
   }

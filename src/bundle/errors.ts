@@ -9,6 +9,6 @@ export function hasCode(error: unknown, code: string): boolean {
 }
 
 /** Whether the system refused something: no fault of the program's. */
-export function isSystemError(error: unknown): error is Error {
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
