@@ -156,7 +156,18 @@ function isReadAlready({ kind }: StoredSide): boolean {
   return kind === 'bundle' || kind === 'dump';
 }
 
+/** Where two releases made of the same manifests what the sides hold, nothing in the manifests tells why they differ. */
+function noteReleases(from: Side, to: Side): readonly string[] {
+  const [before, after] = [from.services?.settings.release, to.services?.settings.release];
+  if (before === undefined || after === undefined || before === after) return [];
+  return [
+    `${from.name} follows Kubernetes ${before}, ${to.name} follows ${after}: a Service can differ though its manifest is the same; ` +
+      `"kpc diff --kubernetes-version ${before} --to-kubernetes-version ${after} -f MANIFESTS" says why`,
+  ];
+}
+
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
+  for (const note of noteReleases(from, to)) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
