@@ -1,5 +1,5 @@
 import type { Owners } from '../changes/owners.ts';
-import { setFamily } from '../kube-proxy/sets.ts';
+import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
@@ -75,7 +75,7 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
   const knownPorts = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
   return state.sets.flatMap((set) => {
     const family = setFamily(set);
-    const name = set.name.replace(/^KUBE-(6-)?/, '');
+    const name = bareSetName(set.name);
     const ofPorts = /^NODE-PORT-(TCP|UDP|SCTP)/.exec(name)?.[1];
     if (ofPorts === undefined && !addressSets.has(name)) return [];
     return set.entries.flatMap((entry) => {
@@ -91,6 +91,11 @@ function decompileSets(state: KernelState, facts: SetFacts, owners: Owners): rea
       return [decompileServer({ ...nothing, family, protocol, address, port }, facts, label)];
     });
   });
+}
+
+/** Without "KUBE-" and the family. Of a name that is too long in IPv6, its end is missing there. */
+function bareSetName(name: string): string {
+  return (ipv4SetName(name) ?? name).replace(/^KUBE-/, '');
 }
 
 /** kube-proxy's sets that list virtual servers by address, without "KUBE-" and the family. */
@@ -116,7 +121,7 @@ function readSets(state: KernelState): SetFacts {
   const entries = new Set<string>();
   const ranges = new Map<string, string[]>();
   for (const set of state.sets) {
-    const name = set.name.replace(/^KUBE-(6-)?/, '');
+    const name = bareSetName(set.name);
     for (const entry of set.entries) {
       entries.add(`${name} ${formatEntry(entry)}`);
       const { source } = entry;

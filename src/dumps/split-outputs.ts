@@ -254,8 +254,8 @@ function plain(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** What `ip -j addr` begins with. */
-const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:ifindex|ifname|link_index)")/;
+/** What `ip -j addr` begins with, be it that another program sorted its fields. */
+const isLinksJson = /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/;
 
 /** The offset behind the value of JSON, or the table of nft, that begins at `start`; the end of the text where it has none. */
 function endOfBlock(text: string, start: number): number {

@@ -44,6 +44,15 @@ export function isKubeProxySet(name: string): boolean {
   return allNames.has(name);
 }
 
+/** The name of the same set of IPv4, whichever family it is of; undefined where it is none of kube-proxy's. */
+export function ipv4SetName(name: string): string | undefined {
+  return ipv4Names.get(name);
+}
+
+const ipv4Names: ReadonlyMap<string, string> = new Map(
+  families.flatMap((family) => setIds.map((id) => [setName(id, family), setName(id, 'ipv4')] as const)),
+);
+
 /** The family of a set; a bitmap of ports has none, but kube-proxy's name for it tells. */
 export function setFamily(set: Pick<IpSet, 'name' | 'family'>): Family {
   return set.family === 'inet6' || set.name.startsWith('KUBE-6-') ? 'ipv6' : 'ipv4';

@@ -60,3 +60,40 @@ test.each(['31999', ':31999', '31999/tcp'])(
     expect(other.status).toBe(1);
   },
 );
+
+test('the policy of an SCTP node port shows in IPv6 too, where the name of its set is cut', async () => {
+  const sctp = `
+apiVersion: v1
+kind: Service
+metadata: { name: signal, namespace: shop }
+spec: { type: NodePort, clusterIP: 'fd00:10:96::90', externalTrafficPolicy: Local, ports: [{ port: 90, nodePort: 30090, protocol: SCTP }] }
+---
+{ apiVersion: v1, kind: Node, metadata: { name: node-1 }, status: { addresses: [{ type: InternalIP, address: '2001:db8::11' }] } }
+`;
+  writeFolder(cwd, { 'sctp.yaml': sctp });
+  for (const [file, part] of [
+    ['ipset-save', 'ipset'],
+    ['ipvsadm-save', 'ipvsadm'],
+  ] as const) {
+    const { stdout } = await runKpc(['compile', '-f', 'sctp.yaml', '--proxy-mode', 'ipvs', '--print', part], { cwd });
+    writeFolder(join(cwd, 'sctp'), { [file]: stdout });
+  }
+  const run = await runKpc(['describe', '30090', 'sctp'], { cwd });
+  expect(run.stdout).toContain('node port 30090/SCTP\n  externalTrafficPolicy Local, scheduler rr\n');
+});
+
+test('the output of ip -j addr is known when another program has sorted its fields', async () => {
+  const lines = ['eth0', 'kube-ipvs0'].map((ifname, i) => ({
+    addr_info: [{ family: 'inet', local: `192.168.50.1${i}`, prefixlen: 24, scope: 'global' }],
+    flags: ['UP'],
+    ifindex: i + 1,
+    ifname,
+  }));
+  writeFolder(join(cwd, 'sorted'), {
+    'ip-addr.json': JSON.stringify(lines, undefined, 1),
+    'ipvsadm-save': '-A -t 192.168.50.11:80 -s rr\n',
+  });
+  const run = await runKpc(['describe', 'sorted'], { cwd });
+  expect(run.stderr).not.toContain('not what ip -j addr prints');
+  expect(run.stdout).toContain('192.168.50.11:80/TCP');
+});
