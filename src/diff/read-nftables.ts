@@ -25,7 +25,16 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
     return;
   }
   const wants = (_: unknown, name: string): boolean => isKubeProxyTable(name);
-  const { tables } = read(isJson ? parseNftJson(text, wants) : parseNftText(text, wants));
+  const parsed = isJson ? parseNftJson(text, wants) : parseNftText(text, wants);
+  const dormant = isJson ? dormantInJson(text) : dormantInText(text);
+  const { tables } = read({
+    tables: parsed.tables.filter((table) => !dormant.has(nameOf(table))),
+    unread: parsed.unread.filter(({ text: line }) => dormant.size === 0 || !isDormantFlag.test(line)),
+  });
+  for (const table of dormant) {
+    const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
+    draft.fault({ kind: 'refused', file, line: firstLine, output: 'nft list ruleset', reason });
+  }
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) draft.fault({ kind: 'refused', file, line: firstLine, ...lack });
   const others = otherTables(text, isJson);
@@ -40,6 +49,26 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     draft.fault({ kind: 'refused', file, line: firstLine, output: 'nft list ruleset', reason });
   }
+}
+
+const nameOf = ({ family, name }: NftTable): string => `${nftFamily[family]} ${name}`;
+
+const isDormantFlag = /^\s*flags\b[^{\n]*\bdormant\b/;
+
+/** kube-proxy's tables, as "ip kube-proxy", that a program has put to sleep: they are there, and the kernel passes them over. */
+function dormantInText(text: string): ReadonlySet<string> {
+  const [, family, name = '', ...lines] =
+    /^\s*table (\S+) (\S+) \{.*\n(?:\s*(?:comment|#).*\n)*(\s*flags .*)/.exec(text) ?? [];
+  return new Set(isKubeProxyTable(name) && isDormantFlag.test(lines.join('')) ? [`${family} ${name}`] : []);
+}
+
+function dormantInJson(text: string): ReadonlySet<string> {
+  const dormant = [...text.matchAll(/\{\s*"table"\s*:\s*\{[^}]*\}/g)].filter(([object]) => /"dormant"/.test(object));
+  return new Set(
+    dormant.flatMap(([object]) =>
+      tablesInJson(object).flatMap(([family = '', name = '']) => (isKubeProxyTable(name) ? [`${family} ${name}`] : [])),
+    ),
+  );
 }
 
 interface Lack {
