@@ -11,7 +11,7 @@ import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import type { FindListeners, NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortListeners, listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { setName } from '../kube-proxy/sets.ts';
@@ -261,6 +261,7 @@ function findNftables(what: string, view: View): Finding | undefined {
 function findAddress(what: string, view: View): Finding | undefined {
   const asked = parseAskedAddress(what);
   if (!asked) return undefined;
+  const find = findNodePortListeners(view.state);
   const { address, port, protocol } = asked;
   return (
     matchPorts(view, (each) => {
@@ -269,7 +270,7 @@ function findAddress(what: string, view: View): Finding | undefined {
         (one) => one.address.text === address.text && (port === undefined || one.port === port),
       );
       if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
-      if (port !== undefined && each.nodePort === port && listensAt(address, each, view) === 'yes')
+      if (port !== undefined && each.nodePort === port && listensAt(address, each, view, find) === 'yes')
         return { kind: 'node-port' };
       if (port !== undefined && port !== each.port) return undefined;
       if (each.clusterIP.text === address.text) return { kind: 'cluster-ip' };
@@ -281,26 +282,31 @@ function findAddress(what: string, view: View): Finding | undefined {
 }
 
 /** Whether connections to an address reach the node port: it has to be the node's, and one of those that node ports listen on. */
-function listensAt(address: Address, { family, protocol, nodePort }: ServicePort, view: View): 'yes' | 'deaf' | 'no' {
+function listensAt(
+  address: Address,
+  { family, protocol, nodePort }: ServicePort,
+  view: View,
+  find: FindListeners,
+): 'yes' | 'deaf' | 'no' {
   const isOwn = view.services.node.hostAddresses.some(({ text }) => text === address.text);
   if (!isOwn || address.family !== family) return 'no';
-  const listeners = findNodePortListeners(view.state, { family, protocol, port: nodePort });
-  return listensOn(listeners, address) === false ? 'deaf' : 'yes';
+  return listensOn(find({ family, protocol, port: nodePort }), address) === false ? 'deaf' : 'yes';
 }
 
 /** A node port of that number, where the address is the node's and node ports do not listen on it. */
 function findDeaf(what: string, view: View): DeafNodePort | undefined {
   const { address, port, protocol } = parseAskedAddress(what) ?? {};
   if (!address || port === undefined) return undefined;
+  const find = findNodePortListeners(view.state);
   const found = view.services.cluster.servicePorts.find(
     (each) =>
       each.nodePort === port &&
       (protocol === undefined || protocol === each.protocol) &&
-      listensAt(address, each, view) === 'deaf',
+      listensAt(address, each, view, find) === 'deaf',
   );
   if (!found) return undefined;
   const { family, label } = found;
-  const listeners = findNodePortListeners(view.state, { family, protocol: found.protocol, port });
+  const listeners = find({ family, protocol: found.protocol, port });
   return { port, label, address: address.text, listeners };
 }
 

@@ -22,11 +22,11 @@ export function findOwnAddresses(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,
 ): OwnAddresses {
-  const told = virtualServers ? state : { ...state, virtualServers: [] };
+  const find = findNodePortListeners(virtualServers ? state : { ...state, virtualServers: [] });
   return {
     addresses: findNodeAddresses(state),
     listeners: (nodePort) => {
-      const listeners = findNodePortListeners(told, nodePort);
+      const listeners = find(nodePort);
       return listeners.kind === 'listed' && listeners.addresses.size === 0 ? { kind: 'untold' } : listeners;
     },
   };

@@ -18,7 +18,7 @@ import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
-import { nodePortReasons } from './node-port-reasons.ts';
+import { findNodePortReasons } from './node-port-reasons.ts';
 import { nameServers } from './name-servers.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -128,10 +128,11 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
     known,
     read?.follows,
   );
+  const reasonsOf = findNodePortReasons(from, to);
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
-    servicePorts: servicePorts.map((each) => withNodePorts(each, known, from, to)),
+    servicePorts: servicePorts.map((each) => withNodePorts(each, known, reasonsOf)),
     base: [...base, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign) : [],
     leftovers: left,
@@ -223,13 +224,17 @@ function shownPorts({ services }: Side, read: ShownPorts = new Map()): ShownPort
 }
 
 /** Tells of the node ports that both sides have, where a Service port differs, on which addresses they listen. */
-function withNodePorts(diff: ServicePortDiff, { before, after }: Knowledge, from: Side, to: Side): ServicePortDiff {
+function withNodePorts(
+  diff: ServicePortDiff,
+  { before, after }: Knowledge,
+  reasonsOf: ReturnType<typeof findNodePortReasons>,
+): ServicePortDiff {
   const { label, formerLabel, reasons } = diff;
   const old = before.get(formerLabel ?? label) ?? [];
   const kept = (after.get(label) ?? []).filter((one) =>
     old.some(({ family, protocol, port }) => family === one.family && protocol === one.protocol && port === one.port),
   );
-  return kept.length === 0 ? diff : { ...diff, reasons: [...reasons, ...nodePortReasons(kept, from, to)] };
+  return kept.length === 0 ? diff : { ...diff, reasons: [...reasons, ...reasonsOf(kept)] };
 }
 
 function groupChanges(

@@ -3,6 +3,7 @@ import { isLoopback } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
@@ -27,14 +28,26 @@ export type NodePortListeners =
   /** The state holds nothing that tells it. */
   | { readonly kind: 'untold' };
 
+/** Tells where a node port listens. */
+export type FindListeners = (nodePort: NodePort) => NodePortListeners;
+
 /**
- * Finds where a node port listens, by what leads packets there: the virtual servers of IPVS mode, the jumps to KUBE-NODEPORTS of
- * iptables mode, and the set nodeport-ips of nftables mode. A state that holds parts of two modes listens where either does.
+ * Finds where node ports listen, by what leads packets there: the virtual servers of IPVS mode, the jumps to KUBE-NODEPORTS of
+ * iptables mode, and the set nodeport-ips of nftables mode. A state that holds parts of two modes listens where either does. The
+ * state is read once for all node ports.
  */
-export function findNodePortListeners(state: KernelState, nodePort: NodePort): NodePortListeners {
-  return [serverListeners, ruleListeners, nftListeners]
-    .map((find) => find(state, nodePort))
-    .reduce(joinListeners, { kind: 'untold' });
+export function findNodePortListeners(state: KernelState): FindListeners {
+  const servers = serverListeners(state);
+  const ofFamily = new Map(
+    families.map((family) => [family, joinListeners(ruleListeners(state, family), nftListeners(state, family))]),
+  );
+  return (nodePort) => joinListeners(servers.get(keyOf(nodePort)) ?? untold, ofFamily.get(nodePort.family) ?? untold);
+}
+
+const untold: NodePortListeners = { kind: 'untold' };
+
+function keyOf({ family, protocol, port }: NodePort): string {
+  return `${family} ${protocol} ${port}`;
 }
 
 /** Whether connections to an address of the node reach its node port; undefined where nothing tells it. */
@@ -69,21 +82,25 @@ function joinListeners(one: NodePortListeners, other: NodePortListeners): NodePo
   return { kind: 'all', loopback: [one, other].some((each) => each.kind === 'all' && each.loopback) };
 }
 
-function serverListeners(state: KernelState, { family, protocol, port }: NodePort): NodePortListeners {
+function serverListeners(state: KernelState): ReadonlyMap<string, NodePortListeners> {
   const isNodePort = findNodePortServers(state);
-  const servers = state.virtualServers.filter(
-    (server) => server.family === family && server.protocol === protocol && server.port === port && isNodePort(server),
-  );
-  if (servers.length === 0) return { kind: 'untold' };
-  return { kind: 'listed', addresses: new Set(servers.map(({ address }) => address.text)) };
+  const found = new Map<string, { readonly kind: 'listed'; readonly addresses: Set<string> }>();
+  for (const server of state.virtualServers) {
+    if (!isNodePort(server)) continue;
+    const key = keyOf(server);
+    const known = found.get(key);
+    if (known) known.addresses.add(server.address.text);
+    else found.set(key, { kind: 'listed', addresses: new Set([server.address.text]) });
+  }
+  return found;
 }
 
-function ruleListeners({ iptables }: KernelState, { family }: NodePort): NodePortListeners {
+function ruleListeners({ iptables }: KernelState, family: Family): NodePortListeners {
   const rules = iptables[family]?.nat?.get('KUBE-SERVICES')?.rules ?? [];
   return rules
     .filter((rule) => jumpChain(rule) === 'KUBE-NODEPORTS')
     .map(listenersOfJump)
-    .reduce(joinListeners, { kind: 'untold' });
+    .reduce(joinListeners, untold);
 }
 
 /** kube-proxy jumps from one address after another, or from all of the node, with loopback or without. */
@@ -100,7 +117,7 @@ function listenersOfJump({ args }: Rule): NodePortListeners {
   return { kind: 'all', loopback };
 }
 
-function nftListeners({ nftables }: KernelState, { family }: NodePort): NodePortListeners {
+function nftListeners({ nftables }: KernelState, family: Family): NodePortListeners {
   const table = findTable(nftables, family, nftTableName);
   const listed = table?.sets.get(nftSets.nodePortIPs);
   if (listed) return { kind: 'listed', addresses: new Set(listed.elements.map(({ key }) => formatKey(key))) };
