@@ -1,3 +1,4 @@
+import { checkNodeAddresses } from '../cluster/check-node-addresses.ts';
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -19,7 +20,13 @@ export function checkNodes(
 ): readonly Diagnostic[] {
   const unknown = findUnknown(flag, prepared);
   if (unknown.length > 0) return unknown;
-  return checkLocalDetection(names, prepared, prepared.settings);
+  return [
+    ...checkLocalDetection(names, prepared, prepared.settings),
+    ...names.flatMap((name) => {
+      const node = prepared.nodes.get(name);
+      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name), prepared.settings) : [];
+    }),
+  ];
 }
 
 function findUnknown(

@@ -1,10 +1,10 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { describeUnusable, parseAddress } from '../kernel/address.ts';
+import { describeSpecial, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { checkUsableAddress } from './check-addresses.ts';
+import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
@@ -28,6 +28,10 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   if (!raw.addressType) report.add(['addressType'], 'missing-field', { field: 'addressType' });
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
+  raw.ports?.forEach(({ port }, index) => {
+    // The API server takes it.
+    if (port === 0) report.add(['ports', index, 'port'], 'bad-port', { problem: 'slice-port-zero', index });
+  });
   if (ports.length > 1) checkPortNames(ports, report);
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
   // Of what is wrong anyhow the size does not matter.
@@ -140,12 +144,14 @@ function checkEndpointAddresses(
     const address = parseAddress(text);
     if (i === 0) first = address;
     const fits = address && (!addressType || address.family === familyOf[addressType]);
-    if (fits && address.text === text && describeUnusable(address) === undefined) continue;
+    if (fits && address.text === text && describeSpecial(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
     const usable = checkUsableAddress(text, path, report);
     if (usable && !fits && addressType) {
       const details = { problem: 'other-family', field: fieldName(path), value: text, family: addressType } as const;
       report.add(path, 'bad-address', details);
+    } else if (usable) {
+      warnOfSpecial(usable, text, 'endpoint', path, report);
     }
   }
   return first;
