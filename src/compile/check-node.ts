@@ -1,4 +1,4 @@
-import { checkNodeAddresses } from '../cluster/check-node-addresses.ts';
+import { checkNodeAddresses } from './check-node-addresses.ts';
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';

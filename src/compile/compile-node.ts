@@ -94,11 +94,13 @@ export function prepare(
       ...found.diagnostics,
       ...findConflicts(cluster),
       ...describeSlicePorts(services, found.givenOf),
-      // A Service that is wrong is not there.
+      // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
-        : describeStrays(services, inputs.slices, inputs.endpoints, found.served)),
-      ...findUnserved(services, cluster, found.served, !assumedNetworks && hasWorkloads(inputs)),
+        : [
+            ...describeStrays(services, inputs.slices, inputs.endpoints, found.served),
+            ...findUnserved(services, cluster, found.served, !assumedNetworks && hasWorkloads(inputs)),
+          ]),
       ...checkForMode(settings, services, cluster),
     ],
   };

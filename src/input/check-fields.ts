@@ -177,6 +177,5 @@ const lists: ReadonlySet<string> = new Set([
   'addresses',
   'notReadyAddresses',
   'ownerReferences',
-  'conditions',
   'taints',
 ]);

@@ -61,7 +61,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       selector: spec.selector ? readTexts(spec.selector, 'selector', ['spec', 'selector'], report) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
-    ingress: readIngress(raw.status?.loadBalancer?.ingress, report),
+    ingress: readIngress(raw.status?.loadBalancer?.ingress, type !== 'ExternalName' && clusterIP !== 'None', report),
     terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
@@ -210,24 +210,29 @@ function checkDistinct(
   }
 }
 
-function readIngress(raw: readonly RawIngress[] | null | undefined, report: Report): readonly LoadBalancerIngress[] {
+/** `isServed`: whether kube-proxy writes rules for the Service. */
+function readIngress(
+  raw: readonly RawIngress[] | null | undefined,
+  isServed: boolean,
+  report: Report,
+): readonly LoadBalancerIngress[] {
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
       const details = { problem: 'host-name', value: ingress.hostname } as const;
       report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', details);
     }
-    if (ingress.ip) checkIngressIP(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
+    if (ingress.ip) {
+      const path = ['status', 'loadBalancer', 'ingress', i, 'ip'];
+      const address = checkAddress(ingress.ip, path, report);
+      // kube-proxy leaves the addresses of a proxy alone.
+      const isUsed = isServed && ingress.ipMode !== 'Proxy';
+      if (address && isUsed) warnOfSpecial(address, ingress.ip, 'load-balancer', path, report);
+    }
     return {
       ip: ingress.ip || undefined,
       hostname: ingress.hostname || undefined,
       ipMode: ingress.ipMode || 'VIP',
     };
   });
-}
-
-/** The API server takes any address here. */
-function checkIngressIP(text: string, path: FieldPath, report: Report): void {
-  const address = checkAddress(text, path, report);
-  if (address) warnOfSpecial(address, text, 'load-balancer', path, report);
 }

@@ -17,7 +17,7 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
 
-/** An object's metadata, but for managedFields, which nobody writes. */
+/** An object's metadata, but for managedFields, which only the API server writes. */
 export const metadata = object({
   name: text,
   namespace: text,

@@ -6,9 +6,9 @@ import { addressOddity, describeSpecial, isLoopback, parseAddress, parseNetwork 
 import type { Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import type { NodeContext } from './model.ts';
-import { describeNode, nodeAddresses } from './node-context.ts';
-import type { Node, ProxySettings, Source } from './objects.ts';
+import type { NodeContext } from '../cluster/model.ts';
+import { describeNode, nodeAddresses } from '../cluster/node-context.ts';
+import type { Node, ProxySettings, Source } from '../cluster/objects.ts';
 
 type AddressSettings = Pick<ProxySettings, 'mode' | 'bindAddress' | 'nodePortAddresses'>;
 
