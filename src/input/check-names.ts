@@ -65,10 +65,12 @@ export function readMetadata(
   return {
     name,
     namespace: namespace ?? given,
-    labels: readTexts(raw?.labels, 'label', ['metadata', 'labels'], report),
-    annotations: readTexts(raw?.annotations, 'annotation', ['metadata', 'annotations'], report),
+    labels: readTexts(raw?.labels, 'label', paths.labels, report),
+    annotations: readTexts(raw?.annotations, 'annotation', paths.annotations, report),
   };
 }
+
+const paths = { labels: ['metadata', 'labels'], annotations: ['metadata', 'annotations'] };
 
 type Texts = Readonly<Record<string, string>>;
 

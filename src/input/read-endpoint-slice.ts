@@ -28,10 +28,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   if (!raw.addressType) report.add(['addressType'], 'missing-field', { field: 'addressType' });
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
-  raw.ports?.forEach(({ port }, index) => {
-    // The API server takes it.
-    if (port === 0) report.add(['ports', index, 'port'], 'bad-port', { problem: 'slice-port-zero', index });
-  });
+  if (raw.ports) checkPortNumbers(raw.ports, report);
   if (ports.length > 1) checkPortNames(ports, report);
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
   // Of what is wrong anyhow the size does not matter.
@@ -49,6 +46,13 @@ function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void
   };
   tooMany('endpoints', endpoints?.length ?? 0);
   tooMany('ports', ports?.length ?? 0);
+}
+
+/** The API server takes port 0. */
+function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
+  for (let i = 0; i < ports.length; i++) {
+    if (ports[i]?.port === 0) report.add(['ports', i, 'port'], 'bad-port', { problem: 'slice-port-zero', index: i });
+  }
 }
 
 /** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */

@@ -14,6 +14,8 @@ const defaultAffinitySeconds = 10800;
 /** Most Services lack most lists: all of them have this one. */
 const none: readonly never[] = [];
 
+const selectorPath = ['spec', 'selector'];
+
 type RawSpec = NonNullable<RawService['spec']>;
 
 /**
@@ -58,7 +60,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
-      selector: spec.selector ? readTexts(spec.selector, 'selector', ['spec', 'selector'], report) : undefined,
+      selector: spec.selector ? readTexts(spec.selector, 'selector', selectorPath, report) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
     ingress: readIngress(raw.status?.loadBalancer?.ingress, type !== 'ExternalName' && clusterIP !== 'None', report),

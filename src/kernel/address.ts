@@ -317,12 +317,12 @@ export function describeUnusable(address: Address): string | undefined {
 
 /** What an address is that no host on a network has; undefined for one that a host may have. */
 export function describeSpecial(address: Address): string | undefined {
-  return describeUnusable(address) ?? describeManyHosts(address);
-}
-
-/** Why all or several hosts listen to an address, where they do. */
-function describeManyHosts(address: Address): string | undefined {
-  if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff ? 'a multicast address' : undefined;
-  if (address.bits === -1) return 'the broadcast address';
-  return address.bits >>> 28 === 0xe ? 'a multicast address' : undefined;
+  if (address.family === 'ipv4') {
+    const first = address.bits >>> 24;
+    if (first < 224) return describeUnusable(address);
+    if (first < 240) return describeUnusable(address) ?? 'a multicast address';
+    return address.bits === -1 ? 'the broadcast address' : undefined;
+  }
+  const isMulticast = (address.groups[0] ?? 0) >>> 8 === 0xff;
+  return describeUnusable(address) ?? (isMulticast ? 'a multicast address' : undefined);
 }
