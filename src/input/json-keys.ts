@@ -5,6 +5,7 @@ import {
   colon,
   comma,
   doubleQuote,
+  lineFeed,
   openBrace,
   openBracket,
 } from './characters.ts';
@@ -42,8 +43,8 @@ function countKeys(value: unknown, levels: number): number {
 }
 
 /**
- * How many keys are written, or a few more: a string that begins with a colon counts as one. A colon ends a key where a quote
- * stands before it that no backslash escapes.
+ * How many keys are written; NaN where that is not easily told. A colon comes after a key where a quote stands before it that
+ * no backslash escapes and that begins no string.
  */
 function countWrittenKeys(text: string, { start, end }: Span): number {
   let count = 0;
@@ -53,9 +54,44 @@ function countWrittenKeys(text: string, { start, end }: Span): number {
     if (text.charCodeAt(quote) !== doubleQuote) continue;
     let before = quote - 1;
     while (text.charCodeAt(before) === backslash) before--;
-    if ((quote - 1 - before) % 2 === 0) count++;
+    if ((quote - 1 - before) % 2 !== 0) continue;
+    if (!mayStartString(text, quote)) {
+      count++;
+      continue;
+    }
+    const starts = startsString(text, quote);
+    if (starts === undefined) return Number.NaN;
+    if (!starts) count++;
   }
   return count;
+}
+
+function mayStartString(text: string, quote: number): boolean {
+  let before = quote - 1;
+  while (isBlank(text.charCodeAt(before))) before--;
+  const code = text.charCodeAt(before);
+  return code === comma || code === colon || code === openBrace || code === openBracket;
+}
+
+/** How far back the start of a line is looked for. */
+const mostSteps = 200;
+
+/**
+ * Whether a quote begins a string. No string goes beyond a line, so that it depends on the quotes before it in its line;
+ * undefined where that is long.
+ */
+function startsString(text: string, quote: number): boolean | undefined {
+  let at = quote - 1;
+  const least = quote - mostSteps;
+  while (at >= least && text.charCodeAt(at) !== lineFeed) at--;
+  if (at < least) return undefined;
+  let isOutside = true;
+  for (at++; at < quote; at++) {
+    const code = text.charCodeAt(at);
+    if (code === backslash) at++;
+    else if (code === doubleQuote) isOutside = !isOutside;
+  }
+  return isOutside;
 }
 
 function isBlank(code: number): boolean {

@@ -64,9 +64,10 @@ export function takeDocuments(file: TextFile, parsers: Parsers, take: TakeDocume
   const json = readJsonValues(file.text, parsers);
   for (const { start, end, value } of json.values) {
     if (value === null) continue;
-    const repeated = findRepeatedJsonKeys(file.text, { start, end }, value);
-    const diagnostics = repeated.map((fault) => diagnoseFault(fault, placeAt(file, start + fault.offset)));
-    take({ file, value, source: createJsonSource(file, { start, end }) }, diagnostics);
+    const repeated = findRepeatedJsonKeys(file.text, { start, end }, value).map((fault) => {
+      return diagnoseFault(fault, placeAt(file, start + fault.offset));
+    });
+    take({ file, value, source: createJsonSource(file, { start, end }) }, repeated);
   }
   if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
   if (json.next === undefined) return diagnostics;

@@ -58,15 +58,15 @@ describe('a key that is in one JSON object twice', () => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
       return Math.floor((seed / 2 ** 31) * below);
     };
-    const strings = ['a', 'b', ':', 'a:', '\\"', '\\\\', '\\\\\\":', ' : ', '\\u0061', ''];
+    const strings = ['a', 'b', ':', 'a:', ',', ':,', '[', ' :{', '\\"', '\\\\', '\\\\\\":', ' : ', '\\u0061', ''];
     const string = (): string => `"${strings[random(strings.length)]}"`;
     const write = (levels: number): string => {
       const kind = random(levels > 0 ? 4 : 2);
       if (kind === 0) return string();
       if (kind === 1) return '1';
       const items = Array.from({ length: random(4) }, () => write(levels - 1));
-      if (kind === 2) return `[${items.join()}]`;
-      return `{${items.map((item) => `${string()}${[':', ' : ', ':\n'][random(3)]}${item}`).join()}}`;
+      if (kind === 2) return `[${items.join(random(2) === 0 ? ',' : ',\n')}]`;
+      return `{${items.map((item) => `${string()}${[':', ' : ', ':\n'][random(3)]}${item}`).join(random(2) === 0 ? ',' : '\n, ')}}`;
     };
     let found = 0;
     for (let i = 0; i < 3000; i++) {

@@ -89,7 +89,8 @@ function tell(object: object): string[] {
   const { diagnostics } = collectInputs({ files: [file], diagnostics: [] });
   return diagnostics.map(({ place, severity, code }) => {
     const at = place?.locate();
-    return `${severity} ${code} at ${file.lineAt(at?.line ?? 0).slice((at?.column ?? 1) - 1)}`;
+    const line = file.lineAt(at?.line ?? 0).slice((at?.column ?? 1) - 1);
+    return `${severity} ${code} at ${line.replace(/,$/, '')}`;
   });
 }
 
@@ -158,14 +159,14 @@ test.each<[Example, Path]>([
   ['pod', ['metadata', 'labels', 'app']],
 ])('a value that is null where a string belongs is a warning: %s %j', (name, path) => {
   const told = tell(withValue(examples[name](), path, null));
-  expect(told).toEqual([expect.stringMatching(/^warning null-value at null/)]);
+  expect(told).toEqual(['warning null-value at null']);
 });
 
 describe('an address that no host has is told', () => {
   const warned = 'warning bad-address';
   const refused = 'error bad-address';
 
-  test.each<[string, string, string | undefined, string | undefined]>([
+  test.each<[string, string, string, string]>([
     // What the API server refuses of an endpoint or an external IP is an error, what it takes a warning.
     ['0.0.0.0', warned, refused, refused],
     ['127.0.0.1', warned, refused, refused],
@@ -183,8 +184,7 @@ describe('an address that no host has is told', () => {
     ['ff05::2', warned, warned, warned],
     ['fec0::1', '', '', ''],
   ])('%s', (text, ofBalancer, ofEndpoint, ofService) => {
-    const at = `at "${text}"`;
-    const expected = (told: string | undefined) => (told === '' ? [] : [expect.stringContaining(`${told} ${at}`)]);
+    const expected = (told: string) => (told === '' ? [] : [`${told} at "${text}"`]);
     const told = (name: Example, path: Path) => tell(withValue(examples[name](), path, text));
     expect(told('service', ['status', 'loadBalancer', 'ingress', 0, 'ip'])).toEqual(expected(ofBalancer));
     expect(told('service', ['spec', 'externalIPs', 0])).toEqual(expected(ofEndpoint));
@@ -208,10 +208,10 @@ describe('an address that no host has is told', () => {
 
 describe('the port of a slice', () => {
   test.each([
-    [0, ['warning bad-port at 0,']],
-    [-1, ['error bad-port at -1,']],
-    [65536, ['error bad-port at 65536,']],
-    ['8080', ['error bad-port at "8080",']],
+    [0, ['warning bad-port at 0']],
+    [-1, ['error bad-port at -1']],
+    [65536, ['error bad-port at 65536']],
+    ['8080', ['error bad-port at "8080"']],
     [null, []],
   ])('%j', (port, expected) => {
     expect(tell(withValue(slice(), ['ports', 0, 'port'], port))).toEqual(expected);
