@@ -140,6 +140,32 @@ test.each([
   }
 });
 
+test('nothing comes of it where --host-addresses tells the addresses', () => {
+  const manifests = [{ name: 'in.yaml', text: services + node('a', 'type: InternalIP, address: x') }];
+  const text = '[{"ifname":"eth0","addr_info":[{"family":"inet","local":"192.0.2.1","prefixlen":24}]}]';
+  const { diagnostics } = compile({
+    manifests,
+    node: 'a',
+    proxyMode: 'ipvs',
+    hostAddresses: { name: 'ip.json', text },
+  });
+  expect(diagnostics.map(({ text }) => text)).toEqual([
+    'node a: InternalIP "x" is not an IP address; kube-proxy leaves it out',
+  ]);
+});
+
+test('a loopback address of one family says nothing of node ports beside a right one of the other', () => {
+  const [told = ''] = tell(node('a', right, 'type: InternalIP, address: "::1"'), 'nftables');
+  expect(told).toMatch(/kube-proxy takes it all the same$/);
+});
+
+test('warnings of Nodes stand among the others in the order of the text', () => {
+  const wrong = node('a', 'type: InternalIP, address: x');
+  const other = (name: string) => `---\napiVersion: v1\nkind: Node\nmetadata: {name: ${name}}\nspek: {}\n`;
+  const told = tell(other('b') + wrong + other('c'), 'ipvs').map((line) => line.split(' ', 3).join(' '));
+  expect(told).toEqual(['5:1 warning unknown-field:', '12:33 warning bad-address:', '17:1 warning unknown-field:']);
+});
+
 describe('of several Nodes', () => {
   const wrong = 'type: InternalIP, address: x';
 
