@@ -89,7 +89,7 @@ function describeNodeAddress(details: NodeAddress): string {
 
 const listening: { readonly [Place in ListeningPlace]: string } = {
   everywhere: ", and NodePorts listen on all addresses, because the node's own are unknown",
-  there: ', and NodePorts listen there alone',
+  there: ', and NodePorts listen on no other address',
   assumed: ', and without --host-addresses NodePorts listen there',
   unknown: ', and without --host-addresses NodePorts have no address to listen on',
   'as-without': '',

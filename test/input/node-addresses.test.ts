@@ -82,14 +82,14 @@ describe('an address that no node should have is a warning', () => {
   const reach = 'at which other networks cannot reach the node; kube-proxy takes it all the same';
 
   test.each([
-    ['0.0.0.0', 'the unspecified address', ', and NodePorts listen there alone'],
+    ['0.0.0.0', 'the unspecified address', ', and NodePorts listen on no other address'],
     ['127.0.0.1', 'a loopback address', everywhere],
-    ['169.254.1.1', 'a link-local address', ', and NodePorts listen there alone'],
-    ['224.0.0.1', 'a link-local multicast address', ', and NodePorts listen there alone'],
-    ['239.0.0.1', 'a multicast address', ', and NodePorts listen there alone'],
-    ['255.255.255.255', 'the broadcast address', ', and NodePorts listen there alone'],
-    ['fe80::1', 'a link-local address', ', and NodePorts listen there alone'],
-    ['::', 'the unspecified address', ', and NodePorts listen there alone'],
+    ['169.254.1.1', 'a link-local address', ', and NodePorts listen on no other address'],
+    ['224.0.0.1', 'a link-local multicast address', ', and NodePorts listen on no other address'],
+    ['239.0.0.1', 'a multicast address', ', and NodePorts listen on no other address'],
+    ['255.255.255.255', 'the broadcast address', ', and NodePorts listen on no other address'],
+    ['fe80::1', 'a link-local address', ', and NodePorts listen on no other address'],
+    ['::', 'the unspecified address', ', and NodePorts listen on no other address'],
     ['::1', 'a loopback address', everywhere],
   ])('%s', (address, kind, end) => {
     expect(tell(node('a', `type: InternalIP, address: "${address}"`), 'nftables')).toEqual([
