@@ -3,8 +3,7 @@ import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import type { Names } from './by-name.ts';
-import type { HintReading, SlicesByService } from './endpoints.ts';
+import type { HintReading, ServiceWithSlices } from './endpoints.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
 import { endpointsByPort, headlessLabel, proxyNameLabel, settleRivals, writtenAddresses } from './endpoints.ts';
@@ -27,14 +26,11 @@ const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, 
 
 /**
  * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
- * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out. `served` are
- * the Services that the input holds an EndpointSlice or Endpoints of, where that is known.
+ * result. Objects are taken as checked: what does not parse here is left out, as kube-proxy leaves it out.
  */
 export function buildCluster(
-  services: readonly Sourced<Service>[],
-  slicesOf: SlicesByService,
+  services: readonly ServiceWithSlices[],
   behaviours: Behaviours,
-  served?: Names,
   ranges: readonly ServiceRange[] = [],
 ): Cluster {
   const ours = services.filter(({ object }) => isWatched(object, behaviours)).sort(compareServices);
@@ -42,12 +38,11 @@ export function buildCluster(
   const servicePorts: ServicePort[] = [];
   const healthChecks: ServiceHealthCheck[] = [];
   ours.forEach((service) => {
-    const slices = slicesOfService(service.object, slicesOf);
-    const info = describeService(service, slices, served);
+    const info = describeService(service);
     described.push(info);
     if (info.skipped !== undefined) return;
-    addServicePorts(service, slices, behaviours, servicePorts);
-    addHealthChecks(service.object, slices, behaviours, healthChecks);
+    addServicePorts(service, behaviours, servicePorts);
+    addHealthChecks(service.object, service.slices, behaviours, healthChecks);
   });
   return {
     services: described,
@@ -95,10 +90,6 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
 }
 
-function slicesOfService({ metadata }: Service, slicesOf: SlicesByService): readonly Sourced<EndpointSlice>[] {
-  return slicesOf.get(metadata.namespace, metadata.name) ?? [];
-}
-
 /** Whether the Service's label leaves it to another proxy: kube-proxy never sees it then. */
 export function isLeftToOther({ metadata }: Service): boolean {
   return proxyNameLabel in metadata.labels;
@@ -112,11 +103,7 @@ export function skipReason(service: Service): ServiceInfo['skipped'] {
   return undefined;
 }
 
-function describeService(
-  { object: service, source }: Sourced<Service>,
-  slices: readonly Sourced<EndpointSlice>[],
-  served: Names | undefined,
-): ServiceInfo {
+function describeService({ object: service, source, slices, isServed }: ServiceWithSlices): ServiceInfo {
   const skipped = skipReason(service);
   const { namespace, name } = service.metadata;
   return {
@@ -127,7 +114,7 @@ function describeService(
     clusterIPs: service.spec.clusterIPs,
     externalName: service.spec.externalName,
     ports: service.spec.ports,
-    endpointsGiven: served && skipped === undefined && !served.has(namespace, name) ? false : undefined,
+    endpointsGiven: skipped === undefined && !isServed ? false : undefined,
     headlessEndpoints: skipped === 'headless' ? headlessEndpoints(slices) : none,
     place: source.place(paths.name),
   };
@@ -150,8 +137,7 @@ function headlessEndpoints(slices: readonly Sourced<EndpointSlice>[]): ServiceIn
 
 /** Adds the ports of a Service in both families. */
 function addServicePorts(
-  { object: service, source }: Sourced<Service>,
-  slices: readonly Sourced<EndpointSlice>[],
+  { object: service, source, slices }: ServiceWithSlices,
   behaviours: Behaviours,
   into: ServicePort[],
 ): void {

@@ -8,7 +8,7 @@ import { ByName } from './by-name.ts';
 import type { ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
-import type { EndpointSlice, EndpointStatus, SliceEndpoint, Sourced } from './objects.ts';
+import type { EndpointSlice, EndpointStatus, Service, SliceEndpoint, Sourced } from './objects.ts';
 import { sortAsGo } from './unstable-sort.ts';
 
 /** The label by which a slice names its Service. */
@@ -16,6 +16,16 @@ export const serviceNameLabel = 'kubernetes.io/service-name';
 /** The labels by which kube-proxy's watches leave objects out. */
 export const headlessLabel = 'service.kubernetes.io/headless';
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
+
+/** A Service with what is known of its endpoints, looked up once for all that asks for it. */
+export interface ServiceWithSlices extends Sourced<Service> {
+  /** All its slices, sorted by name. */
+  readonly slices: readonly Sourced<EndpointSlice>[];
+  /** Those of the input, and what the control plane makes of its Endpoints, but none made of Pods. */
+  readonly given: readonly Sourced<EndpointSlice>[];
+  /** Whether its endpoints are known, even if it has none. */
+  readonly isServed: boolean;
+}
 
 /** All slices of one Service. */
 export type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;

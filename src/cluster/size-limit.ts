@@ -1,6 +1,6 @@
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { SlicesByService } from './endpoints.ts';
+import type { ServiceWithSlices } from './endpoints.ts';
 import type { EndpointSlice, Service, Sourced } from './objects.ts';
 
 /** What any input may come to, and for each port, endpoint, address and source range of the input as many more. */
@@ -18,19 +18,18 @@ interface Size {
 
 /**
  * Says what is too much to compile, before anything is made of it: ports, endpoints, addresses and source ranges multiply,
- * so that a small file can stand for more than fits in a memory. `slicesOf` are the slices by Service; `nodeAddresses` is on how
- * many addresses node ports listen.
+ * so that a small file can stand for more than fits in a memory. `nodeAddresses` is on how many addresses node ports
+ * listen.
  */
 export function checkSize(
-  services: readonly Sourced<Service>[],
+  services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
-  slicesOf: SlicesByService,
   nodeAddresses: number,
 ): readonly Diagnostic[] {
   let lines = 0;
   let largest: Size | undefined;
   for (const service of services) {
-    const size = measure(service, slicesOf, nodeAddresses);
+    const size = measure(service, nodeAddresses);
     lines += size.lines;
     if (!largest || size.lines > largest.lines) largest = size;
   }
@@ -41,10 +40,10 @@ export function checkSize(
   return lines <= limit ? [] : [describe(largest, lines, limit)];
 }
 
-function measure(service: Sourced<Service>, slicesOf: SlicesByService, nodeAddresses: number): Size {
-  const { metadata, spec, ingress } = service.object;
+function measure(service: ServiceWithSlices, nodeAddresses: number): Size {
+  const { spec, ingress } = service.object;
   let pairs = 0;
-  slicesOf.get(metadata.namespace, metadata.name)?.forEach(({ object }) => {
+  service.slices.forEach(({ object }) => {
     pairs += object.ports.length * object.endpoints.length;
   });
   const addresses = spec.clusterIPs.length + spec.externalIPs.length + ingress.length;

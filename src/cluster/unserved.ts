@@ -1,27 +1,26 @@
-import type { Names } from './by-name.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';
-import type { Service, Sourced } from './objects.ts';
+import type { ServiceWithSlices } from './endpoints.ts';
+import type { Service } from './objects.ts';
 
 /**
  * One warning for all Services with a selector that the input holds neither slices nor Endpoints of. In a cluster each has
  * one: their absence says that the input is not all there is.
  */
 export function findUnserved(
-  services: readonly Sourced<Service>[],
+  services: readonly ServiceWithSlices[],
   cluster: Cluster,
-  served: Names,
   /** Whether the input holds workloads that Pods could be assumed of. */
   hasWorkloads: boolean,
 ): readonly Diagnostic[] {
   // Mostly there are none, and then it does not matter how many select.
-  if (services.every(({ object }) => isIn(served, object) || !hasSelector(object))) return [];
+  if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
   const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(labelOf(object)));
   const unserved = selecting
-    .filter(({ object }) => !isIn(served, object))
+    .filter(({ isServed }) => !isServed)
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
   const [first] = unserved;
   if (!first) return [];
@@ -32,10 +31,6 @@ export function findUnserved(
 
 function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
-}
-
-function isIn(names: Names, { metadata }: Service): boolean {
-  return names.has(metadata.namespace, metadata.name);
 }
 
 function labelOf({ metadata }: Service): string {

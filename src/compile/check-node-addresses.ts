@@ -28,35 +28,68 @@ export function checkNodeAddresses(
   /** Whether --host-addresses tells what addresses the node has. */
   isTold: boolean,
 ): Diagnostic[] {
-  const { name } = node.metadata;
-  const { nodeIPs } = describeNode(name, node, undefined, settings);
+  // Of a large fleet nearly all are.
+  if (node.addresses.every(isRight)) return [];
+  const { nodeIPs } = describeNode(node.metadata.name, node, undefined, settings);
   const listening: Listening = { node, nodeIPs, settings, isTold };
-  return node.addresses.flatMap(({ type, address: text }, index) => {
+  return node.addresses.flatMap((entry, index) => {
     const place = (field: string) => source?.place(['status', 'addresses', index, field]);
-    if (otherTypes.has(type)) return [];
-    if (!addressTypes.some((known) => known === type)) {
-      const meant = findNearest(type, addressTypes);
-      const listens = listeningWithout(listening);
-      const details = { problem: 'node-type', node: name, index, type, meant, listens } as const;
-      return [diagnose('bad-address', details, place('type'))];
-    }
-    const common = { node: name, field: type, value: text } as const;
-    const address = parseAddress(text);
-    if (!address) {
-      const hasPrefixLength = parseNetwork(text) !== undefined;
-      const listens = listeningWithout(listening);
-      const details = { problem: 'no-node-address', ...common, hasPrefixLength, listens } as const;
-      return [diagnose('bad-address', details, place('address'))];
-    }
-    const kind = describeSpecial(address);
-    const listens = listeningWith(address, listening);
-    return [
-      ...(kind === undefined
-        ? []
-        : [diagnose('bad-address', { problem: 'special-node-address', ...common, kind, listens }, place('address'))]),
-      ...describeOddity(address, text, type, place('address')),
-    ];
+    if (otherTypes.has(entry.type)) return [];
+    return hasAddressType(entry)
+      ? describeAddress(entry, listening, place('address'))
+      : [describeType(entry, index, listening, place('type'))];
   });
+}
+
+type NodeAddress = Node['addresses'][number];
+
+function hasAddressType({ type }: NodeAddress): boolean {
+  return addressTypes.some((known) => known === type);
+}
+
+function isRight(entry: NodeAddress): boolean {
+  if (otherTypes.has(entry.type)) return true;
+  const address = hasAddressType(entry) ? parseAddress(entry.address) : undefined;
+  return address?.text === entry.address && describeSpecial(address) === undefined;
+}
+
+function describeType(
+  { type }: NodeAddress,
+  index: number,
+  listening: Listening,
+  place: Place | undefined,
+): Diagnostic {
+  const node = listening.node.metadata.name;
+  const meant = findNearest(type, addressTypes);
+  const listens = listeningWithout(listening);
+  return diagnose('bad-address', { problem: 'node-type', node, index, type, meant, listens }, place);
+}
+
+function describeAddress(
+  { type, address: text }: NodeAddress,
+  listening: Listening,
+  place: Place | undefined,
+): readonly Diagnostic[] {
+  const common = { node: listening.node.metadata.name, field: type, value: text };
+  const address = parseAddress(text);
+  if (!address) {
+    const hasPrefixLength = parseNetwork(text) !== undefined;
+    const listens = listeningWithout(listening);
+    return [diagnose('bad-address', { problem: 'no-node-address', ...common, hasPrefixLength, listens }, place)];
+  }
+  return [...describeKind(address, common, listening, place), ...describeOddity(address, text, type, place)];
+}
+
+function describeKind(
+  address: Address,
+  common: { readonly node: string; readonly field: string; readonly value: string },
+  listening: Listening,
+  place: Place | undefined,
+): readonly Diagnostic[] {
+  const kind = describeSpecial(address);
+  if (kind === undefined) return [];
+  const listens = listeningWith(address, listening);
+  return [diagnose('bad-address', { problem: 'special-node-address', ...common, kind, listens }, place)];
 }
 
 function describeOddity(address: Address, value: string, field: string, place: Place | undefined): Diagnostic[] {

@@ -72,11 +72,10 @@ export function prepare(
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
   const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
   const found = findSlices({ ...inputs, services }, assume);
-  const tooLarge = checkSize(services, found.slices, found.slicesOf, countNodeAddresses(inputs, hostAddresses));
-  const built = tooLarge.length > 0 ? [] : services;
+  const tooLarge = checkSize(found.services, found.slices, countNodeAddresses(inputs, hostAddresses));
+  const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
-  const build = (behaviours: Behaviours): Cluster =>
-    buildCluster(built, found.slicesOf, behaviours, found.served, serving);
+  const build = (behaviours: Behaviours): Cluster => buildCluster(built, behaviours, serving);
   const cluster = build(behavioursOf(settings.release, gates));
   return {
     cluster,
@@ -93,13 +92,13 @@ export function prepare(
       ...tooLarge,
       ...found.diagnostics,
       ...findConflicts(cluster),
-      ...describeSlicePorts(services, found.givenOf),
+      ...describeSlicePorts(found.services),
       // A Service or a slice that is wrong is not there.
       ...(inputs.diagnostics.some(isError)
         ? []
         : [
-            ...describeStrays(services, inputs.slices, inputs.endpoints, found.served),
-            ...findUnserved(services, cluster, found.served, !assumedNetworks && hasWorkloads(inputs)),
+            ...describeStrays(found.services, inputs.slices, inputs.endpoints),
+            ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
           ]),
       ...checkForMode(settings, services, cluster),
     ],

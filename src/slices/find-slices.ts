@@ -1,7 +1,6 @@
 import { eitherOf, namesOf } from '../cluster/by-name.ts';
-import type { Names } from '../cluster/by-name.ts';
 import { groupSlices } from '../cluster/endpoints.ts';
-import type { SlicesByService } from '../cluster/endpoints.ts';
+import type { ServiceWithSlices } from '../cluster/endpoints.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { EndpointSlice, Sourced } from '../cluster/objects.ts';
 import { makeEndpoints } from './make-endpoints.ts';
@@ -11,12 +10,10 @@ import type { SlicesOfPods } from './pods-to-slices.ts';
 /** The slices of all Services. */
 export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  readonly slicesOf: SlicesByService;
-  /** Those of the input, and what the control plane makes of its Endpoints, but nothing made of Pods. */
-  readonly givenOf: SlicesByService;
-  /** The Services whose endpoints are known, even if they have none. */
-  readonly served: Names;
+  readonly services: readonly ServiceWithSlices[];
 }
+
+const none: readonly never[] = [];
 
 /**
  * The slices that a cluster with these objects has: those given, those that the control plane mirrors from Endpoints, and
@@ -27,12 +24,22 @@ export function findSlices(sources: PodSources, assumed: AssumedNetworks | undef
   const givenOf = groupSlices(given);
   const known = eitherOf(givenOf, namesOf(sources.endpoints.map(({ object }) => object.metadata)));
   const made = makeEndpoints(sources, assumed, known);
-  const slices = [...given, ...made.slices];
+  // Slices are made for Services only that none is given for.
+  const madeOf = groupSlices(made.slices);
+  const served = namesOf(made.services);
   return {
-    slices,
-    slicesOf: made.slices.length === 0 ? givenOf : groupSlices(slices),
-    givenOf,
-    served: eitherOf(known, namesOf(made.services)),
+    slices: [...given, ...made.slices],
+    services: sources.services.map(({ object, source }) => {
+      const { namespace, name } = object.metadata;
+      const own = givenOf.get(namespace, name);
+      return {
+        object,
+        source,
+        slices: own ?? madeOf.get(namespace, name) ?? none,
+        given: own ?? none,
+        isServed: own !== undefined || known.has(namespace, name) || served.has(namespace, name),
+      };
+    }),
     assumed: made.assumed,
     diagnostics: made.diagnostics,
   };

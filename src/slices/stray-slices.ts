@@ -6,7 +6,7 @@ import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { MeantService, MeantSlicePort } from '../diagnostics/endpoints.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
-import type { SlicesByService } from '../cluster/endpoints.ts';
+import type { ServiceWithSlices } from '../cluster/endpoints.ts';
 import type { Endpoints, EndpointSlice, Service, ServicePortSpec, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/origin.ts';
 
@@ -26,17 +26,18 @@ interface Stray {
  * own, and all the others in one. A cluster's output may hold many of them, as where only some Services are given.
  */
 export function describeStrays(
-  services: readonly Sourced<Service>[],
+  services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
   endpoints: readonly Sourced<Endpoints>[],
-  served: Names,
 ): readonly Diagnostic[] {
   if (services.length === 0) return [];
+  // Mostly each slice is one of a Service: then no name is looked up.
+  if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
   const strays = listStrays(slices, endpoints, namesOf(services.map(({ object }) => object.metadata)));
   if (strays.length === 0) return [];
   const lacking = services
+    .filter(({ object, isServed }) => isProgrammed(object) && !isServed)
     .map(({ object }) => object)
-    .filter((object) => isProgrammed(object) && !served.has(object.metadata.namespace, object.metadata.name))
     .toSorted((a, b) => compareText(labelOf(a), labelOf(b)));
   const compared = strays.map((stray, i) => ({
     stray,
@@ -107,16 +108,11 @@ function describeFar(strays: readonly Stray[]): readonly Diagnostic[] {
 }
 
 /** Service ports that no slice of their Service has a port for, though slices of it have endpoints. */
-export function describeSlicePorts(
-  services: readonly Sourced<Service>[],
-  slicesOf: SlicesByService,
-): readonly Diagnostic[] {
+export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  services.forEach(({ object }) => {
-    if (!isProgrammed(object)) return;
-    const slices = slicesOf.get(object.metadata.namespace, object.metadata.name);
-    if (!slices?.some(isFilled)) return;
-    const filled = slices.every(isFilled) ? slices : slices.filter(isFilled);
+  services.forEach(({ object, given }) => {
+    if (!isProgrammed(object) || !given.some(isFilled)) return;
+    const filled = given.every(isFilled) ? given : given.filter(isFilled);
     object.spec.ports.forEach((port) => {
       if (!hasPort(filled, port)) diagnostics.push(describeSlicePort(object, port, filled));
     });

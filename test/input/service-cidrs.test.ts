@@ -128,11 +128,11 @@ suite('the networks of cluster IPs', () => {
     const { serviceCidrs } = collect(...texts);
     const ranges = serviceRanges(serviceCidrs, []);
     const off = new Map([['MultiCIDRServiceAllocator', false]]);
-    expect(buildCluster([], new Map(), behavioursOf('1.36'), undefined, ranges).serviceCidrs).toHaveLength(5);
-    expect(buildCluster([], new Map(), behavioursOf('1.33'), undefined, ranges).serviceCidrs).toHaveLength(5);
-    expect(buildCluster([], new Map(), behavioursOf('1.33', off), undefined, ranges).serviceCidrs).toEqual([]);
+    expect(buildCluster([], behavioursOf('1.36'), ranges).serviceCidrs).toHaveLength(5);
+    expect(buildCluster([], behavioursOf('1.33'), ranges).serviceCidrs).toHaveLength(5);
+    expect(buildCluster([], behavioursOf('1.33', off), ranges).serviceCidrs).toEqual([]);
     // The gate is true for good since 1.34.
-    expect(buildCluster([], new Map(), behavioursOf('1.34', off), undefined, ranges).serviceCidrs).toHaveLength(5);
+    expect(buildCluster([], behavioursOf('1.34', off), ranges).serviceCidrs).toHaveLength(5);
   });
 
   test('addresses are chosen from: those of the object of the API server first, one of each family', () => {

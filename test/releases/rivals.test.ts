@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
-import { groupSlices } from '../../src/cluster/endpoints.ts';
+import { findSlices } from '../../src/slices/find-slices.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { readInputs } from '../support/read-inputs.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
@@ -35,7 +35,7 @@ endpoints: [{addresses: [10.1.0.1], conditions: ${conditions}${node === undefine
 `,
   );
   const inputs = readInputs(['-'], { stdin: service + slices.join('') });
-  return buildCluster(inputs.services, groupSlices(inputs.slices), behavioursOf(release));
+  return buildCluster(findSlices(inputs, undefined).services, behavioursOf(release));
 }
 
 /** Which of the rivals a node takes, by the node that it is on and whether it is ready. */
