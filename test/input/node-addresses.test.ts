@@ -142,12 +142,12 @@ test.each([
 
 test('nothing comes of it where --host-addresses tells the addresses', () => {
   const manifests = [{ name: 'in.yaml', text: services + node('a', 'type: InternalIP, address: x') }];
-  const text = '[{"ifname":"eth0","addr_info":[{"family":"inet","local":"192.0.2.1","prefixlen":24}]}]';
+  const hosts = '[{"ifname":"eth0","addr_info":[{"family":"inet","local":"192.0.2.1","prefixlen":24}]}]';
   const { diagnostics } = compile({
     manifests,
     node: 'a',
     proxyMode: 'ipvs',
-    hostAddresses: { name: 'ip.json', text },
+    hostAddresses: { name: 'ip.json', text: hosts },
   });
   expect(diagnostics.map(({ text }) => text)).toEqual([
     'node a: InternalIP "x" is not an IP address; kube-proxy leaves it out',
