@@ -52,18 +52,27 @@ function countWrittenKeys(text: string, { start, end }: Span): number {
     let quote = at - 1;
     while (isBlank(text.charCodeAt(quote))) quote--;
     if (text.charCodeAt(quote) !== doubleQuote) continue;
-    let before = quote - 1;
-    while (text.charCodeAt(before) === backslash) before--;
-    if ((quote - 1 - before) % 2 !== 0) continue;
-    if (!mayStartString(text, quote)) {
-      count++;
-      continue;
-    }
-    const starts = startsString(text, quote);
-    if (starts === undefined) return Number.NaN;
-    if (!starts) count++;
+    const ends = isLetter(text.charCodeAt(quote - 1)) || endsString(text, quote);
+    if (ends === undefined) return Number.NaN;
+    if (ends) count++;
   }
   return count;
+}
+
+/** Nearly all keys end with a letter, and nothing that begins a string does. */
+function isLetter(code: number): boolean {
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x7a;
+}
+
+/** Whether a quote ends a string, rather than being one of its characters or beginning one; undefined where that is not easily told. */
+function endsString(text: string, quote: number): boolean | undefined {
+  let before = quote - 1;
+  while (text.charCodeAt(before) === backslash) before--;
+  if ((quote - 1 - before) % 2 !== 0) return false;
+  if (!mayStartString(text, quote)) return true;
+  const starts = startsString(text, quote);
+  return starts === undefined ? undefined : !starts;
 }
 
 function mayStartString(text: string, quote: number): boolean {
