@@ -14,9 +14,10 @@ export const compileSchemas = {
   name: 'compile-schemas',
   setup({ onLoad }) {
     onLoad({ filter: /[/\\]src[/\\]input[/\\]compile-schema\.ts$/ }, async ({ path }) => {
-      const { kinds, referringSchema, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'for-ajv.ts'));
+      const { ajvSchemas, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'for-ajv.ts'));
       const ajv = new Ajv({ ...ajvOptions, code: { source: true, esm: true } });
-      for (const kind of kinds) ajv.addSchema(referringSchema(kind), kind);
+      const kinds = Object.keys(ajvSchemas);
+      for (const [kind, schema] of Object.entries(ajvSchemas)) ajv.addSchema(schema, kind);
       const code = standalone.default(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])));
       return {
         contents: `${code}\nexport function compileSchema(kind) { return { ${kinds.join(', ')} }[kind]; }\n`,

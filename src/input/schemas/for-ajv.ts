@@ -24,13 +24,10 @@ export const ajvOptions = {
   keywords: ['code', 'expected'],
 };
 
-/** The kinds that have a schema. */
-export const kinds = Object.keys(schemas) as readonly (keyof RawObjects)[];
-
-/** The schema of a kind for ajv, which refers to what it has in common with others. */
-export function referringSchema(kind: keyof RawObjects): AjvSchema {
-  return referInside(schemas[kind]);
-}
+/** The schemas of the kinds for ajv, which refer to what they have in common. */
+export const ajvSchemas = Object.fromEntries(
+  Object.entries(schemas).map(([kind, schema]) => [kind, referInside(schema)]),
+) as { readonly [Kind in keyof RawObjects]: AjvSchema };
 
 function referInside({ properties, additionalProperties, items, ...others }: Schema): AjvSchema {
   return {
