@@ -14,10 +14,10 @@ export const compileSchemas = {
   name: 'compile-schemas',
   setup({ onLoad }) {
     onLoad({ filter: /[/\\]src[/\\]input[/\\]compile-schema\.ts$/ }, async ({ path }) => {
-      const { schemas, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'all.ts'));
-      const kinds = Object.keys(schemas);
+      const { ajvSchemas, ajvOptions } = await loadSchemas(join(path, '..', 'schemas', 'for-ajv.ts'));
       const ajv = new Ajv({ ...ajvOptions, code: { source: true, esm: true } });
-      for (const kind of kinds) ajv.addSchema(schemas[kind], kind);
+      const kinds = Object.keys(ajvSchemas);
+      for (const [kind, schema] of Object.entries(ajvSchemas)) ajv.addSchema(schema, kind);
       const code = standalone.default(ajv, Object.fromEntries(kinds.map((kind) => [kind, kind])));
       return {
         contents: `${code}\nexport function compileSchema(kind) { return { ${kinds.join(', ')} }[kind]; }\n`,
@@ -27,7 +27,10 @@ export const compileSchemas = {
   },
 };
 
-/** @param {string} entry */
+/**
+ * @param {string} entry
+ * @returns {Promise<typeof import('../src/input/schemas/for-ajv.ts')>}
+ */
 async function loadSchemas(entry) {
   const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false });
   const text = outputFiles[0]?.text ?? '';

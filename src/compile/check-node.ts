@@ -1,3 +1,4 @@
+import { checkNodeAddresses } from './check-node-addresses.ts';
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -8,18 +9,32 @@ import type { Prepared } from './compile-node.ts';
 /** So many names are looked up for a near one each; a fleet's would take long. */
 const mostHints = 3;
 
+/** The nodes to compile for. */
+export interface CheckedNodes {
+  readonly names: readonly string[];
+  /** The names given by --node. */
+  readonly flag: readonly string[] | undefined;
+  /** Whether --host-addresses tells what addresses a node has. */
+  readonly isTold: (name: string) => boolean;
+}
+
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
- * and kube-proxy has to be able to start there. `flag` are the names given by --node.
+ * kube-proxy has to be able to start there, and their addresses should be such that it can use them.
  */
 export function checkNodes(
-  names: readonly string[],
-  flag: readonly string[] | undefined,
+  { names, flag, isTold }: CheckedNodes,
   prepared: Pick<Prepared, 'nodes' | 'nodeSources' | 'settings'>,
 ): readonly Diagnostic[] {
   const unknown = findUnknown(flag, prepared);
   if (unknown.length > 0) return unknown;
-  return checkLocalDetection(names, prepared, prepared.settings);
+  return [
+    ...checkLocalDetection(names, prepared, prepared.settings),
+    ...names.flatMap((name) => {
+      const node = prepared.nodes.get(name);
+      return node ? checkNodeAddresses(node, prepared.nodeSources.get(name), prepared.settings, isTold(name)) : [];
+    }),
+  ];
 }
 
 function findUnknown(

@@ -2,6 +2,7 @@ import { BundleMemo } from '../bundle/bundle-texts.ts';
 import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodesAndResult, hasErrors } from './compile.ts';
 import type { Request } from './compile.ts';
 import { compileNode, NodeMemo } from './compile-node.ts';
@@ -31,13 +32,14 @@ export function compileFleet(
 ): FleetCompilation {
   const { prepared, modeNote } = loaded;
   const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
+  const isTold = (name: string) => fleet.hostAddresses.has(name);
+  const found = checkNodesAndResult({ names: fleet.nodes, flag: fleet.named, isTold }, request, loaded);
   const diagnostics = [
     ...refusals,
     ...fleet.diagnostics,
     ...wrongVersions,
-    ...checkNodesAndResult(fleet.nodes, fleet.named, request, loaded),
     ...(modeNote && namesMode && !hasErrors(loaded.diagnostics) ? [modeNote] : []),
-    ...loaded.diagnostics,
+    ...mergeDiagnostics(found, loaded.diagnostics),
   ];
   if (hasErrors(diagnostics)) return { diagnostics, bundles: undefined };
   return { diagnostics, bundles: compileNodes(fleet, preparedFor, request) };

@@ -93,9 +93,13 @@ export function prepare(
       ...found.diagnostics,
       ...findConflicts(cluster),
       ...describeSlicePorts(found.services),
-      // A Service that is wrong is not there.
-      ...(inputs.diagnostics.some(isError) ? [] : describeStrays(found.services, inputs.slices, inputs.endpoints)),
-      ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
+      // A Service or a slice that is wrong is not there.
+      ...(inputs.diagnostics.some(isError)
+        ? []
+        : [
+            ...describeStrays(found.services, inputs.slices, inputs.endpoints),
+            ...findUnserved(found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
+          ]),
       ...checkForMode(settings, services, cluster),
     ],
   };

@@ -3,7 +3,9 @@ import { families as bothFamilies } from '../kernel/family.ts';
 import { isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
+import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodes } from './check-node.ts';
+import type { CheckedNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
 import { settleVersion } from './kubernetes-version.ts';
 import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
@@ -41,7 +43,9 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
   const nodeName = chooseNodeName(request.node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
   const flag = request.node === undefined ? undefined : [request.node];
-  const known = [...refusals, ...checkNodesAndResult([nodeName], flag, request, read), ...said];
+  const isTold = () => hostAddresses !== undefined;
+  const found = checkNodesAndResult({ names: [nodeName], flag, isTold }, request, read);
+  const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
   return {
@@ -50,10 +54,9 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
   };
 }
 
-/** What is wrong with compiling for these nodes; `flag` are the names that the user gave. */
+/** What is wrong with compiling for these nodes. */
 export function checkNodesAndResult(
-  nodeNames: readonly string[],
-  flag: readonly string[] | undefined,
+  nodes: CheckedNodes,
   { allowEmpty, ipFamily }: Pick<InputOptions, 'ipFamily' | 'allowEmpty'>,
   { prepared, diagnostics }: LoadedInputs,
 ): readonly Diagnostic[] {
@@ -61,7 +64,7 @@ export function checkNodesAndResult(
   if (hasErrors(diagnostics)) return [];
   const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
   return [
-    ...checkNodes(nodeNames, flag, prepared),
+    ...checkNodes(nodes, prepared),
     ...(allowEmpty ? [] : describeEmptyResult(prepared.services, prepared.cluster, chosen)),
   ];
 }

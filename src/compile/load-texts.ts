@@ -139,7 +139,8 @@ function definedOf<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
+/** What is wrong with a namespace after --namespace. */
+export function checkNamespace(namespace: string | undefined): readonly Diagnostic[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
   return [diagnose('bad-name', { problem: 'namespace-flag', value: namespace })];
 }

@@ -2,6 +2,8 @@ import { escapeText, quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions } from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';
+import { describeAddress, weighAddress } from './addresses.ts';
+import type { WrittenValue } from './addresses.ts';
 import { describeShape } from './shape.ts';
 import type { ShapeProblem } from './shape.ts';
 import type { DiagnosticTable, Severity } from './table.ts';
@@ -9,12 +11,15 @@ import type { DiagnosticTable, Severity } from './table.ts';
 type PortProblem =
   | ShapeProblem
   | { readonly problem: 'target-port-number'; readonly value: number }
+  | { readonly problem: 'slice-port-zero'; readonly index: number }
   | { readonly problem: 'target-port-in-quotes' | 'target-port-name'; readonly value: string };
 
 function describePort(details: PortProblem): string {
   switch (details.problem) {
     case 'target-port-number':
       return `targetPort ${details.value}: a port is a number from 1 to 65535`;
+    case 'slice-port-zero':
+      return `ports[${details.index}] of the slice has port 0, and kube-proxy leaves it out: a port is a number from 1 to 65535`;
     case 'target-port-in-quotes':
       return `targetPort is the string ${quote(details.value)}: write ${details.value} without quotes`;
     case 'target-port-name': {
@@ -85,34 +90,6 @@ function describeUnknown(details: UnknownField): string {
       return `${details.parent} has no field ${quote(name)}, and Kubernetes ignores it${hint}`;
     case 'misplaced':
       return `${escapeText(name)} ${details.position}, where Kubernetes ignores it${hint}`;
-  }
-}
-
-interface WrittenValue {
-  readonly field: string;
-  readonly value: string;
-}
-
-type AddressProblem =
-  | (WrittenValue & { readonly problem: 'no-address'; readonly hasPrefixLength?: boolean })
-  /** `kind` is why: "a loopback address". */
-  | (WrittenValue & { readonly problem: 'unusable'; readonly kind: string })
-  | (WrittenValue & { readonly problem: 'other-family'; readonly family: 'IPv4' | 'IPv6' })
-  | { readonly problem: 'no-cluster-ip'; readonly value: string };
-
-function describeAddress(details: AddressProblem): string {
-  const value = quote(details.value);
-  switch (details.problem) {
-    case 'no-address': {
-      const hint = details.hasPrefixLength ? ': write it without the prefix length' : '';
-      return `${details.field} ${value} is not an IP address${hint}`;
-    }
-    case 'unusable':
-      return `${details.field} ${value} is ${details.kind}: Kubernetes does not take it here`;
-    case 'other-family':
-      return `${details.field} ${value} is not an ${details.family} address, which addressType requires`;
-    case 'no-cluster-ip':
-      return `clusterIP ${value} is not an address that a Service can have`;
   }
 }
 
@@ -221,7 +198,10 @@ function wordEntry(field: string) {
 /** What is wrong with single fields, whatever object they belong to. */
 export const fieldDiagnostics = {
   'bad-address': {
-    severity: 'error',
+    severity: {
+      among: ['error', 'warning'],
+      weigh: weighAddress,
+    },
     meaning: 'a value is not an IP address, or not one that is allowed there',
     words: describeAddress,
   },
@@ -242,7 +222,10 @@ export const fieldDiagnostics = {
   },
   'bad-phase': wordEntry('phase of a Pod'),
   'bad-port': {
-    severity: 'error',
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: PortProblem) => (problem === 'slice-port-zero' ? 'warning' : 'error'),
+    },
     meaning: 'a port is not a number from 1 to 65535, nor the name of a container port',
     words: describePort,
   },
@@ -272,6 +255,12 @@ export const fieldDiagnostics = {
     severity: 'error',
     meaning: 'an object lacks a field that it needs',
     words: describeMissing,
+  },
+  'null-value': {
+    severity: 'warning',
+    meaning: 'a label, an annotation or a part of a selector has no value: it is read as the empty string',
+    words: ({ of, name }: { readonly of: 'label' | 'annotation' | 'selector'; readonly name: string }) =>
+      `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string: write a value, or "" if that is meant`,
   },
   'odd-address': {
     severity: 'warning',

@@ -73,7 +73,7 @@ export function integer(
 }
 
 /** A whole number whose bounds something else checks, or null for none. */
-export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'a whole number' };
+export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'it must be a whole number' };
 
 /** A duration as Go writes it. kube-proxy takes no bare numbers. */
 export const duration: Schema<string | null> = { ...text, expected: 'a duration such as "15m0s" or "30s"' };

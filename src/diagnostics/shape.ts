@@ -41,7 +41,7 @@ function describeType({ field, found, types, expected }: ShapeProblem & { readon
     if (found.type === 'string' && /^\d+$/.test(found.value)) {
       return `${field} is the string ${quote(found.value)}: write ${found.value} without quotes`;
     }
-    return `${field} is ${describeFound(found)}: ${expected ?? 'a whole number'}`;
+    return `${field} is ${describeFound(found)}: ${expected ?? 'it must be a whole number'}`;
   }
   return `${field} is ${describeFound(found)}: it must be ${expected ?? types.join(' or ')}`;
 }

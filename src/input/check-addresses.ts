@@ -1,6 +1,7 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { addressOddity, describeSpecial, describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Address, Network } from '../kernel/address.ts';
+import type { AddressUse } from '../diagnostics/addresses.ts';
 import type { Report } from './report.ts';
 import { fieldName } from '../base/wording.ts';
 
@@ -12,18 +13,13 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
     report.add(path, 'bad-address', { problem: 'no-address', field: fieldName(path), value: text, hasPrefixLength });
   } else if (text !== address.text) {
     report.add(path, 'odd-address', {
-      problem: oddityOf(text, address),
+      problem: addressOddity(text, address),
       field: fieldName(path),
       value: text,
       address: address.text,
     });
   }
   return address;
-}
-
-function oddityOf(text: string, { family }: Address): 'leading-zeros' | 'ipv4-mapped' | 'not-rfc-5952' {
-  if (family === 'ipv6') return 'not-rfc-5952';
-  return text.includes(':') ? 'ipv4-mapped' : 'leading-zeros';
 }
 
 /** Like checkAddress, but also refuses addresses that the API server takes for no Service or endpoint. */
@@ -33,6 +29,14 @@ export function checkUsableAddress(text: string, path: FieldPath, report: Report
   if (kind === undefined) return address;
   report.add(path, 'bad-address', { problem: 'unusable', field: fieldName(path), value: text, kind });
   return undefined;
+}
+
+/** Warns of an address that no host on a network has, where Kubernetes takes it. */
+export function warnOfSpecial(address: Address, text: string, use: AddressUse, path: FieldPath, report: Report): void {
+  const kind = describeSpecial(address);
+  if (kind === undefined) return;
+  const isRefused = describeUnusable(address) !== undefined;
+  report.add(path, 'bad-address', { problem: 'special', field: fieldName(path), value: text, use, kind, isRefused });
 }
 
 /** The network as kube-proxy reads it; undefined, with an error in the report, for what is none. */

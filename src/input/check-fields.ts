@@ -21,8 +21,13 @@ function fields(names: string, below: Readonly<Record<string, Fields>> = {}): Fi
 
 const metadata = fields(
   'name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp ' +
-    'deletionGracePeriodSeconds labels annotations ownerReferences finalizers managedFields clusterName initializers',
+    'deletionGracePeriodSeconds labels annotations finalizers managedFields clusterName initializers',
+  { ownerReferences: fields('apiVersion kind name uid controller blockOwnerDeletion') },
 );
+
+const conditions = fields('type status observedGeneration lastTransitionTime reason message');
+
+const targetRef = fields('kind namespace name uid apiVersion resourceVersion fieldPath');
 
 /** The fields of the kinds that kpc reads, as the API of 1.36 and those before it have them. */
 const known = {
@@ -37,12 +42,18 @@ const known = {
         sessionAffinityConfig: fields('', { clientIP: fields('timeoutSeconds') }),
       },
     ),
-    status: fields('conditions', { loadBalancer: fields('', { ingress: fields('ip hostname ipMode ports') }) }),
+    status: fields('', {
+      conditions,
+      loadBalancer: fields('', {
+        ingress: fields('ip hostname ipMode', { ports: fields('port protocol error') }),
+      }),
+    }),
   }),
   EndpointSlice: fields('apiVersion kind addressType', {
     metadata,
     ports: fields('name protocol port appProtocol'),
-    endpoints: fields('addresses hostname targetRef deprecatedTopology topology nodeName zone', {
+    endpoints: fields('addresses hostname deprecatedTopology topology nodeName zone', {
+      targetRef,
       conditions: fields('ready serving terminating'),
       hints: fields('', { forZones: fields('name'), forNodes: fields('name') }),
     }),
@@ -50,19 +61,26 @@ const known = {
   Endpoints: fields('apiVersion kind', {
     metadata,
     subsets: fields('', {
-      addresses: fields('ip hostname nodeName targetRef'),
-      notReadyAddresses: fields('ip hostname nodeName targetRef'),
+      addresses: fields('ip hostname nodeName', { targetRef }),
+      notReadyAddresses: fields('ip hostname nodeName', { targetRef }),
       ports: fields('name port protocol appProtocol'),
     }),
   }),
   Node: fields('apiVersion kind', {
     metadata,
-    spec: fields('podCIDR podCIDRs providerID unschedulable taints configSource externalID'),
+    spec: fields('podCIDR podCIDRs providerID unschedulable configSource externalID', {
+      taints: fields('key value effect timeAdded'),
+    }),
     status: fields(
       'capacity allocatable phase conditions daemonEndpoints nodeInfo images volumesInUse volumesAttached config ' +
         'runtimeHandlers features declaredFeatures',
       { addresses: fields('type address') },
     ),
+  }),
+  ServiceCIDR: fields('apiVersion kind', {
+    metadata,
+    spec: fields('cidrs'),
+    status: fields('', { conditions }),
   }),
 } as const;
 
@@ -158,4 +176,6 @@ const lists: ReadonlySet<string> = new Set([
   'subsets',
   'addresses',
   'notReadyAddresses',
+  'ownerReferences',
+  'taints',
 ]);

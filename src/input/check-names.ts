@@ -2,6 +2,7 @@ import { isLabelValue, isName } from '../base/object-names.ts';
 import type { NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import { StatusSharing } from '../cluster/share-status.ts';
+import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
 import { fieldName } from '../base/wording.ts';
@@ -64,19 +65,27 @@ export function readMetadata(
   return {
     name,
     namespace: namespace ?? given,
-    labels: dropNulls(raw?.labels),
-    annotations: dropNulls(raw?.annotations),
+    labels: readTexts(raw?.labels, 'label', paths.labels, report),
+    annotations: readTexts(raw?.annotations, 'annotation', paths.annotations, report),
   };
 }
+
+const paths = { labels: ['metadata', 'labels'], annotations: ['metadata', 'annotations'] };
 
 type Texts = Readonly<Record<string, string>>;
 
 const noTexts: Texts = {};
 
-/** Null is the empty text here, as it is to Kubernetes. */
-export function dropNulls(map: Readonly<Record<string, string | null>> | null | undefined): Texts {
+/** Null is the empty text here, as it is to Kubernetes: few mean that. */
+export function readTexts(
+  map: Readonly<Record<string, string | null>> | null | undefined,
+  of: ArgumentsOf<'null-value'>['of'],
+  path: FieldPath,
+  report: Report,
+): Texts {
   if (!map) return noTexts;
   if (hasNoNulls(map)) return map;
+  for (const name in map) if (map[name] === null) report.add([...path, name], 'null-value', { of, name });
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']));
 }
 

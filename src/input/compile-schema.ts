@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import type { ValidateFunction } from 'ajv';
-import { ajvOptions, schemas } from './schemas/all.ts';
+import { ajvOptions, ajvSchemas } from './schemas/for-ajv.ts';
 import type { RawObjects } from './schemas/all.ts';
 
 /**
@@ -8,5 +8,5 @@ import type { RawObjects } from './schemas/all.ts';
  * puts the compiled checks in this file's place (scripts/compile-schemas.mjs).
  */
 export function compileSchema(kind: keyof RawObjects): ValidateFunction {
-  return new Ajv(ajvOptions).compile(schemas[kind]);
+  return new Ajv(ajvOptions).compile(ajvSchemas[kind]);
 }

@@ -6,7 +6,7 @@ import { groupBy } from '../cluster/group-by.ts';
 const mostNames = 5;
 
 /**
- * The diagnostics for people: a warning or a note that is said of several Services in the same words is said once, where it
+ * The diagnostics for people: a warning or a note that is said of several Services or Nodes in the same words is said once, where it
  * is said first, with the names of the others. Errors are told one by one, for each has a place to go to.
  */
 export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
@@ -47,9 +47,10 @@ function split(diagnostic: Diagnostic): Part | undefined {
     : undefined;
 }
 
-/** The one Service or Service port that a diagnostic is about. */
-function findSubject({ arguments: details }: Diagnostic): string | undefined {
+/** The one Service, Service port or Node that a diagnostic is about. */
+function findSubject({ code, arguments: details }: Diagnostic): string | undefined {
   if ('servicePort' in details) return details.servicePort;
+  if (code === 'bad-address') return 'node' in details ? `node ${details.node}` : undefined;
   return 'service' in details ? details.service : undefined;
 }
 

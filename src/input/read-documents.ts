@@ -2,6 +2,7 @@ import { addWords, diagnoseFault } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { createJsonSource, createYamlSource, placeAt } from './document.ts';
 import type { InputDocument } from './document.ts';
+import { findRepeatedJsonKeys } from './json-keys.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { describeConflict } from './merge-conflict.ts';
 import { splitDocuments } from './split-documents.ts';
@@ -21,8 +22,12 @@ export interface FileDocuments {
 /** Reads the YAML and JSON documents of a file. What cannot be read is reported and the others are read all the same. */
 export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): FileDocuments {
   const documents: InputDocument[] = [];
-  const diagnostics = takeDocuments(file, parsers, (document) => documents.push(document));
-  return { documents, diagnostics };
+  const repeated: Diagnostic[] = [];
+  const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
+    documents.push(document);
+    for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
+  });
+  return { documents, diagnostics: [...repeated, ...faults] };
 }
 
 /** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
@@ -30,15 +35,16 @@ const mostBroken = 2;
 
 const noMoreTold = '; no more YAML errors of this file are told';
 
+/** Takes a document, and errors for the keys of its JSON that come twice: the last of them is in the value. */
+type TakeDocument = (document: InputDocument, repeatedKeys: readonly Diagnostic[]) => void;
+
+const none: readonly never[] = [];
+
 /**
  * As readDocuments, but hands over one document after the other: what is not kept of one is free before the next is
  * read. Returns what is wrong with those that could not be read.
  */
-export function takeDocuments(
-  file: TextFile,
-  parsers: Parsers,
-  take: (document: InputDocument) => void,
-): readonly Diagnostic[] {
+export function takeDocuments(file: TextFile, parsers: Parsers, take: TakeDocument): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   let broken = 0;
   let conflict: Diagnostic | undefined;
@@ -57,14 +63,18 @@ export function takeDocuments(
   };
   const json = readJsonValues(file.text, parsers);
   for (const { start, end, value } of json.values) {
-    if (value !== null) take({ file, value, source: createJsonSource(file, { start, end }) });
+    if (value === null) continue;
+    const repeated = findRepeatedJsonKeys(file.text, { start, end }, value).map((fault) => {
+      return diagnoseFault(fault, placeAt(file, start + fault.offset));
+    });
+    take({ file, value, source: createJsonSource(file, { start, end }) }, repeated);
   }
   if (json.broken) report(json.broken.start, faultsBehindJson(file.text.slice(json.broken.start, json.broken.end)));
   if (json.next === undefined) return diagnostics;
   splitDocuments(file.text, json.next, (span) => {
     const parsed = parsers.yaml(file.text, span);
     if (parsed.kind !== 'value') return report(span.start, faultsOf(file, span, parsed.faults));
-    if (parsed.value !== null) take({ file, value: parsed.value, source: createYamlSource(file, span) });
+    if (parsed.value !== null) take({ file, value: parsed.value, source: createYamlSource(file, span) }, none);
   });
   return diagnostics;
 }

@@ -1,10 +1,10 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { describeUnusable, parseAddress } from '../kernel/address.ts';
+import { describeSpecial, parseAddress } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { checkUsableAddress } from './check-addresses.ts';
+import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
@@ -28,6 +28,7 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   if (!raw.addressType) report.add(['addressType'], 'missing-field', { field: 'addressType' });
   const addressType = raw.addressType || undefined;
   const ports = readEndpointPorts(raw.ports ?? none, ['ports'], report);
+  if (raw.ports) checkPortNumbers(raw.ports, report);
   if (ports.length > 1) checkPortNames(ports, report);
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) => readEndpoint(endpoint, addressType, i, report, names));
   // Of what is wrong anyhow the size does not matter.
@@ -45,6 +46,13 @@ function checkSize({ endpoints, ports }: RawEndpointSlice, report: Report): void
   };
   tooMany('endpoints', endpoints?.length ?? 0);
   tooMany('ports', ports?.length ?? 0);
+}
+
+/** The API server takes port 0. */
+function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
+  for (let i = 0; i < ports.length; i++) {
+    if (ports[i]?.port === 0) report.add(['ports', i, 'port'], 'bad-port', { problem: 'slice-port-zero', index: i });
+  }
 }
 
 /** kube-proxy tells ports by name and protocol; the API server takes a name once, whatever the protocol. */
@@ -140,12 +148,14 @@ function checkEndpointAddresses(
     const address = parseAddress(text);
     if (i === 0) first = address;
     const fits = address && (!addressType || address.family === familyOf[addressType]);
-    if (fits && address.text === text && describeUnusable(address) === undefined) continue;
+    if (fits && address.text === text && describeSpecial(address) === undefined) continue;
     const path = ['endpoints', index, 'addresses', i];
     const usable = checkUsableAddress(text, path, report);
     if (usable && !fits && addressType) {
       const details = { problem: 'other-family', field: fieldName(path), value: text, family: addressType } as const;
       report.add(path, 'bad-address', details);
+    } else if (usable) {
+      warnOfSpecial(usable, text, 'endpoint', path, report);
     }
   }
   return first;

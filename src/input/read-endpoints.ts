@@ -1,5 +1,5 @@
 import type { EndpointAddress, EndpointPort, Endpoints, FieldPath } from '../cluster/objects.ts';
-import { checkUsableAddress } from './check-addresses.ts';
+import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
@@ -33,7 +33,9 @@ function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, repor
 
 function readAddresses(raw: readonly RawEndpointAddress[], path: FieldPath, report: Report): EndpointAddress[] {
   return raw.map(({ ip, hostname, nodeName }, i) => {
-    checkUsableAddress(ip ?? '', [...path, i, 'ip'], report);
+    const at = [...path, i, 'ip'];
+    const address = checkUsableAddress(ip ?? '', at, report);
+    if (address) warnOfSpecial(address, ip ?? '', 'endpoint', at, report);
     if (hostname) checkName(hostname, 'label', [...path, i, 'hostname'], report);
     if (nodeName) checkName(nodeName, 'subdomain', [...path, i, 'nodeName'], report);
     return { ip: ip ?? '', hostname: hostname || undefined, nodeName: nodeName || undefined };

@@ -113,8 +113,10 @@ function collectFile(
 ): Template | 'foreign' | undefined {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
+  const repeated: Diagnostic[] = [];
   let objects = 0;
-  const faults = takeDocuments(file, parsers, (document) => {
+  const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
+    for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
     if (isKustomization(document)) kustomizations.push(document);
     if (isForeign(document)) {
       others.push(document);
@@ -125,6 +127,7 @@ function collectFile(
   });
   if (objects === 0 && (faults.length === 0 ? others.length > 0 : isForeignText(file))) return 'foreign';
   for (const document of others) collectDocument(document, checks, into);
+  for (const diagnostic of repeated) into.diagnostics.push(diagnostic);
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
   const template = findTemplate(file, into.diagnostics.slice(before));
   if (template) {

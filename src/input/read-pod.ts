@@ -1,6 +1,6 @@
 import type { ContainerPort, FieldPath, ObjectMeta, Owner, Pod, PodSpec, PodStatus } from '../cluster/objects.ts';
 import type { Address } from '../kernel/address.ts';
-import { checkUsableAddress } from './check-addresses.ts';
+import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { checkName, readMetadata } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
 import { isReady } from './read-node.ts';
@@ -75,7 +75,13 @@ function readStatus(status: RawPodStatus, report: Report): PodStatus {
 /** podIPs, but podIP alone where the two do not agree (Convert_v1_PodStatus_To_core_PodStatus). */
 function readAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
   const listed = podIPs ?? none;
-  if (podIP && listed[0]?.ip !== podIP)
-    return [podIP].flatMap((ip) => checkUsableAddress(ip, ['status', 'podIP'], report) ?? none);
-  return listed.flatMap(({ ip }, i) => checkUsableAddress(ip ?? '', ['status', 'podIPs', i, 'ip'], report) ?? none);
+  if (podIP && listed[0]?.ip !== podIP) return readAddress(podIP, ['status', 'podIP'], report);
+  return listed.flatMap(({ ip }, i) => readAddress(ip ?? '', ['status', 'podIPs', i, 'ip'], report));
+}
+
+function readAddress(text: string, path: FieldPath, report: Report): readonly Address[] {
+  const address = checkUsableAddress(text, path, report);
+  if (!address) return none;
+  warnOfSpecial(address, text, 'endpoint', path, report);
+  return [address];
 }

@@ -1,8 +1,8 @@
 import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '../cluster/objects.ts';
 import { isLoopback } from '../kernel/address.ts';
-import { checkAddress, checkNetwork, checkUsableAddress } from './check-addresses.ts';
+import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
-import { checkName, dropNulls, readMetadata } from './check-names.ts';
+import { checkName, readMetadata, readTexts } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
@@ -13,6 +13,8 @@ const defaultAffinitySeconds = 10800;
 
 /** Most Services lack most lists: all of them have this one. */
 const none: readonly never[] = [];
+
+const selectorPath = ['spec', 'selector'];
 
 type RawSpec = NonNullable<RawService['spec']>;
 
@@ -27,7 +29,11 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   if (!raw.spec) report.add([], 'missing-field', { field: 'spec' });
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
-  externalIPs.forEach((address, i) => checkUsableAddress(address, ['spec', 'externalIPs', i], report));
+  externalIPs.forEach((text, i) => {
+    const path = ['spec', 'externalIPs', i];
+    const address = checkUsableAddress(text, path, report);
+    if (address) warnOfSpecial(address, text, 'external-ip', path, report);
+  });
   const sourceRanges = spec.loadBalancerSourceRanges ?? none;
   sourceRanges.forEach((range, i) => {
     // The API server takes blanks around a range, and so does kube-proxy.
@@ -54,10 +60,10 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
-      selector: spec.selector ? dropNulls(spec.selector) : undefined,
+      selector: spec.selector ? readTexts(spec.selector, 'selector', selectorPath, report) : undefined,
       trafficDistribution: spec.trafficDistribution ?? '',
     },
-    ingress: readIngress(raw.status?.loadBalancer?.ingress, report),
+    ingress: readIngress(raw.status?.loadBalancer?.ingress, type !== 'ExternalName' && clusterIP !== 'None', report),
     terminating: raw.metadata?.deletionTimestamp ? true : undefined,
   };
 }
@@ -108,6 +114,8 @@ function checkClusterIP(
   const address = checkAddress(text, path, report);
   if (address && (address.text === '0.0.0.0' || address.text === '::' || isLoopback(address))) {
     report.add(path, 'bad-address', { problem: 'no-cluster-ip', value: text });
+  } else if (address) {
+    warnOfSpecial(address, text, 'cluster-ip', path, report);
   }
   const wanted = spec.ipFamilies?.[index];
   if (address && wanted && wanted.toLowerCase() !== address.family) {
@@ -204,14 +212,25 @@ function checkDistinct(
   }
 }
 
-function readIngress(raw: readonly RawIngress[] | null | undefined, report: Report): readonly LoadBalancerIngress[] {
+/** `isServed`: whether kube-proxy writes rules for the Service. */
+function readIngress(
+  raw: readonly RawIngress[] | null | undefined,
+  isServed: boolean,
+  report: Report,
+): readonly LoadBalancerIngress[] {
   if (!raw?.length) return none;
   return raw.map((ingress, i) => {
     if (ingress.hostname && !isName(ingress.hostname, 'subdomain')) {
       const details = { problem: 'host-name', value: ingress.hostname } as const;
       report.add(['status', 'loadBalancer', 'ingress', i, 'hostname'], 'bad-name', details);
     }
-    if (ingress.ip) checkAddress(ingress.ip, ['status', 'loadBalancer', 'ingress', i, 'ip'], report);
+    if (ingress.ip) {
+      const path = ['status', 'loadBalancer', 'ingress', i, 'ip'];
+      const address = checkAddress(ingress.ip, path, report);
+      // kube-proxy leaves the addresses of a proxy alone.
+      const isUsed = isServed && ingress.ipMode !== 'Proxy';
+      if (address && isUsed) warnOfSpecial(address, ingress.ip, 'load-balancer', path, report);
+    }
     return {
       ip: ingress.ip || undefined,
       hostname: ingress.hostname || undefined,

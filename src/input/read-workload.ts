@@ -1,5 +1,5 @@
 import type { Workload, WorkloadKind } from '../cluster/objects.ts';
-import { dropNulls } from './check-names.ts';
+import { readTexts } from './check-names.ts';
 import type { CommonNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
@@ -15,6 +15,8 @@ export const workloadTypes: Readonly<Record<string, WorkloadKind>> = {
   'batch/v1 Job': 'Job',
 };
 
+const templateLabels = ['spec', 'template', 'metadata', 'labels'];
+
 type RawSpec = NonNullable<RawWorkload['spec']>;
 
 /** Checks what of a workload its Pods are made of, as the API server would, and fills in its defaults. */
@@ -22,6 +24,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
   const podSpec = readPodSpec(spec.template?.spec ?? {}, ['spec', 'template', 'spec'], report, names);
+  const labels = readTexts(spec.template?.metadata?.labels, 'label', templateLabels, report);
   const isStateful = kind === 'StatefulSet';
   return {
     kind,
@@ -30,7 +33,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
     replicas: readReplicas(kind, spec, raw.status),
     firstOrdinal: (isStateful && spec.ordinals?.start) || 0,
     template: {
-      labels: { ...dropNulls(spec.template?.metadata?.labels), ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
+      labels: { ...labels, ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
       spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,
     },
   };

@@ -28,3 +28,10 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[
     })
     .map(({ diagnostic }) => diagnostic);
 }
+
+/** What was found besides, and what was said of the input in its order: what has a place stands there, the rest comes first. */
+export function mergeDiagnostics(found: readonly Diagnostic[], said: readonly Diagnostic[]): readonly Diagnostic[] {
+  const placed = found.filter(({ place }) => place);
+  if (placed.length === 0) return [...found, ...said];
+  return [...found.filter(({ place }) => !place), ...sortDiagnostics([...placed, ...said])];
+}

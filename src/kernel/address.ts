@@ -32,6 +32,12 @@ export function parseAddress(text: string): Address | undefined {
   return groups && addressOf(groups);
 }
 
+/** How a text that is not canonical spells an address. */
+export function addressOddity(text: string, { family }: Address): 'leading-zeros' | 'ipv4-mapped' | 'not-rfc-5952' {
+  if (family === 'ipv6') return 'not-rfc-5952';
+  return text.includes(':') ? 'ipv4-mapped' : 'leading-zeros';
+}
+
 /** The bits of an IPv4 address as a number from 0, by which addresses compare. */
 export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   return bits >>> 0;
@@ -307,4 +313,16 @@ export function describeUnusable(address: Address): string | undefined {
   if (isLinkLocal(address)) return 'a link-local address';
   if (isLinkLocalMulticast(address)) return 'a link-local multicast address';
   return undefined;
+}
+
+/** What an address is that no host on a network has; undefined for one that a host may have. */
+export function describeSpecial(address: Address): string | undefined {
+  if (address.family === 'ipv4') {
+    const first = address.bits >>> 24;
+    if (first < 224) return describeUnusable(address);
+    if (first < 240) return describeUnusable(address) ?? 'a multicast address';
+    return address.bits === -1 ? 'the broadcast address' : undefined;
+  }
+  const isMulticast = (address.groups[0] ?? 0) >>> 8 === 0xff;
+  return describeUnusable(address) ?? (isMulticast ? 'a multicast address' : undefined);
 }

@@ -84,6 +84,8 @@ const stateful = ranks.statistic;
 function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   const canonical: RuleArg[] = [];
   const groups: number[] = [];
+  // Each argument begins two groups at most.
+  const lastGroup = 2 * args.length + 2;
   let group = 1;
   for (const arg of args) {
     const one = canonicalArg(arg);
@@ -91,7 +93,7 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
     const rank = ranks[one.kind];
     if (rank === stateful) group++;
     canonical.push(one);
-    groups.push((rank <= lastHeader ? 0 : rank === ranks.jump ? args.length + 2 : group) * 32 + rank);
+    groups.push((rank <= lastHeader ? 0 : rank === ranks.jump ? lastGroup : group) * 32 + rank);
     if (rank === stateful) group++;
   }
   return sortByKey(canonical, groups);

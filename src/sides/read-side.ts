@@ -27,6 +27,7 @@ import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';
 import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
 import { settleRelease } from './release-of-side.ts';
+import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { listFolder } from '../input/list-files.ts';
 import type { Stdin } from '../input/load-files.ts';
 import type { SideReading, StoredSide } from './stored-side.ts';
@@ -114,11 +115,12 @@ export async function compileSide(
   const wanted = settingsLike(other, loaded, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
   const flag = options.node === undefined ? undefined : [options.node];
-  const wrong = checkNodes([nodeName], flag, { ...loaded.prepared, settings: wanted });
+  const isTold = (): boolean => hostAddresses !== undefined;
+  const wrong = checkNodes({ names: [nodeName], flag, isTold }, { ...loaded.prepared, settings: wanted });
   if (wrong.some(isError)) return failedReading(loaded, [...wrong, ...loaded.diagnostics]);
   const prepared = prepareWithRanges(loaded.prepared, rangesByFlag(other));
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
   const ipFamily = options.ipFamily === 'auto' && isDualStack(other) ? 'dual' : options.ipFamily;
   const compileBy = (release: Release): BundleContent =>
     compileNode(prepareWithSettings(prepared, { ...wanted, release }), { nodeName, hostAddresses, ipFamily });
@@ -137,7 +139,7 @@ export async function compileSide(
   }
   const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
   const reading = readingOf(path, loaded, compileBy(settled.release), isModeNamed, settled.reason);
-  return { ...reading, diagnostics: [...wrong, ...reading.diagnostics] };
+  return { ...reading, diagnostics: mergeDiagnostics(wrong, reading.diagnostics) };
 }
 
 /** A side that cannot be compiled, for what the diagnostics say. */
@@ -186,13 +188,17 @@ export async function compileInputs(options: SideOptions, readStdin: () => Promi
   const { files, prepared, hostAddresses, modeNote } = loaded;
   const hasErrors = loaded.diagnostics.some(isError);
   const flag = options.node === undefined ? undefined : [options.node];
-  const wrong = hasErrors ? [] : checkNodes([nodeName], flag, prepared);
+  const isTold = (): boolean => hostAddresses !== undefined;
+  const wrong = hasErrors ? [] : checkNodes({ names: [nodeName], flag, isTold }, prepared);
   if (hasErrors || wrong.some(isError)) {
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
   }
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
   const reading = readingOf('-f', loaded, content, modeNote === undefined, undefined);
-  return { ...reading, diagnostics: [...wrong, ...(modeNote ? [modeNote] : []), ...reading.diagnostics] };
+  return {
+    ...reading,
+    diagnostics: [...(modeNote ? [modeNote] : []), ...mergeDiagnostics(wrong, reading.diagnostics)],
+  };
 }
 
 function readingOf(

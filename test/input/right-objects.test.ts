@@ -7,7 +7,19 @@ import { Report } from '../../src/input/report.ts';
 import { RightObjects } from '../../src/input/right-objects.ts';
 import { Validator } from '../../src/input/validate.ts';
 
-const metadata = { name: 'web', namespace: 'shop', labels: { app: 'web', tier: '' }, annotations: null, uid: 'a-b' };
+const metadata = {
+  name: 'web',
+  namespace: 'shop',
+  labels: { app: 'web', tier: '' },
+  annotations: null,
+  uid: 'a-b',
+  generation: 2,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: ['a.example/b'],
+  ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: 'web', uid: 'c', controller: true }],
+};
+
+const conditions = [{ type: 'Ready', status: 'True', observedGeneration: 1, reason: 'Set', message: '' }];
 
 /** An object of each kind with every field that kpc reads, and some that it does not. */
 const examples: { readonly [Kind in CheckedKind]: object } = {
@@ -23,6 +35,8 @@ const examples: { readonly [Kind in CheckedKind]: object } = {
       ipFamilyPolicy: 'PreferDualStack',
       externalName: '',
       externalIPs: ['192.0.2.1'],
+      loadBalancerIP: '192.0.2.2',
+      loadBalancerClass: 'a.example/b',
       ports: [
         { name: 'http', protocol: 'TCP', port: 80, targetPort: 'web', nodePort: 30080, appProtocol: 'http' },
         { name: 'dns', protocol: 'UDP', port: 53, targetPort: 5353, nodePort: null },
@@ -39,8 +53,10 @@ const examples: { readonly [Kind in CheckedKind]: object } = {
       selector: { app: 'web' },
     },
     status: {
-      conditions: [],
-      loadBalancer: { ingress: [{ ip: '192.0.2.2', hostname: 'a.example', ipMode: 'VIP', ports: [] }] },
+      conditions,
+      loadBalancer: {
+        ingress: [{ ip: '192.0.2.2', hostname: 'a.example', ipMode: 'VIP', ports: [{ port: 80, protocol: 'TCP' }] }],
+      },
     },
   },
   EndpointSlice: {
@@ -57,7 +73,8 @@ const examples: { readonly [Kind in CheckedKind]: object } = {
         nodeName: 'node-1',
         zone: 'a',
         hints: { forZones: [{ name: 'a' }], forNodes: [{ name: 'node-1' }] },
-        targetRef: { kind: 'Pod', name: 'web-0' },
+        targetRef: { kind: 'Pod', namespace: 'shop', name: 'web-0', uid: 'd' },
+        deprecatedTopology: { rack: 'r1' },
       },
       { addresses: ['10.0.0.2'], conditions: {} },
     ],
@@ -74,6 +91,13 @@ const examples: { readonly [Kind in CheckedKind]: object } = {
       },
     ],
   },
+  ServiceCIDR: {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata,
+    spec: { cidrs: ['10.96.0.0/16', 'fd00::/112'] },
+    status: { conditions },
+  },
   Node: {
     apiVersion: 'v1',
     kind: 'Node',
@@ -86,7 +110,7 @@ const examples: { readonly [Kind in CheckedKind]: object } = {
     },
   },
 };
-const kinds = ['Service', 'EndpointSlice', 'Endpoints', 'Node'] as const;
+const kinds = ['Service', 'EndpointSlice', 'Endpoints', 'Node', 'ServiceCIDR'] as const;
 
 const nowhere: InputSource = {
   place: () => ({ file: 'a.yaml', locate: () => ({ file: 'a.yaml', line: 1, column: 1 }) }),

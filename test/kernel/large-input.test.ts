@@ -85,6 +85,11 @@ test('a list that takes items anywhere is as an array that does', () => {
   );
 });
 
+test('the target stays the last of many matches that remember', () => {
+  const matches = ' -m recent --name DEFAULT --set'.repeat(4);
+  expect(ruleMeaning(parseRule(`-j X${matches}`) ?? { args: [] })).toBe(`${matches.trimStart()} -j X`);
+});
+
 test('many arguments are put in the order that few are', () => {
   const word = fc.constantFrom(
     '-m set --match-set A src',

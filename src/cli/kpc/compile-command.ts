@@ -31,6 +31,7 @@ import { loadInputs } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { reportFailure } from './report-failure.ts';
 import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
@@ -97,7 +98,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   if (mistaken) {
     await reportDiagnostics([mistaken], loaded.files, terminal);
-    return reportFailure(options, [mistaken], terminal);
+    return reportFailure(options.output, [mistaken], terminal);
   }
   return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
 }
@@ -128,7 +129,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
+  if (!bundles || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
   const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
@@ -145,7 +146,7 @@ async function runOne(loaded: LoadedInputs, options: CompileOptions, terminal: T
   );
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!content || failsStrictly(found, options)) return reportFailure(options, diagnostics, terminal);
+  if (!content || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
   if (options.check !== undefined) return check(options.check, content, diagnostics, options, terminal);
   return output(content, diagnostics, options, terminal);
 }
@@ -276,23 +277,6 @@ async function check(
     `${folder} differs in ${nameSome(result.files.map(printable), 12)}: ${first}write it again with ${isGolden ? '--golden' : '-o'} ${folder}\n`,
   );
   return exitStatus.differs;
-}
-
-/** Where input does not compile, programs and GitHub are told why in their own words too. */
-async function reportFailure(
-  { output: format }: CompileOptions,
-  diagnostics: readonly Diagnostic[],
-  terminal: Terminal,
-): Promise<ExitStatus> {
-  if (format === 'json') {
-    const { diagnosticsToJson } = await import('../../report/json.ts');
-    await terminal.out(formatJson({ diagnostics: diagnosticsToJson(diagnostics) }));
-  }
-  if (format === 'github') {
-    const { checkToGithub } = await import('../../report/github.ts');
-    await terminal.out(checkToGithub(undefined, diagnostics));
-  }
-  return exitStatus.badInput;
 }
 
 async function print(name: string, content: BundleContent, terminal: Terminal): Promise<ExitStatus> {

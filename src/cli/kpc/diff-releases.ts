@@ -1,3 +1,4 @@
+import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
 import { checkNodes } from '../../compile/check-node.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
@@ -42,11 +43,15 @@ export async function runReleaseDiff(
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
   const hasErrors = loaded.diagnostics.some(isError);
+  const isTold = (): boolean => loaded.hostAddresses !== undefined;
   const node = hasErrors
     ? []
-    : checkNodes([nodeName], options.node === undefined ? undefined : [options.node], loaded.prepared);
+    : checkNodes(
+        { names: [nodeName], flag: options.node === undefined ? undefined : [options.node], isTold },
+        loaded.prepared,
+      );
   const mode = loaded.modeNote && !hasErrors ? [loaded.modeNote] : [];
-  const diagnostics = makeStrict([...wrong, ...node, ...mode, ...loaded.diagnostics], options);
+  const diagnostics = makeStrict([...wrong, ...mode, ...mergeDiagnostics(node, loaded.diagnostics)], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   const { compareReleases } = await import('../../sides/compare-releases.ts');

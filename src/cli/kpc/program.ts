@@ -1,14 +1,16 @@
-import { CommanderError } from 'commander';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
+import { checkFlags } from '../../compile/check-flags.ts';
+import type { GivenFlags } from '../../compile/check-flags.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
-import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findMisnamed } from './kpc-yaml.ts';
-import { quieten } from './message-options.ts';
+import type { KpcYaml } from './kpc-yaml.ts';
+import { makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
@@ -33,28 +35,49 @@ export function kpcProgram(terminal: Terminal): Program {
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
       addVersionCommand(command, terminal, done);
-      command.hook('preAction', (program, called) => readKpcYaml(program, called, terminal));
     },
+    checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
   };
 }
 
-/** Gives the command that is called the flags of kpc.yaml, and says which file that was. */
-async function readKpcYaml(program: Command, called: Command, terminal: Terminal): Promise<void> {
+/**
+ * Gives the command that is called the flags of kpc.yaml, and says which file that was. Where it is wrong, or the command line
+ * is, says all that is wrong with flags; whether that is anything.
+ */
+async function readKpcYaml(
+  program: Command,
+  called: Command,
+  hasWrongValues: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
-  if (!configuredCommands.some((name) => name === called.name())) return;
+  if (!configuredCommands.some((name) => name === called.name())) return false;
   const misnamed = named === undefined ? findMisnamed() : undefined;
   if (misnamed !== undefined) {
     const text = `kpc: warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
     await say(quieten(terminal, called.opts<MessageOptions>()), text);
   }
   const found = applyKpcYaml(called, program, named);
-  if (!found) return;
-  const { diagnostics, file, used, places } = found;
-  if (diagnostics.length > 0) {
-    await reportDiagnostics(diagnostics, new Map([[file.name, file]]), terminal);
-    throw new CommanderError(exitStatus.badInput, 'kpc.yaml', `${file.name} is wrong`);
+  if (hasWrongValues || (found && found.diagnostics.length > 0)) {
+    await reportWrongFlags(called, found, terminal);
+    return true;
   }
+  if (!found) return false;
+  const { file, used, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
   if (used.length > 0) await say(quiet, `kpc: note: from ${printable(file.name)}: ${used.join(', ')}\n`);
+  return false;
+}
+
+/** Says what is wrong with kpc.yaml, and with the values that flags have, whether from there or not. */
+async function reportWrongFlags(called: Command, found: KpcYaml | undefined, terminal: Terminal): Promise<void> {
+  const options = called.opts<GivenFlags & { readonly output?: string }>();
+  const wrong = makeStrict(checkFlags(options), { flagPlaces: found?.places ?? new Map() });
+  const diagnostics = sortDiagnostics([...(found?.diagnostics ?? []), ...wrong]);
+  const files = new Map(found ? [[found.file.name, found.file]] : []);
+  await reportDiagnostics(diagnostics, files, terminal);
+  if (called.name() !== 'compile' || diagnostics.length === 0) return;
+  const { reportFailure } = await import('./report-failure.ts');
+  await reportFailure(options.output, diagnostics, terminal);
 }

@@ -4,6 +4,7 @@ import { exitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
+import { WrongValues } from './wrong-values.ts';
 import { version } from '../../base/version.ts';
 
 /** A program with commands, each of which says how it ended by calling `done`. */
@@ -11,16 +12,26 @@ export interface Program {
   readonly name: string;
   readonly description: string;
   readonly addCommands: (program: Command, done: (status: ExitStatus) => void) => void;
+  /**
+   * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
+   * has wrong values, which have been told.
+   */
+  readonly checkCommand?: (program: Command, called: Command, hasWrongValues: boolean) => Promise<boolean>;
 }
 
 /** Parses the command line and runs the command that it names. Throws what that throws. */
 export async function runCommands(
-  { name, description, addCommands }: Program,
+  { name, description, addCommands, checkCommand }: Program,
   argv: readonly string[],
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const written: Promise<void>[] = [];
   let status: ExitStatus = exitStatus.ok;
+  const wrongValues = new WrongValues();
+  const explain = (text: string): string => {
+    const error = correctSuggestion(text, program, argv);
+    return `${name}: ${error}${adviseOnMistake(error, program, argv)}`;
+  };
   const program: Command = new Command(name)
     .description(description)
     .version(version, '-V, --version', 'print the version')
@@ -31,13 +42,21 @@ export async function runCommands(
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
       outputError: (text, writeLine) => {
-        const error = correctSuggestion(text, program, argv);
-        writeLine(`${name}: ${error}${adviseOnMistake(error, program, argv)}`);
+        for (const each of [...wrongValues.close(), text]) writeLine(explain(each));
       },
+    })
+    .hook('preAction', async (_, called) => {
+      const wrong = wrongValues.close();
+      for (const text of wrong) await terminal.err(explain(text));
+      const isWrong = (await checkCommand?.(program, called, wrong.length > 0)) ?? false;
+      if (isWrong || wrong.length > 0) {
+        throw new CommanderError(exitStatus.badInput, 'wrong-flags', 'flags have wrong values');
+      }
     });
   addCommands(program, (result) => {
     status = result;
   });
+  wrongValues.watch(program);
   addExamples(program);
   if (argv.length === 0) {
     program.outputHelp({ error: true });

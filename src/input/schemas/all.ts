@@ -39,13 +39,3 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
 };
-
-/** How ajv compiles the schemas, at run time and at build time alike. */
-export const ajvOptions = {
-  allErrors: true,
-  verbose: true,
-  // Nothing reads ajv's own words.
-  messages: false,
-  allowUnionTypes: true,
-  keywords: ['code', 'expected'],
-};

@@ -1,7 +1,7 @@
 import { flag, list, object, text } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
-import { metadata, optionalPort, protocol, word } from './shared.ts';
+import { metadata, optionalPort, protocol, targetRef, textMap, word } from './shared.ts';
 
 const named: Schema = { ...object({ name: text }), type: 'object' };
 
@@ -9,7 +9,7 @@ const named: Schema = { ...object({ name: text }), type: 'object' };
 export const endpointSliceSchema: Schema = object({
   metadata,
   addressType: word(['IPv4', 'IPv6', 'FQDN'], 'bad-address-type'),
-  ports: list({ ...object({ name: text, protocol, port: optionalPort }), type: 'object' }),
+  ports: list({ ...object({ name: text, protocol, port: optionalPort, appProtocol: text }), type: 'object' }),
   endpoints: list({
     ...object({
       addresses: list({ type: 'string', expected: 'a string' }),
@@ -17,6 +17,8 @@ export const endpointSliceSchema: Schema = object({
       hostname: text,
       nodeName: text,
       zone: text,
+      targetRef,
+      deprecatedTopology: textMap,
       hints: object({ forZones: list(named), forNodes: list(named) }),
     }),
     type: 'object',

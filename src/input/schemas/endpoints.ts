@@ -2,9 +2,9 @@ import { list, object, text } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawEndpointPort } from './endpoint-slice.ts';
 import type { RawMetadata } from './service.ts';
-import { metadata, optionalPort, protocol } from './shared.ts';
+import { metadata, optionalPort, protocol, targetRef } from './shared.ts';
 
-const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text }), type: 'object' });
+const addresses = list({ ...object({ ip: text, hostname: text, nodeName: text, targetRef }), type: 'object' });
 
 /** What kpc reads of v1 Endpoints. */
 export const endpointsSchema: Schema = object({
@@ -13,7 +13,7 @@ export const endpointsSchema: Schema = object({
     ...object({
       addresses,
       notReadyAddresses: addresses,
-      ports: list({ ...object({ name: text, protocol, port: optionalPort }), type: 'object' }),
+      ports: list({ ...object({ name: text, protocol, port: optionalPort, appProtocol: text }), type: 'object' }),
     }),
     type: 'object',
   }),

@@ -1,4 +1,4 @@
-import { list, object, text, texts } from '../../diagnostics/json-schema.ts';
+import { flag, item, list, object, text, texts } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata } from './shared.ts';
@@ -6,10 +6,12 @@ import { metadata } from './shared.ts';
 /** The conditions of a Node or a Pod. */
 export const conditions = list({ ...object({ type: text, status: text }), type: 'object' });
 
+const taints = list(item({ key: text, value: text, effect: text, timeAdded: text }));
+
 /** What kpc reads of a v1 Node. */
 export const nodeSchema: Schema = object({
   metadata,
-  spec: object({ podCIDR: text, podCIDRs: texts }),
+  spec: object({ podCIDR: text, podCIDRs: texts, providerID: text, unschedulable: flag, taints }),
   status: object({
     addresses: list({ ...object({ type: text, address: text }), type: 'object' }),
     allocatable: object({

@@ -3,7 +3,7 @@ import type { Schema } from '../../diagnostics/json-schema.ts';
 import { conditions } from './node.ts';
 import type { RawCondition } from './node.ts';
 import type { RawMetadata } from './service.ts';
-import { ownedMetadata, port, protocol, word } from './shared.ts';
+import { metadata, port, protocol, word } from './shared.ts';
 
 const containers = list({
   ...object({
@@ -25,7 +25,7 @@ export const podSpecSchema: Schema = object({
 
 /** What kpc reads of a v1 Pod. */
 export const podSchema: Schema = object({
-  metadata: ownedMetadata,
+  metadata,
   spec: podSpecSchema,
   status: object({
     phase: word(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'bad-phase'),

@@ -1,10 +1,14 @@
 import { object, texts } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
-import { metadata } from './shared.ts';
+import { metadata, objectConditions } from './shared.ts';
 
 /** What kpc reads of a ServiceCIDR of networking.k8s.io/v1 or v1beta1. */
-export const serviceCidrSchema: Schema = object({ metadata, spec: object({ cidrs: texts }) });
+export const serviceCidrSchema: Schema = object({
+  metadata,
+  spec: object({ cidrs: texts }),
+  status: object({ conditions: objectConditions }),
+});
 
 /** A ServiceCIDR as its schema has it. */
 export interface RawServiceCidr {

@@ -1,8 +1,10 @@
-import { flag, integer, list, object, text, texts } from '../../diagnostics/json-schema.ts';
+import { flag, integer, item, list, object, text, texts } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { metadata, optionalPort, port, protocol, textMap, word } from './shared.ts';
+import { metadata, objectConditions, optionalPort, port, protocol, textMap, word } from './shared.ts';
 
 const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');
+
+const ingressPorts = list(item({ port, protocol, error: text }));
 
 /** What kpc reads of a v1 Service. Other fields may be there: kubectl prints them all. */
 export const serviceSchema: Schema = object({
@@ -15,6 +17,8 @@ export const serviceSchema: Schema = object({
     ipFamilyPolicy: word(['SingleStack', 'PreferDualStack', 'RequireDualStack'], 'bad-ip-family'),
     externalName: text,
     externalIPs: texts,
+    loadBalancerIP: text,
+    loadBalancerClass: text,
     ports: list({
       ...object({
         name: text,
@@ -22,6 +26,7 @@ export const serviceSchema: Schema = object({
         port,
         targetPort: { type: ['integer', 'string', 'null'], expected: 'a port number or the name of a container port' },
         nodePort: optionalPort,
+        appProtocol: text,
       }),
       type: 'object',
     }),
@@ -37,9 +42,10 @@ export const serviceSchema: Schema = object({
     selector: textMap,
   }),
   status: object({
+    conditions: objectConditions,
     loadBalancer: object({
       ingress: list({
-        ...object({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy'], 'bad-ip-mode') }),
+        ...object({ ip: text, hostname: text, ipMode: word(['VIP', 'Proxy'], 'bad-ip-mode'), ports: ingressPorts }),
         type: 'object',
       }),
     }),

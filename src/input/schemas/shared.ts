@@ -1,6 +1,6 @@
 import { joinWords } from '../../base/join-words.ts';
 import type { ShapeCode } from '../../diagnostics/fields.ts';
-import { flag, integer, item, list, map, object, text } from '../../diagnostics/json-schema.ts';
+import { anyInteger, flag, integer, item, list, map, object, text, texts } from '../../diagnostics/json-schema.ts';
 import type { Schema } from '../../diagnostics/json-schema.ts';
 
 export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, 'a mapping of strings');
@@ -17,19 +17,45 @@ export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 6553
 
 export const protocol = word(['TCP', 'UDP', 'SCTP'], 'bad-protocol');
 
-const metadataFields = {
+/** An object's metadata, but for managedFields, which only the API server writes. */
+export const metadata = object({
   name: text,
   namespace: text,
   generateName: text,
   labels: textMap,
   annotations: textMap,
+  selfLink: text,
+  uid: text,
+  resourceVersion: text,
+  generation: anyInteger,
+  creationTimestamp: text,
   deletionTimestamp: text,
-};
+  deletionGracePeriodSeconds: anyInteger,
+  finalizers: texts,
+  ownerReferences: list(
+    item({ apiVersion: text, kind: text, name: text, uid: text, controller: flag, blockOwnerDeletion: flag }),
+  ),
+});
 
-export const metadata = object(metadataFields);
+/** The conditions of a Service or a ServiceCIDR. Nothing is compiled from them. */
+export const objectConditions = list(
+  item({
+    type: text,
+    status: text,
+    observedGeneration: anyInteger,
+    lastTransitionTime: text,
+    reason: text,
+    message: text,
+  }),
+);
 
-/** The metadata of Pods and of what makes Pods. */
-export const ownedMetadata = object({
-  ...metadataFields,
-  ownerReferences: list(item({ kind: text, name: text, controller: flag })),
+/** What an endpoint is: a Pod, as a rule. Nothing is compiled from it. */
+export const targetRef = object({
+  kind: text,
+  namespace: text,
+  name: text,
+  uid: text,
+  apiVersion: text,
+  resourceVersion: text,
+  fieldPath: text,
 });

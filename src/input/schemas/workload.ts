@@ -4,14 +4,14 @@ import type { RawCondition } from './node.ts';
 import { conditions } from './node.ts';
 import { podSpecSchema } from './pod.ts';
 import type { RawOwnedMetadata, RawPodSpec } from './pod.ts';
-import { metadata, ownedMetadata } from './shared.ts';
+import { metadata } from './shared.ts';
 import type { RawMetadata } from './service.ts';
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
 /** What kpc reads of what makes Pods by a template: a Deployment, a StatefulSet, a DaemonSet, a ReplicaSet, a Job. */
 export const workloadSchema: Schema = object({
-  metadata: ownedMetadata,
+  metadata,
   spec: object({
     replicas: amount,
     parallelism: amount,

@@ -1,0 +1,32 @@
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
+import { parseShard } from '../fleet/shard.ts';
+import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
+import { parsePodNetworks } from '../input/pod-networks.ts';
+import { resolveSettings } from '../input/settings.ts';
+import { checkNodeName } from './fleet-nodes.ts';
+import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
+import type { InputOptions } from './load-texts.ts';
+import { checkNamespace } from './load-texts.ts';
+
+/** The flags of a command, of which it may know some only. */
+export interface GivenFlags extends Partial<InputOptions> {
+  readonly node?: string | readonly string[] | undefined;
+  readonly shard?: string | undefined;
+}
+
+/** What is wrong with the values of flags alone, for a command whose input is not read because other flags are wrong. */
+export function checkFlags(flags: GivenFlags): readonly Diagnostic[] {
+  const version = parseVersionChoice(flags.kubernetesVersion);
+  const { diagnostics: wrongSettings } = resolveSettings(undefined, flags, startingRelease(version.choice, []));
+  const names = typeof flags.node === 'string' ? [flags.node] : (flags.node ?? []);
+  return [
+    ...names.flatMap((name) => checkNodeName(name) ?? []),
+    ...(flags.shard !== undefined && !parseShard(flags.shard) ? [diagnose('bad-shard', { shard: flags.shard })] : []),
+    ...checkNamespace(flags.namespace),
+    ...version.diagnostics,
+    ...wrongSettings,
+    ...parseAssignmentRanges(flags).diagnostics,
+    ...parsePodNetworks(flags.assumeEndpoints).diagnostics,
+  ].filter(isError);
+}
