@@ -242,8 +242,18 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
   const set = names.filter((_, i) => values[i]?.trim() === '1');
-  return set.length === 0 ? [] : [`sysctls that ${modeFacts[before].title} needed stay at 1: ${set.join(', ')}`];
+  const [from, to] = [modeFacts[before].title, modeFacts[next].title];
+  const own = set.filter((name) => name !== forwardingSysctl);
+  return [
+    ...(own.length === 0 ? [] : [`sysctls that only ${from} needs stay at 1: ${own.join(', ')}`]),
+    ...(own.length === set.length
+      ? []
+      : [`${forwardingSysctl} stays at 1: keep it, because ${to} needs it and does not set it`]),
+  ];
 }
+
+/** Each mode forwards packets; only IPVS mode sees to it that the kernel does. */
+const forwardingSysctl = 'net.ipv4.ip_forward';
 
 /** Those that the last settled apply found fit. */
 function knownFitTools({ settling }: ApplyChoices): FitTools {

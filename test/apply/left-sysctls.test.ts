@@ -4,8 +4,8 @@ import { createFakeNode } from './fake-node.ts';
 
 const bundle = (mode: string) => `fixtures/dual-stack/expected-${mode}`;
 const ofIpvs =
-  'sysctls that IPVS mode needed stay at 1: net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template, net.ipv4.ip_forward';
-const ofIptables = 'sysctls that iptables mode needed stay at 1: net.ipv4.conf.all.route_localnet';
+  'sysctls that only IPVS mode needs stay at 1: net.ipv4.vs.conntrack, net.ipv4.vs.expire_nodest_conn, net.ipv4.vs.expire_quiescent_template';
+const ofIptables = 'sysctls that only iptables mode needs stay at 1: net.ipv4.conf.all.route_localnet';
 
 describe.each([
   ['ipvs', 'iptables', ofIpvs],
@@ -25,6 +25,17 @@ describe.each([
     expect([again.status, again.err]).toEqual([0, expect.not.stringMatching(left)]);
   });
 });
+
+test.each(['iptables', 'nftables'])(
+  'forwarding, which IPVS mode turned on, is to be kept: %s mode needs it',
+  async (to) => {
+    const node = createFakeNode();
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    expect((await callApply(node.host, 'apply', bundle(to))).err).toContain(
+      `kpc-apply: warning: net.ipv4.ip_forward stays at 1: keep it, because ${to} mode needs it and does not set it\n`,
+    );
+  },
+);
 
 test('a sysctl that was not 1 is not named', async () => {
   const node = createFakeNode();

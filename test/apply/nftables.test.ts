@@ -322,7 +322,7 @@ describe('a change of mode', () => {
     await callApply(node.host, 'apply', bundle('ipvs'));
     const { err } = await callApply(node.host, 'apply', bundle('nftables'));
     expect(err).toMatch(
-      /warning: sysctls that IPVS mode needed stay at 1: net\.ipv4\.vs\.conntrack, .*net\.ipv4\.ip_forward$/m,
+      /warning: sysctls that only IPVS mode needs stay at 1: net\.ipv4\.vs\.conntrack, .*\n.*warning: net\.ipv4\.ip_forward stays at 1: keep it/,
     );
   });
 
