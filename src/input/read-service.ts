@@ -24,7 +24,10 @@ type RawSpec = NonNullable<RawService['spec']>;
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
-  if (!raw.spec) report.add([], 'missing-field', { field: 'spec' });
+  if (!raw.spec) {
+    report.add([], 'missing-field', { field: 'spec' });
+    report.settle(['spec']);
+  }
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((address, i) => checkUsableAddress(address, ['spec', 'externalIPs', i], report));
@@ -119,7 +122,7 @@ function checkClusterIP(
 function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report): ServicePortSpec[] {
   const raw = spec.ports ?? [];
   if (raw.length === 0 && type !== 'ExternalName' && spec.clusterIP !== 'None') {
-    report.add(['spec'], 'no-ports', {});
+    report.add(['spec', 'ports'], 'no-ports', {});
   }
   const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
   if (ports.length > 1) checkAllDistinct(ports, report);
