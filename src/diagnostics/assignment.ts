@@ -52,6 +52,25 @@ function describeNodePort(details: NodePortLack): string {
   }
 }
 
+type LoadBalancerLack = Lacking & { readonly ranges: readonly string[] } & (
+    | { readonly problem: 'range-is-full' }
+    | {
+        readonly problem: 'not-the-one-asked-for';
+        /** What loadBalancerIP is. */
+        readonly asked: string;
+      }
+  );
+
+function describeLoadBalancer(details: LoadBalancerLack): string {
+  const ranges = details.ranges.join(', ');
+  switch (details.problem) {
+    case 'range-is-full':
+      return `no address of ${ranges} is free for this Service`;
+    case 'not-the-one-asked-for':
+      return `loadBalancerIP ${details.asked} is not free in ${ranges} (--load-balancer-ip-range): kpc chooses another address`;
+  }
+}
+
 /** What a cluster would give a Service, and the input lacks. */
 export const assignmentDiagnostics = {
   'no-cluster-ip': {
@@ -69,10 +88,12 @@ export const assignmentDiagnostics = {
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`,
   },
   'no-load-balancer-ip': {
-    severity: 'error',
-    meaning: 'no address of --load-balancer-ip-range is free for a Service',
-    words: ({ service, ranges }: Lacking & { readonly ranges: readonly string[] }) =>
-      `${service}: no address of ${ranges.join(', ')} is free for this Service`,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: LoadBalancerLack) => (problem === 'range-is-full' ? 'error' : 'warning'),
+    },
+    meaning: '--load-balancer-ip-range has no address for a Service, or not the one that it asks for',
+    words: (details: LoadBalancerLack) => `${details.service}: ${describeLoadBalancer(details)}`,
   },
   'no-node-port': {
     severity: {

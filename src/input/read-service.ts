@@ -54,6 +54,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       internalTrafficPolicy: spec.internalTrafficPolicy || 'Cluster',
       externalTrafficPolicy: spec.externalTrafficPolicy || 'Cluster',
       healthCheckNodePort: spec.healthCheckNodePort ?? 0,
+      loadBalancerIP: spec.loadBalancerIP || undefined,
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,

@@ -30,6 +30,7 @@ export const serviceSchema: Schema = object({
     internalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
     externalTrafficPolicy: word(['Cluster', 'Local'], 'bad-traffic-policy'),
     healthCheckNodePort: optionalPort,
+    loadBalancerIP: text,
     loadBalancerSourceRanges: texts,
     publishNotReadyAddresses: flag,
     allocateLoadBalancerNodePorts: flag,
@@ -63,6 +64,7 @@ export interface RawService {
     readonly internalTrafficPolicy?: 'Cluster' | 'Local' | '' | null;
     readonly externalTrafficPolicy?: 'Cluster' | 'Local' | '' | null;
     readonly healthCheckNodePort?: number | null;
+    readonly loadBalancerIP?: string | null;
     readonly loadBalancerSourceRanges?: readonly string[] | null;
     readonly publishNotReadyAddresses?: boolean | null;
     readonly allocateLoadBalancerNodePorts?: boolean | null;
