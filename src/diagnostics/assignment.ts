@@ -1,3 +1,5 @@
+import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { DiagnosticTable } from './table.ts';
 
 const wayOut =
@@ -71,6 +73,23 @@ function describeLoadBalancer(details: LoadBalancerLack): string {
   }
 }
 
+interface OutsideRange {
+  readonly field: 'clusterIP' | 'nodePort';
+  /** "10.96.0.0/16, fd00::/108", "30000-32767". */
+  readonly range: string;
+  readonly values: readonly { readonly service: string; readonly value: string | number }[];
+}
+
+function describeOutside({ field, range, values }: OutsideRange): string {
+  const way = `write one of the range, or name the range of the cluster`;
+  const [first] = values;
+  if (first && values.length === 1) {
+    return `${first.service}: ${field} ${first.value} is outside of the range ${range}, and the API server refuses it: ${way}`;
+  }
+  const some = nameSome(values.map(({ service, value }) => `${service} ${value}`));
+  return `${formatCount(values.length)} values of ${field} are outside of the range ${range}, and the API server refuses them (${some}): ${way}`;
+}
+
 /** What a cluster would give a Service, and the input lacks. */
 export const assignmentDiagnostics = {
   'no-cluster-ip': {
@@ -102,5 +121,10 @@ export const assignmentDiagnostics = {
     },
     meaning: 'a Service has no node port, and kpc has none to give it',
     words: (details: NodePortLack) => `${details.service}: ${describeNodePort(details)}`,
+  },
+  'outside-range': {
+    severity: 'warning',
+    meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
+    words: describeOutside,
   },
 } satisfies DiagnosticTable;
