@@ -30,3 +30,22 @@ test('a Service that the input holds twice is named once among those that select
   expect(stderr).toContain('default/web selects no Pod of the input (app=web), and has no endpoints');
   expect(stderr).not.toContain('2 Services');
 });
+
+test('nor is it counted twice among those without endpoints', async () => {
+  const spec = { clusterIP: '10.96.0.1', selector: { app: 'web' }, ports: [{ port: 80 }] };
+  const web = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec };
+  const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [web, web] });
+  const { stderr } = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin });
+  expect(stderr).toContain('the input holds no EndpointSlice or Endpoints of default/web: ');
+});
+
+test('a table of kubectl is no object, and it is said how to print objects', () => {
+  const advice = ': print objects with kubectl get -o yaml';
+  expect(
+    diagnose('NAME   TYPE       CLUSTER-IP   PORT(S)        AGE\nweb    NodePort   10.96.0.10   80:30080/TCP   1d\n'),
+  ).toEqual([expect.stringContaining(`${advice} [not-an-object]`)]);
+  expect(diagnose('NAMESPACE   NAME   TYPE\nshop        web    NodePort\n')).toEqual([
+    expect.stringContaining(`${advice} [not-an-object]`),
+  ]);
+  expect(diagnose('a text\n')).toEqual([expect.not.stringContaining(advice)]);
+});
