@@ -119,3 +119,11 @@ test('lines that are indented with characters that only look like spaces are key
     `7:1 ${warning('ports')}`,
   ]);
 });
+
+test('a line of millions of spaces is looked at once', () => {
+  const started = process.cpuUsage();
+  const found = diagnose(`a: b\n${' '.repeat(4_000_000)}c: d\n`);
+  expect(found).toEqual([expect.stringContaining('this line is indented deeper than the key above it')]);
+  // It took hours where each space was a place to look back from.
+  expect(process.cpuUsage(started).user).toBeLessThan(20_000_000);
+});

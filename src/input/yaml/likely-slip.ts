@@ -19,7 +19,7 @@ const mostLinesAbove = 3;
 /** How many lines above are looked at for their indentation. */
 const mostIndents = 1000;
 
-const oddSpace = new RegExp(`(?<=^ *|[:-] *)[${oddSpaces}]`, 'gm');
+const oddSpace = new RegExp(`[${oddSpaces}]`, 'g');
 
 /** A key that begins its line, up to its colon. */
 const keyAtStart = /^( *(?:- +)*)[\w./-]+$/;
@@ -56,9 +56,19 @@ function findOddSpace(text: string, offset: number): SyntaxFault | undefined {
   const last = lineAt(text, offset);
   let { start } = last;
   for (let i = 0; i < mostLinesAbove && start > 0; i++) ({ start } = lineAt(text, start - 1));
-  const found = [...text.slice(start, last.start + last.text.length).matchAll(oddSpace)].at(-1);
-  if (!found) return undefined;
-  return slip(start + found.index, { problem: 'odd-space', codePoint: found[0].codePointAt(0) ?? 0 });
+  let found: number | undefined;
+  for (const { index } of text.slice(start, last.start + last.text.length).matchAll(oddSpace)) {
+    if (standsForSpace(text, start + index)) found = start + index;
+  }
+  if (found === undefined) return undefined;
+  return slip(found, { problem: 'odd-space', codePoint: text.codePointAt(found) ?? 0 });
+}
+
+/** Whether a character stands where a space means something to YAML: at the start of a line, or behind a colon or a dash. */
+function standsForSpace(text: string, offset: number): boolean {
+  let at = offset - 1;
+  while (text[at] === ' ') at--;
+  return at < 0 || /[\n:-]/.test(text[at] ?? '');
 }
 
 function findMissingSpace(line: Line): SyntaxFault | undefined {
@@ -74,7 +84,8 @@ function findStart(text: string, offset: number): SyntaxFault | undefined {
   if (!key || !above) return undefined;
   const indent = (key[1] ?? '').length;
   const pair = keyWithValue.exec(above.text);
-  if (pair) return (pair[1] ?? '').length < indent ? slip(line.start + indent, { problem: 'deeper-than-key' }) : undefined;
+  if (pair)
+    return (pair[1] ?? '').length < indent ? slip(line.start + indent, { problem: 'deeper-than-key' }) : undefined;
   const before = lineAbove(text, above);
   if (before && !keyAlone.test(before.text)) return undefined;
   const lonely = noKey.exec(above.text);
