@@ -1,5 +1,5 @@
-import type { Network } from '../kernel/address.ts';
-import { addressAfter, parseAddress } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { addressAfter, contains, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
@@ -78,8 +78,14 @@ function lacksAnything({ spec }: Service): boolean {
   return lacksClusterIP(spec) || lacksNodePort(spec) || lacksHealthCheckPort(spec);
 }
 
-function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies }: Service['spec']): boolean {
-  return clusterIP === '' || ipFamilies.length > clusterIPs.length;
+function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): boolean {
+  // The cluster would have written the families beside its addresses: one that stands alone is a wish of the manifest.
+  const isWish = ipFamilies.length === 0 && clusterIPs.length === 1 && wantsBothFamilies(ipFamilyPolicy);
+  return clusterIP === '' || ipFamilies.length > clusterIPs.length || isWish;
+}
+
+function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
+  return policy === 'PreferDualStack' || policy === 'RequireDualStack';
 }
 
 function lacksNodePort({ type, allocateLoadBalancerNodePorts, ports }: Service['spec']): boolean {
@@ -96,16 +102,31 @@ function wantsLoadBalancer({ spec, ingress }: Service, { loadBalancerIPs = [] }:
   return spec.type === 'LoadBalancer' && ingress.length === 0 && loadBalancerIPs.length > 0;
 }
 
+const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const;
+
 class Assigner {
   readonly assigned: AssignedService[] = [];
   readonly diagnostics: Diagnostic[] = [];
   readonly #ranges: AssignmentRanges;
   readonly #usedAddresses = new Set<string>();
   readonly #usedPorts = new Set<number>();
+  /** The address of a load balancer that a Service asks for, by the Service's name. */
+  readonly #reserved = new Map<string, Address>();
 
   constructor(services: readonly Sourced<Service>[], ranges: AssignmentRanges) {
     this.#ranges = ranges;
     for (const { object } of services) this.#markUsed(object);
+    for (const { object } of services.toSorted(compareServices)) this.#reserve(object);
+  }
+
+  /** Keeps the address that a Service asks its load balancer for, if a range has it and no other Service does. */
+  #reserve(service: Service): void {
+    if (!wantsLoadBalancer(service, this.#ranges)) return;
+    const asked = parseAddress(service.spec.loadBalancerIP ?? '');
+    const ranges = this.#ranges.loadBalancerIPs ?? [];
+    if (!asked || this.#usedAddresses.has(asked.text) || !ranges.some((range) => contains(range, asked))) return;
+    this.#usedAddresses.add(asked.text);
+    this.#reserved.set(labelOf(service), asked);
   }
 
   #markUsed({ spec, ingress }: Service): void {
@@ -155,6 +176,7 @@ class Assigner {
       return undefined;
     }
     const ipFamilies = this.#familiesOf(spec);
+    if (ipFamilies.length === spec.clusterIPs.length) return undefined;
     const clusterIPs = [...spec.clusterIPs];
     for (const ipFamily of ipFamilies.slice(clusterIPs.length)) {
       const address = this.#takeAddress(service, ipFamily === 'IPv4' ? 'ipv4' : 'ipv6');
@@ -164,13 +186,17 @@ class Assigner {
     return { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies };
   }
 
-  /** As the API server infers them on creation: a policy other than SingleStack adds the second family if there is one. */
-  #familiesOf({ ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
-    const configured = this.#ranges.clusterIPs.map(({ family }) => (family === 'ipv4' ? 'IPv4' : 'IPv6'));
-    const wanted = ipFamilies.length > 0 ? ipFamilies : configured.slice(0, 1);
-    const isDual = ipFamilyPolicy === 'PreferDualStack' || ipFamilyPolicy === 'RequireDualStack';
-    if (!isDual || wanted.length !== 1) return wanted;
-    return [...wanted, ...configured.filter((family) => family !== wanted[0])];
+  /**
+   * As the API server infers them on creation: PreferDualStack adds the second family if there is one, RequireDualStack
+   * adds it in any case.
+   */
+  #familiesOf({ clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): Service['spec']['ipFamilies'] {
+    const configured = this.#ranges.clusterIPs.map(({ family }) => familyNames[family]);
+    const given = clusterIPs.flatMap((text) => familyNames[parseAddress(text)?.family ?? 'ipv4']);
+    const wanted = [ipFamilies, given, configured.slice(0, 1)].find(({ length }) => length > 0) ?? [];
+    if (!wantsBothFamilies(ipFamilyPolicy) || wanted.length !== 1) return wanted;
+    const second = wanted[0] === 'IPv4' ? 'IPv6' : 'IPv4';
+    return ipFamilyPolicy === 'RequireDualStack' || configured.includes(second) ? [...wanted, second] : wanted;
   }
 
   #takeAddress(service: Sourced<Service>, family: Family): string | undefined {
@@ -178,7 +204,8 @@ class Assigner {
     const range = this.#ranges.clusterIPs.find((network) => network.family === family);
     if (!range) {
       const source = this.#ranges.fromObjects ? 'ServiceCIDR' : '--service-cluster-ip-range';
-      this.#report(service, ['spec', 'ipFamilies'], 'no-cluster-ip', {
+      const field = service.object.spec.ipFamilies.includes(familyNames[family]) ? 'ipFamilies' : 'ipFamilyPolicy';
+      this.#report(service, ['spec', field], 'no-cluster-ip', {
         service: labelOf(service.object),
         problem: 'no-range',
         family,
@@ -251,10 +278,22 @@ class Assigner {
   }
 
   #takeLoadBalancerIP(service: Sourced<Service>, family: Family, ranges: readonly Network[]): string | undefined {
+    const name = labelOf(service.object);
+    const asked = this.#reserved.get(name);
+    if (asked?.family === family) return asked.text;
+    const wish = service.object.spec.loadBalancerIP ?? '';
+    if (!asked && parseAddress(wish)?.family === family) {
+      this.#report(service, ['spec', 'loadBalancerIP'], 'no-load-balancer-ip', {
+        service: name,
+        problem: 'not-the-one-asked-for',
+        asked: wish,
+        ranges: ranges.map(({ text }) => text),
+      });
+    }
     for (const { address, prefixLength } of ranges) {
       const size = Math.min(maxPoolSize, 2 ** ((family === 'ipv4' ? 32 : 128) - prefixLength));
       const isWhole = size <= 2;
-      const offset = pick(`${labelOf(service.object)}/load balancer/${family}`, {
+      const offset = pick(`${name}/load balancer/${family}`, {
         size,
         reserved: 0,
         // A network's own address and its broadcast address are no host's.
@@ -268,7 +307,8 @@ class Assigner {
       return text;
     }
     this.#report(service, ['spec'], 'no-load-balancer-ip', {
-      service: labelOf(service.object),
+      service: name,
+      problem: 'range-is-full',
       ranges: ranges.map(({ text }) => text),
     });
     return undefined;

@@ -16,6 +16,12 @@ interface Mirrored {
   readonly path: FieldPath;
 }
 
+/** A port with its path in the Endpoints object. */
+interface MirroredPort {
+  readonly port: EndpointPort;
+  readonly path: FieldPath;
+}
+
 /**
  * The slices that the control plane makes of v1 Endpoints (pkg/controller/endpointslicemirroring), for those Services
  * that no slice is for: one for each port and family. Labels and annotations that tell the control plane to leave an
@@ -40,7 +46,7 @@ function isMirrored({ metadata }: Endpoints): boolean {
 }
 
 function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): Sourced<EndpointSlice>[] {
-  const ports = new Map<string, { readonly port: EndpointPort; readonly endpoints: Map<string, Mirrored> }>();
+  const ports = new Map<string, { readonly port: MirroredPort; readonly endpoints: Map<string, Mirrored> }>();
   for (const [i, subset] of object.subsets.entries()) {
     const mirrored = (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
       subset[field].map(({ ip, hostname, nodeName }, j): Mirrored => {
@@ -48,10 +54,14 @@ function mirrorFamily({ object, source }: Sourced<Endpoints>, family: Family): S
         return { endpoint: makeEndpoint(ip, hostname, nodeName, field === 'addresses'), path };
       }),
     );
-    for (const port of subset.ports) {
+    for (const [j, port] of subset.ports.entries()) {
       const key = `${port.name}/${port.protocol}/${port.port}`;
-      const { endpoints } = ports.get(key) ?? { endpoints: new Map<string, Mirrored>() };
-      ports.set(key, { port, endpoints });
+      const known = ports.get(key) ?? {
+        port: { port, path: ['subsets', i, 'ports', j] },
+        endpoints: new Map<string, Mirrored>(),
+      };
+      const { endpoints } = known;
+      ports.set(key, known);
       for (const one of mirrored) addEndpoint(endpoints, one, family);
     }
   }
@@ -97,7 +107,7 @@ function makeSlice(
   source: Source,
   family: Family,
   index: number,
-  port: EndpointPort,
+  { port, path: portPath }: MirroredPort,
   mirrored: readonly Mirrored[],
 ): Sourced<EndpointSlice> {
   const object: EndpointSlice = {
@@ -110,9 +120,10 @@ function makeSlice(
     ports: [port],
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };
-  /** Fields of an endpoint are fields of the address that it was made of. */
+  /** Fields of an endpoint are fields of the address that it was made of, and those of a port are fields of that. */
   const place = (path: FieldPath): ReturnType<Source['place']> => {
-    const [first, at] = path;
+    const [first, at, ...below] = path;
+    if (first === 'ports') return source.place([...portPath, ...below]);
     const origin = first === 'endpoints' && typeof at === 'number' ? mirrored[at]?.path : undefined;
     return source.place(origin ?? path);
   };

@@ -45,6 +45,8 @@ export interface Service {
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     /** 0 for none. */
     readonly healthCheckNodePort: number;
+    /** What the load balancer is asked for; undefined where the choice is left to it. */
+    readonly loadBalancerIP?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;

@@ -10,6 +10,7 @@ import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
 import { workloadKinds } from '../cluster/objects.ts';
+import { findOutsiders } from '../cluster/outside-ranges.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved } from '../cluster/unserved.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
@@ -89,6 +90,7 @@ export function prepare(
     assumedEndpoints: found.assumed.length === 0 ? undefined : found.assumed,
     diagnostics: [
       ...diagnostics,
+      ...findOutsiders(inputs.services, ranges),
       ...tooLarge,
       ...found.diagnostics,
       ...findConflicts(cluster),

@@ -128,7 +128,10 @@ function describePort(port: ServicePort, service: ServiceInfo, { services: { nod
     ...(isExternallyAccessible(port) ? { externalTrafficPolicy: port.externalPolicyLocal ? 'Local' : 'Cluster' } : {}),
     ...(port.affinitySeconds === undefined ? {} : { affinitySeconds: port.affinitySeconds }),
     ...(port.healthCheckNodePort === 0 ? {} : { healthCheckNodePort: port.healthCheckNodePort }),
-    endpoints: explainEndpoints(port, node).map(describeEndpoint),
+    endpoints: explainEndpoints(port, node).map((use) =>
+      // What is of policy Local then goes where policy Cluster does.
+      describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
+    ),
     ...(fallback === undefined ? {} : { fallback }),
   };
 }

@@ -1,3 +1,5 @@
+import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { DiagnosticTable } from './table.ts';
 
 const wayOut =
@@ -52,6 +54,42 @@ function describeNodePort(details: NodePortLack): string {
   }
 }
 
+type LoadBalancerLack = Lacking & { readonly ranges: readonly string[] } & (
+    | { readonly problem: 'range-is-full' }
+    | {
+        readonly problem: 'not-the-one-asked-for';
+        /** What loadBalancerIP is. */
+        readonly asked: string;
+      }
+  );
+
+function describeLoadBalancer(details: LoadBalancerLack): string {
+  const ranges = details.ranges.join(', ');
+  switch (details.problem) {
+    case 'range-is-full':
+      return `no address of ${ranges} is free for this Service`;
+    case 'not-the-one-asked-for':
+      return `loadBalancerIP ${details.asked} is not free in ${ranges} (--load-balancer-ip-range): kpc chooses another address`;
+  }
+}
+
+interface OutsideRange {
+  readonly field: 'clusterIP' | 'nodePort';
+  /** "10.96.0.0/16, fd00::/108", "30000-32767". */
+  readonly range: string;
+  readonly values: readonly { readonly service: string; readonly value: string | number }[];
+}
+
+function describeOutside({ field, range, values }: OutsideRange): string {
+  const way = `write one of the range, or name the range of the cluster`;
+  const [first] = values;
+  if (first && values.length === 1) {
+    return `${first.service}: ${field} ${first.value} is outside of the range ${range}, and the API server refuses it: ${way}`;
+  }
+  const some = nameSome(values.map(({ service, value }) => `${service} ${value}`));
+  return `${formatCount(values.length)} values of ${field} are outside of the range ${range}, and the API server refuses them (${some}): ${way}`;
+}
+
 /** What a cluster would give a Service, and the input lacks. */
 export const assignmentDiagnostics = {
   'no-cluster-ip': {
@@ -69,10 +107,12 @@ export const assignmentDiagnostics = {
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range`,
   },
   'no-load-balancer-ip': {
-    severity: 'error',
-    meaning: 'no address of --load-balancer-ip-range is free for a Service',
-    words: ({ service, ranges }: Lacking & { readonly ranges: readonly string[] }) =>
-      `${service}: no address of ${ranges.join(', ')} is free for this Service`,
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ problem }: LoadBalancerLack) => (problem === 'range-is-full' ? 'error' : 'warning'),
+    },
+    meaning: '--load-balancer-ip-range has no address for a Service, or not the one that it asks for',
+    words: (details: LoadBalancerLack) => `${details.service}: ${describeLoadBalancer(details)}`,
   },
   'no-node-port': {
     severity: {
@@ -81,5 +121,10 @@ export const assignmentDiagnostics = {
     },
     meaning: 'a Service has no node port, and kpc has none to give it',
     words: (details: NodePortLack) => `${details.service}: ${describeNodePort(details)}`,
+  },
+  'outside-range': {
+    severity: 'warning',
+    meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
+    words: describeOutside,
   },
 } satisfies DiagnosticTable;

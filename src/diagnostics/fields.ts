@@ -1,3 +1,4 @@
+import { adviseOnOddSpace } from '../base/odd-space.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { kubeProxyVersions } from '../kube-proxy/releases.ts';
@@ -82,7 +83,8 @@ type UnknownField =
 
 function describeUnknown(details: UnknownField): string {
   const { name, meant } = details;
-  const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
+  const odd = adviseOnOddSpace(name);
+  const hint = odd === undefined ? (meant === undefined ? '' : `: did you mean ${meant}?`) : `: ${odd}`;
   switch (details.problem) {
     case 'configuration':
       return `kube-proxy ignores ${quote(name)}, because its configuration has no such field${hint}`;

@@ -93,10 +93,17 @@ type NoObject =
       readonly madeBy?: 'helm' | 'kustomize' | undefined;
     };
 
+/** The first line of what kubectl get prints without -o. */
+const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
+
+function adviseOn(found: Found): string {
+  if (found.type === 'list') return ': put the objects under "items" of an object of kind List';
+  return found.type === 'string' && tableHead.test(found.value) ? ': print objects with kubectl get -o yaml' : '';
+}
+
 function describeNoObject(details: NoObject): string {
   if (details.problem === 'no-mapping') {
-    const hint = details.found.type === 'list' ? ': put the objects under "items" of an object of kind List' : '';
-    return `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(details.found)}${hint}`;
+    return `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(details.found)}${adviseOn(details.found)}`;
   }
   const text = `this is not a Kubernetes object: it has no ${details.field}`;
   switch (details.madeBy) {

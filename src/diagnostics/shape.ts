@@ -43,5 +43,10 @@ function describeType({ field, found, types, expected }: ShapeProblem & { readon
     }
     return `${field} is ${describeFound(found)}: ${expected ?? 'it must be a whole number'}`;
   }
-  return `${field} is ${describeFound(found)}: it must be ${expected ?? types.join(' or ')}`;
+  const text = `${field} is ${describeFound(found)}: it must be ${expected ?? types.join(' or ')}`;
+  const isPair = types.includes('object') && found.type === 'string' && pairWithoutSpace.test(found.value);
+  return isPair ? `${text}; a space is missing after the ":"` : text;
 }
+
+/** A key and its value with no space between them are one text to YAML. */
+const pairWithoutSpace = /^[\w./-]+:[^\s/]/;

@@ -32,10 +32,12 @@ export const syntaxDiagnostics = {
   'duplicate-key': {
     severity: 'error',
     meaning: 'a mapping has the same key twice',
-    words: ({ name }: { readonly name?: string }) =>
-      name === undefined
-        ? 'this key is in the same mapping twice: keep one of them'
-        : `this key is in the same mapping as another one that is written "${name}" in JSON: keep one of them`,
+    words: ({ name, problem }: { readonly name?: string; readonly problem?: 'two-objects' }) =>
+      problem === 'two-objects'
+        ? 'a second object begins here without a line "---" before it: add that line'
+        : name === undefined
+          ? 'this key is in the same mapping twice: keep one of them'
+          : `this key is in the same mapping as another one that is written "${name}" in JSON: keep one of them`,
   },
   'merge-conflict': {
     severity: 'error',

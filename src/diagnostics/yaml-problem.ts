@@ -1,7 +1,11 @@
+import { describeOddSpace, nameCharacter } from '../base/odd-space.ts';
+
 /** The problems whose words are always the same. */
 const fixedWords = {
   'alias-holds-itself': 'the value that this alias stands for holds the alias',
   'byte-order-mark': 'a byte order mark can stand at the start of a file only',
+  'deeper-than-key':
+    'this line is indented deeper than the key above it, which has its value already: indent both alike',
   'document-end': 'the document ends where a value is expected',
   'document-ended': 'the document has ended before this: begin another one with a line "---"',
   'indent-of-zero': 'a block of text cannot be indented by 0',
@@ -12,8 +16,10 @@ const fixedWords = {
   'no-document-start': '"---" is expected after the directives',
   'no-key': 'a key of the mapping is expected here',
   'no-key-with-colon': 'a key with its ":" is expected here',
+  'no-space-after-colon': 'a space is missing after the ":" of this key',
   'no-list-item': 'an item of the list, with its "- ", is expected here',
   'no-value': 'a value is expected here',
+  'odd-indent': 'this line is indented like none of the keys above it: indent it like the one that it stands beside',
   'open-quote': 'the quote that begins here has no end',
   'tag-prefix-without-end': 'the prefix of %TAG ends with a space or the end of the line',
   'tag-prefix-without-handle': '%TAG needs a handle, such as !e!',
@@ -38,7 +44,7 @@ export type YamlProblem =
   // These are valid YAML, but JSON has no such thing.
   | { readonly problem: 'key-of-other-type' | 'merge-of-other-type' }
   | { readonly problem: 'bad-anchor-name'; readonly kind: 'alias' | 'anchor' }
-  | { readonly problem: 'character'; readonly codePoint: number }
+  | { readonly problem: 'character' | 'odd-space'; readonly codePoint: number }
   | { readonly problem: 'duplicate-tag-prefix' | 'unknown-tag-prefix'; readonly handle: string }
   | { readonly problem: 'escape'; readonly name: string }
   | { readonly problem: 'escape-length'; readonly name: string; readonly digits: number }
@@ -69,7 +75,9 @@ function describeInvalid(
     case 'bad-anchor-name':
       return `the name of an ${details.kind} is made of letters, digits, "-" and "_"`;
     case 'character':
-      return `the character U+${details.codePoint.toString(16).toUpperCase().padStart(4, '0')} cannot be in YAML`;
+      return `the character ${nameCharacter(details.codePoint)} cannot be in YAML`;
+    case 'odd-space':
+      return describeOddSpace(details.codePoint);
     case 'duplicate-tag-prefix':
       return `duplicate %TAG ${details.handle}`;
     case 'unknown-tag-prefix':

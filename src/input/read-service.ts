@@ -26,7 +26,10 @@ type RawSpec = NonNullable<RawService['spec']>;
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
-  if (!raw.spec) report.add([], 'missing-field', { field: 'spec' });
+  if (!raw.spec) {
+    report.add([], 'missing-field', { field: 'spec' });
+    report.settle(['spec']);
+  }
   const type = spec.type || 'ClusterIP';
   const externalIPs = spec.externalIPs ?? none;
   externalIPs.forEach((text, i) => {
@@ -57,6 +60,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       internalTrafficPolicy: spec.internalTrafficPolicy || 'Cluster',
       externalTrafficPolicy: spec.externalTrafficPolicy || 'Cluster',
       healthCheckNodePort: spec.healthCheckNodePort ?? 0,
+      loadBalancerIP: spec.loadBalancerIP || undefined,
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
@@ -127,7 +131,7 @@ function checkClusterIP(
 function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report): ServicePortSpec[] {
   const raw = spec.ports ?? [];
   if (raw.length === 0 && type !== 'ExternalName' && spec.clusterIP !== 'None') {
-    report.add(['spec'], 'no-ports', {});
+    report.add(['spec', 'ports'], 'no-ports', {});
   }
   const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
   if (ports.length > 1) checkAllDistinct(ports, report);

@@ -6,6 +6,7 @@ import { compose } from './yaml/compose.ts';
 import type { Composed } from './yaml/compose.ts';
 import { decode } from './yaml/decode.ts';
 import { findRepeatedKeys } from './yaml/find-repeated-keys.ts';
+import { findSlip } from './yaml/likely-slip.ts';
 import { locate } from './yaml/locate.ts';
 import type { PositionOf } from './yaml/locate.ts';
 
@@ -20,13 +21,13 @@ export type ParsedValue =
 export function parseYamlValue(text: string): ParsedValue {
   try {
     const composed = composeText(text);
-    const faults = findRepeatedKeys(composed.mappings);
+    const faults = findRepeatedKeys(composed);
     if (faults.length > 0) return { kind: 'faults', faults };
     return { kind: 'value', value: composed.root ? decode(composed.root) : null };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
-    return { kind: 'faults', faults: [{ ...fault, offset: Math.min(fault.offset, text.length) }] };
+    return { kind: 'faults', faults: [findSlip(text, { ...fault, offset: Math.min(fault.offset, text.length) })] };
   }
 }
 

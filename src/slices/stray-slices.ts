@@ -137,10 +137,38 @@ function describeSlicePort(
   const all = slices.flatMap(({ object }) => object.ports);
   const taken = new Set(service.spec.ports.map(({ name, protocol }) => `${name}/${protocol}`));
   const free = all.filter(({ name, protocol }) => !taken.has(`${name}/${protocol}`));
-  const [first] = slices.toSorted((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
+  const sorted = slices.toSorted((a, b) => compareText(a.object.metadata.name, b.object.metadata.name));
   const { name, protocol, port: number } = port;
-  const details = { service: labelOf(service), port: number, protocol, name, meant: findMeantPort(port, free) };
-  return diagnose('unknown-slice-port', details, first?.source.place(['ports', 0]));
+  const meant = findMeantPort(port, free);
+  const details = { service: labelOf(service), port: number, protocol, name, meant };
+  return diagnose('unknown-slice-port', details, placeOf(meant, port, sorted) ?? sorted[0]?.source.place(['ports', 0]));
+}
+
+/** Where the slices have the port that is meant. */
+function placeOf(
+  meant: MeantSlicePort | undefined,
+  port: ServicePortSpec,
+  slices: readonly Sourced<EndpointSlice>[],
+): Place | undefined {
+  if (!meant) return undefined;
+  const name = nameInSlice(meant, port);
+  for (const { object, source } of slices) {
+    const at = object.ports.findIndex((each) => each.name === name);
+    if (at >= 0) return source.place(['ports', at]);
+  }
+  return undefined;
+}
+
+function nameInSlice(meant: MeantSlicePort, port: ServicePortSpec): string {
+  switch (meant.kind) {
+    case 'protocol':
+      return port.name;
+    case 'no-name':
+    case 'other-name':
+      return meant.name;
+    case 'missing-name':
+      return '';
+  }
 }
 
 /** What to write, judged by the ports of the slices that no port of the Service goes by. */

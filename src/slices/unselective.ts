@@ -21,7 +21,7 @@ export function describeUnselective(
   pods: readonly Sourced<Pod>[],
   idle: readonly Workload[],
 ): readonly Diagnostic[] {
-  const lost = services.filter((each) => each.pods.length === 0);
+  const lost = onePerName(services.filter((each) => each.pods.length === 0));
   const candidates = distinctLabels([
     ...pods.slice(0, maxCompared).map(({ object }) => candidateOf(object)),
     ...idle.map(idleCandidate),
@@ -36,6 +36,16 @@ export function describeUnselective(
     ...describeWithout(without.map(({ service }) => service)),
     ...services.flatMap(({ service }) => describeEmpty(service)),
   ];
+}
+
+/** The first of each name: that another Service has its name is told as an error. */
+function onePerName(services: readonly Selecting[]): readonly Selecting[] {
+  const byName = new Map<string, Selecting>();
+  for (const each of services) {
+    const name = nameOf(each.service.object.metadata);
+    if (!byName.has(name)) byName.set(name, each);
+  }
+  return [...byName.values()];
 }
 
 /** What a Service may have meant. */

@@ -228,6 +228,11 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     files: { 'in.yaml': web },
   },
   'null-value': manifests(service(`${clusterIP}, selector: { app: }, ports: [{ port: 80 }]`)),
+  'outside-range': manifests(
+    service(`type: NodePort, ${clusterIP}, ports: [{ port: 80, nodePort: 8080 }]`),
+    '--service-node-port-range',
+    '30000-32767',
+  ),
   'odd-address': manifests(service('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
   'odd-cidr': manifests(
     service(`type: LoadBalancer, ${clusterIP}, loadBalancerSourceRanges: [10.0.0.1/8], ports: [{ port: 80 }]`),

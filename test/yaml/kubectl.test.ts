@@ -22,7 +22,10 @@ const answers = gunzipSync(readFileSync(new URL('kubectl-answers.jsonl.gz', impo
 
 /** What kubectl takes and kpc refuses, by what kpc says of it. */
 const refused: readonly (readonly [kind: string, message: RegExp])[] = [
-  ['a key twice in one mapping, of which kubectl takes the last', /^this key is in the same mapping twice/],
+  [
+    'a key twice in one mapping, of which kubectl takes the last',
+    /^this key is in the same mapping twice|^a second object begins here/,
+  ],
   ['keys that are one in JSON, of which kubectl takes any', /^this key is in the same mapping as another one/],
   ['what stands behind the end of a document, which kubectl drops', /the document has ended before this/],
   ['YAML behind JSON without "---"', /^after JSON another document begins|^not valid JSON|^a tab is used/],

@@ -69,6 +69,7 @@ export interface RawService {
     readonly internalTrafficPolicy?: 'Cluster' | 'Local' | '' | null;
     readonly externalTrafficPolicy?: 'Cluster' | 'Local' | '' | null;
     readonly healthCheckNodePort?: number | null;
+    readonly loadBalancerIP?: string | null;
     readonly loadBalancerSourceRanges?: readonly string[] | null;
     readonly publishNotReadyAddresses?: boolean | null;
     readonly allocateLoadBalancerNodePorts?: boolean | null;

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { diagnose, service } from './diagnose.ts';
+
+const header = 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\n';
+const ports = 'ports: [{ port: 80 }]';
+const object = `apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  clusterIP: 10.96.0.1\n  ${ports}\n`;
+
+test('two objects without a line "---" between them are one fault, with what to do about it', () => {
+  expect(diagnose(object + object.replace('web', 'api'))).toEqual([
+    '8:1 error: a second object begins here without a line "---" before it: add that line [duplicate-key]',
+  ]);
+});
+
+test('of other keys that come twice each is told', () => {
+  expect(diagnose(`${object}metadata:\n  name: api\nspec: {}\n`)).toEqual([
+    '8:1 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+    '10:1 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+  ]);
+  expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'clusterIP: 10.96.0.2'))).toEqual([
+    '7:3 error: this key is in the same mapping twice: keep one of them [duplicate-key]',
+  ]);
+});
+
+const odd = (code: string): string =>
+  `error: not valid YAML: the character ${code} looks like a space, and is none to YAML: write a normal space [bad-yaml]`;
+
+test.each([
+  ['in the indentation', object.replace('  clusterIP', '\u00a0 clusterIP'), `6:1 ${odd('U+00A0')}`],
+  ['behind the spaces of the indentation', object.replace('  clusterIP', ' \u2003clusterIP'), `6:2 ${odd('U+2003')}`],
+  ['after a colon', object.replace('IP: 10', 'IP:\u00a010'), `6:13 ${odd('U+00A0')}`],
+  ['after the dash of an item', 'kind: List\nitems:\n-\u3000a: 1\n  b: 2\n', `3:2 ${odd('U+3000')}`],
+])('a character that looks like a space is told where it stands: %s', (_, text, expected) => {
+  expect(diagnose(text)).toEqual([expected]);
+});
+
+test('such a character in a text that has nothing to do with the fault is not blamed', () => {
+  const text = object.replace('  name: web\n', '  name: web\n  annotations: { note: "a\u00a0b" }\n');
+  expect(diagnose(text)).toEqual([]);
+  expect(diagnose(text.replace('clusterIP: 10.96.0.1', 'clusterIP 10.96.0.1'))).toEqual([
+    '7:3 error: not valid YAML: a key with its ":" is expected here [bad-yaml]',
+  ]);
+});
+
+test.each([
+  ['the first of its mapping', 'spec:\n  clusterIP:10.96.0.1\n  type: NodePort\n', '5:12'],
+  ['another one', 'spec:\n  type: NodePort\n  clusterIP:10.96.0.1\n', '6:12'],
+  ['of an item', 'spec:\n  ports:\n  - port:80\n    name: http\n', '6:9'],
+  ['with a prefix', 'spec:\n  selector:\n    app.kubernetes.io/name:web\n    tier: a\n', '6:27'],
+])('a key without a space after its colon: %s', (_, spec, place) => {
+  expect(diagnose(header + spec)).toEqual([
+    `${place} error: not valid YAML: a space is missing after the ":" of this key [bad-yaml]`,
+  ]);
+});
+
+test('a mapping of one key without that space is a text', () => {
+  const missing = '; a space is missing after the ":" [bad-type]';
+  expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector:', '  app:web'))).toEqual([
+    `8:5 error: selector is "app:web": it must be a mapping of strings${missing}`,
+  ]);
+  expect(diagnose(service('clusterIP: 10.96.0.1', 'ports:', '- port:80'))).toEqual([
+    `7:5 error: ports[0] is "port:80": it must be a mapping of fields${missing}`,
+  ]);
+  expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector: web'))).toEqual([
+    '7:13 error: selector is "web": it must be a mapping of strings [bad-type]',
+  ]);
+});
+
+test.each([
+  ['the first of its mapping', 'spec:\n  clusterIP 10.96.0.1\n  type: NodePort\n', '5:3'],
+  ['another one', 'spec:\n  type: NodePort\n  clusterIP 10.96.0.1\n', '6:3'],
+  ['an address of a page', 'spec:\n  type: NodePort\n  http://10.96.0.1\n', '6:3'],
+])('a line that is no key: %s', (_, spec, place) => {
+  expect(diagnose(header + spec)).toEqual([
+    `${place} error: not valid YAML: a key with its ":" is expected here [bad-yaml]`,
+  ]);
+});
+
+const tooDeep =
+  'error: not valid YAML: this line is indented deeper than the key above it, which has its value already: indent both alike [bad-yaml]';
+
+test.each([
+  ['by two spaces', 'spec:\n  type: NodePort\n    clusterIP: 10.96.0.1\n', '6:5'],
+  ['by one space', 'spec:\n  type: NodePort\n   clusterIP: 10.96.0.1\n', '6:4'],
+  ['below an item', 'spec:\n  ports:\n  - port: 80\n      name: http\n', '7:7'],
+  ['below a comment', 'spec:\n  type: NodePort\n\n  # its address\n    clusterIP: 10.96.0.1\n', '8:5'],
+  ['below a text in quotes', 'spec:\n  type: "NodePort"\n    clusterIP: 10.96.0.1\n', '6:5'],
+  ['below an empty list', 'spec:\n  externalIPs: []\n    clusterIP: 10.96.0.1\n', '6:5'],
+  ['with Windows line ends', 'spec:\r\n  type: NodePort\r\n    clusterIP: 10.96.0.1\r\n', '6:5'],
+])('a line that is indented too deep: %s', (_, spec, place) => {
+  expect(diagnose(header + spec)).toEqual([`${place} ${tooDeep}`]);
+});
+
+test.each([
+  ['between two keys', 'spec:\n  type: NodePort\n clusterIP: 10.96.0.1\n', '6:2'],
+  ['a key of an item, between its dash and its other keys', 'spec:\n  ports:\n  - name: a\n   port: 80\n', '7:4'],
+  ['an item', 'spec:\n  ports:\n  - port: 80\n - port: 81\n', '7:2'],
+])('a line that is indented like no other: %s', (_, spec, place) => {
+  expect(diagnose(header + spec)).toEqual([
+    `${place} error: not valid YAML: this line is indented like none of the keys above it: indent it like the one that it stands beside [bad-yaml]`,
+  ]);
+});
+
+test.each([
+  ['a second mapping on one line', 'spec:\n  selector: app: web\n', '5:16'],
+  ['a text of several lines', 'spec:\n  externalName: a\n    text\n    b: c\n', '7:6'],
+])('what can be meant in other ways is told as it was: %s', (_, spec, place) => {
+  expect(diagnose(header + spec)).toEqual([
+    `${place} error: not valid YAML: a mapping cannot begin here: put a text with ": " in it in quotes, or the mapping on the next line [bad-yaml]`,
+  ]);
+});
+
+test('lines that are indented with characters that only look like spaces are keys of another name', () => {
+  const text = object.replace(/^ {2}(clusterIP|ports)/gm, '\u00a0\u00a0$1');
+  const warning = (name: string): string =>
+    `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: the character U+00A0 looks like a space, and is none to YAML: write a normal space [unknown-field]`;
+  expect(diagnose(text)).toEqual([
+    '1:1 error: the Service has no spec [missing-field]',
+    `6:1 ${warning('clusterIP')}`,
+    `7:1 ${warning('ports')}`,
+  ]);
+});
+
+test('a line of millions of spaces is looked at once', () => {
+  const started = process.cpuUsage();
+  const found = diagnose(`a: b\n${' '.repeat(4_000_000)}c: d\n`);
+  expect(found).toEqual([expect.stringContaining('this line is indented deeper than the key above it')]);
+  // It took hours where each space was a place to look back from.
+  expect(process.cpuUsage(started).user).toBeLessThan(20_000_000);
+});
