@@ -18,7 +18,7 @@ export function findUnserved(
   // Mostly there are none, and then it does not matter how many select.
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
   const programmed = new Set(cluster.servicePorts.map(({ namespace, service }) => `${namespace}/${service}`));
-  const selecting = onePerName(services.filter(({ object }) => hasSelector(object) && programmed.has(labelOf(object))));
+  const selecting = services.filter(({ object }) => hasSelector(object) && programmed.has(labelOf(object)));
   const unserved = selecting
     .filter(({ isServed }) => !isServed)
     .sort((a, b) => compareText(labelOf(a.object), labelOf(b.object)));
@@ -35,14 +35,4 @@ function hasSelector({ spec }: Service): boolean {
 
 function labelOf({ metadata }: Service): string {
   return `${metadata.namespace}/${metadata.name}`;
-}
-
-/** The first of each name: that another Service has its name is told as an error. */
-function onePerName(services: readonly ServiceWithSlices[]): readonly ServiceWithSlices[] {
-  const byName = new Map<string, ServiceWithSlices>();
-  for (const each of services) {
-    const name = labelOf(each.object);
-    if (!byName.has(name)) byName.set(name, each);
-  }
-  return [...byName.values()];
 }

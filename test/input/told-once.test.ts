@@ -31,14 +31,6 @@ test('a Service that the input holds twice is named once among those that select
   expect(stderr).not.toContain('2 Services');
 });
 
-test('nor is it counted twice among those without endpoints', async () => {
-  const spec = { clusterIP: '10.96.0.1', selector: { app: 'web' }, ports: [{ port: 80 }] };
-  const web = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec };
-  const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [web, web] });
-  const { stderr } = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin });
-  expect(stderr).toContain('the input holds no EndpointSlice or Endpoints of default/web: ');
-});
-
 test('a table of kubectl is no object, and it is said how to print objects', () => {
   const advice = ': print objects with kubectl get -o yaml';
   expect(
