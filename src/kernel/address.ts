@@ -301,13 +301,15 @@ export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Those of 0.0.0.0, of loopback, link-local and multicast addresses. */
-const specialFirstBytes: ReadonlySet<number> = new Set([0, 127, 169, 224]);
+/** Whether the first byte shows that a host may have the address, as that of nearly all addresses does. */
+function isOrdinary({ bits }: Extract<Address, { family: 'ipv4' }>): boolean {
+  const first = bits >>> 24;
+  return first !== 0 && first !== 127 && first !== 169 && first < 224;
+}
 
 /** Why the API server refuses an address for an endpoint or an external IP; undefined where it does not. */
 export function describeUnusable(address: Address): string | undefined {
-  // Of nearly all addresses, the first byte shows that they are fine.
-  if (address.family === 'ipv4' && !specialFirstBytes.has(address.bits >>> 24)) return undefined;
+  if (address.family === 'ipv4' && isOrdinary(address)) return undefined;
   if (address.text === '0.0.0.0' || address.text === '::') return 'the unspecified address';
   if (isLoopback(address)) return 'a loopback address';
   if (isLinkLocal(address)) return 'a link-local address';
@@ -318,6 +320,7 @@ export function describeUnusable(address: Address): string | undefined {
 /** What an address is that no host on a network has; undefined for one that a host may have. */
 export function describeSpecial(address: Address): string | undefined {
   if (address.family === 'ipv4') {
+    if (isOrdinary(address)) return undefined;
     const first = address.bits >>> 24;
     if (first < 224) return describeUnusable(address);
     if (first < 240) return describeUnusable(address) ?? 'a multicast address';
