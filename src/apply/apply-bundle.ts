@@ -21,7 +21,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply } from './doctor.ts';
-import { examineForwarding } from './examine-nftables.ts';
+import { examineForwarding, forwardingSysctls } from './examine-nftables.ts';
 import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
@@ -243,17 +243,15 @@ async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): 
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
   const set = names.filter((_, i) => values[i]?.trim() === '1');
   const [from, to] = [modeFacts[before].title, modeFacts[next].title];
-  const own = set.filter((name) => name !== forwardingSysctl);
+  // Each mode forwards packets; only IPVS mode sees to it that the kernel does.
+  const own = set.filter((name) => name !== forwardingSysctls.ipv4);
   return [
     ...(own.length === 0 ? [] : [`sysctls that only ${from} needs stay at 1: ${own.join(', ')}`]),
     ...(own.length === set.length
       ? []
-      : [`${forwardingSysctl} stays at 1: keep it, because ${to} needs it and does not set it`]),
+      : [`${forwardingSysctls.ipv4} stays at 1: keep it, because ${to} needs it and does not set it`]),
   ];
 }
-
-/** Each mode forwards packets; only IPVS mode sees to it that the kernel does. */
-const forwardingSysctl = 'net.ipv4.ip_forward';
 
 /** Those that the last settled apply found fit. */
 function knownFitTools({ settling }: ApplyChoices): FitTools {

@@ -205,17 +205,17 @@ async function advise(host: Host, index: ModuleIndex, feature: Feature, family: 
 }
 
 /** Sysctls that let a node forward packets, by family. kube-proxy sets them in IPVS mode alone. */
-const forwarding: { readonly [F in Family]: string } = {
+export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',
 };
 
 /** Warns of a node that forwards nothing, for a bundle of these families. */
 export async function examineForwarding(host: Host, used: readonly Family[]): Promise<readonly Finding[]> {
-  const values = await Promise.all(used.map((family) => host.readFile(sysctlPath(forwarding[family]))));
+  const values = await Promise.all(used.map((family) => host.readFile(sysctlPath(forwardingSysctls[family]))));
   return used.flatMap((family, i): readonly Finding[] => {
     if (values[i]?.trim() !== '0') return [];
-    const name = forwarding[family];
+    const name = forwardingSysctls[family];
     return [
       {
         severity: 'warning',

@@ -1,6 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import { addressAfter, contains, parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { familyNames } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
@@ -101,8 +102,6 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
 function wantsLoadBalancer({ spec, ingress }: Service, { loadBalancerIPs = [] }: AssignmentRanges): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0 && loadBalancerIPs.length > 0;
 }
-
-const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const;
 
 class Assigner {
   readonly assigned: AssignedService[] = [];

@@ -1,7 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, familyNames } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { HintReading, ServiceWithSlices } from './endpoints.ts';
 import { compareText } from '../kernel/compare-text.ts';
@@ -21,8 +21,6 @@ import type {
 import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
-
-const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
 /**
  * Puts Services and their slices together into what all modes compile from. The order of the input has no say in the
@@ -278,7 +276,8 @@ function indexAddresses(texts: readonly string[], family: Family): readonly (rea
 
 /** The cluster IP of one family (GetClusterIPByFamily): without ipFamilies only clusterIP itself counts. */
 function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
-  const text = spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[spec.ipFamilies.indexOf(nameOf[family])];
+  const text =
+    spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[spec.ipFamilies.indexOf(familyNames[family])];
   const address = text === undefined ? undefined : parseAddress(text);
   return address?.family === family ? address : undefined;
 }

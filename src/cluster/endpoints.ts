@@ -28,7 +28,7 @@ export interface ServiceWithSlices extends Sourced<Service> {
 }
 
 /** All slices of one Service. */
-export type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
+type SlicesByService = ReadonlyByName<readonly Sourced<EndpointSlice>[]>;
 
 /**
  * The slices by their Service, each list sorted by slice name, so that the order of the input has no say where

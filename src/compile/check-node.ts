@@ -18,6 +18,11 @@ export interface CheckedNodes {
   readonly isTold: (name: string) => boolean;
 }
 
+/** One node; `flag` is what --node gives, `hostAddresses` what is told of the addresses that the node has. */
+export function oneNode(name: string, flag: string | undefined, hostAddresses: unknown): CheckedNodes {
+  return { names: [name], flag: flag === undefined ? undefined : [flag], isTold: () => hostAddresses !== undefined };
+}
+
 /**
  * What is wrong with compiling for these nodes: where the input holds Nodes, a name that is none of theirs is a mistake,
  * kube-proxy has to be able to start there, and their addresses should be such that it can use them.

@@ -4,7 +4,7 @@ import { isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodes } from './check-node.ts';
+import { checkNodes, oneNode } from './check-node.ts';
 import type { CheckedNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
 import { settleVersion } from './kubernetes-version.ts';
@@ -42,9 +42,7 @@ export function compile(texts: InputTexts, options: CompileOptions, refusals: re
 export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...request }: Request): Compilation {
   const nodeName = chooseNodeName(request.node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
-  const flag = request.node === undefined ? undefined : [request.node];
-  const isTold = () => hostAddresses !== undefined;
-  const found = checkNodesAndResult({ names: [nodeName], flag, isTold }, request, read);
+  const found = checkNodesAndResult(oneNode(nodeName, request.node, hostAddresses), request, read);
   const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);

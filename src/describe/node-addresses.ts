@@ -1,11 +1,11 @@
 import type { Coverage } from '../diff/coverage.ts';
+import { findDumpListeners } from '../diff/dump-listeners.ts';
 import type { Family } from '../kernel/family.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
-import type { NodePort, NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
-import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import type { FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 
 /** The node's own addresses, by family. None of a family means that the state does not tell them. */
@@ -14,22 +14,12 @@ type NodeAddresses = ReadonlyMap<Family, ReadonlySet<string>>;
 /** What a dump tells of the node's own addresses, and of those that node ports listen on. */
 export interface OwnAddresses {
   readonly addresses: NodeAddresses;
-  listeners(nodePort: NodePort): NodePortListeners;
+  readonly listeners: FindListeners;
 }
 
-/** Reads both from a dump. A part of a list, and a set without its elements, do not tell where nothing listens. */
-export function findOwnAddresses(
-  state: KernelState,
-  { virtualServers }: Pick<Coverage, 'virtualServers'>,
-): OwnAddresses {
-  const find = findNodePortListeners(virtualServers ? state : { ...state, virtualServers: [] });
-  return {
-    addresses: findNodeAddresses(state),
-    listeners: (nodePort) => {
-      const listeners = find(nodePort);
-      return listeners.kind === 'listed' && listeners.addresses.size === 0 ? { kind: 'untold' } : listeners;
-    },
-  };
+/** Reads both from a dump. */
+export function findOwnAddresses(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): OwnAddresses {
+  return { addresses: findNodeAddresses(state), listeners: findDumpListeners(state, coverage) };
 }
 
 /** The addresses of its own that a node's kernel shows: of its links, or where node ports listen. */

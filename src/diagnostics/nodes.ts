@@ -2,6 +2,7 @@ import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
 import type { Family } from '../kernel/family.ts';
+import { familyNames } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { DiagnosticTable } from './table.ts';
@@ -141,11 +142,9 @@ function describeNoPodCidr(details: NoPodCidr): string {
     case 'assumed-pods':
       return 'assumed endpoints need the network of the Pods: name it, as in --assume-endpoints=10.244.0.0/16, or with --cluster-cidr, or give Nodes with podCIDRs';
     case 'assumed-pods-of-family':
-      return `assumed Pods have no ${familyName[details.family]} address, though Services have: name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56`;
+      return `assumed Pods have no ${familyNames[details.family]} address, though Services have: name a network of each family, such as --assume-endpoints=10.244.0.0/16,fd00:10:244::/56`;
   }
 }
-
-const familyName = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
 
 /** `family`: the family of the node's own address. */
 type WrongFamily =
@@ -159,7 +158,7 @@ type WrongFamily =
     };
 
 function describeWrongFamily(details: WrongFamily): string {
-  const family = familyName[details.family];
+  const family = familyNames[details.family];
   switch (details.of) {
     case 'pod-cidrs':
       return `kube-proxy does not start: the address of Node ${details.node} is ${family}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`;

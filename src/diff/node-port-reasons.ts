@@ -1,6 +1,7 @@
-import type { Family } from '../kernel/family.ts';
+import { familyNames } from '../kernel/family.ts';
 import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import { describeListeners, findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import { findDumpListeners } from './dump-listeners.ts';
 import type { ServiceReason } from './service-changes.ts';
 import type { Side } from './side.ts';
 
@@ -26,15 +27,11 @@ export function findNodePortReasons(
   };
 }
 
-const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
-
-/** In words; undefined where the side does not tell. A part of a list does not tell where nothing listens. */
+/** In words; undefined where the side does not tell. */
 function listenersOf({ kind, state, coverage }: Side): (nodePort: NodePort) => string | undefined {
-  const find = findNodePortListeners(coverage.virtualServers ? state : { ...state, virtualServers: [] });
+  const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
   return (nodePort) => {
     const listeners = find(nodePort);
-    if (listeners.kind === 'untold') return undefined;
-    if (kind === 'dump' && listeners.kind === 'listed' && listeners.addresses.size === 0) return undefined;
-    return describeListeners(listeners);
+    return listeners.kind === 'untold' ? undefined : describeListeners(listeners);
   };
 }

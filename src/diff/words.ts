@@ -1,5 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
-import type { Family } from '../kernel/family.ts';
+import { familyNames } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
 import { count } from '../changes/counts.ts';
 import type { ChangeKind } from '../changes/kernel-change.ts';
@@ -125,8 +125,6 @@ function describeDoubt(doubt: Doubt): string {
       return `table ${doubt.table} (nftables)`;
   }
 }
-
-const familyNames: { readonly [F in Family]: string } = { ipv4: 'IPv4', ipv6: 'IPv6' };
 
 const partNames: { readonly [P in Gap['part']]: string } = {
   rules: 'rules',

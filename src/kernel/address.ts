@@ -319,13 +319,13 @@ export function describeUnusable(address: Address): string | undefined {
 
 /** What an address is that no host on a network has; undefined for one that a host may have. */
 export function describeSpecial(address: Address): string | undefined {
-  if (address.family === 'ipv4') {
-    if (isOrdinary(address)) return undefined;
-    const first = address.bits >>> 24;
-    if (first < 224) return describeUnusable(address);
-    if (first < 240) return describeUnusable(address) ?? 'a multicast address';
-    return address.bits === -1 ? 'the broadcast address' : undefined;
-  }
-  const isMulticast = (address.groups[0] ?? 0) >>> 8 === 0xff;
-  return describeUnusable(address) ?? (isMulticast ? 'a multicast address' : undefined);
+  if (address.family === 'ipv4' && isOrdinary(address)) return undefined;
+  return describeUnusable(address) ?? describeGroup(address);
+}
+
+/** What an address is that stands for several hosts. */
+function describeGroup(address: Address): string | undefined {
+  if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff ? 'a multicast address' : undefined;
+  if (address.bits >>> 28 === 0xe) return 'a multicast address';
+  return address.bits === -1 ? 'the broadcast address' : undefined;
 }

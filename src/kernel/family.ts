@@ -3,6 +3,9 @@ export type Family = 'ipv4' | 'ipv6';
 
 export const families: readonly Family[] = ['ipv4', 'ipv6'];
 
+/** As Kubernetes and people spell them. */
+export const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
+
 /** The transport protocols a Service port may have, as Kubernetes and ipvsadm's listing spell them. */
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 

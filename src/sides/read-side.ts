@@ -16,7 +16,7 @@ import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { findTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { checkNodes } from '../compile/check-node.ts';
+import { checkNodes, oneNode } from '../compile/check-node.ts';
 import { chooseNodeName, compileNode, prepareWithRanges, prepareWithSettings } from '../compile/compile-node.ts';
 import { hasProxyFlags } from '../settings/flags.ts';
 import { settingsInMode } from '../settings/values.ts';
@@ -116,9 +116,7 @@ export async function compileSide(
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
   const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(other, node);
-  const flag = options.node === undefined ? undefined : [options.node];
-  const isTold = (): boolean => hostAddresses !== undefined;
-  const wrong = checkNodes({ names: [nodeName], flag, isTold }, { ...loaded.prepared, settings: wanted });
+  const wrong = checkNodes(oneNode(nodeName, options.node, hostAddresses), { ...loaded.prepared, settings: wanted });
   if (wrong.some(isError)) return failedReading(loaded, [...wrong, ...loaded.diagnostics]);
   const prepared = prepareWithRanges(loaded.prepared, rangesByFlag(other));
   const ipFamily = options.ipFamily === 'auto' && isDualStack(other) ? 'dual' : options.ipFamily;
@@ -187,9 +185,7 @@ export async function compileInputs(options: SideOptions, readStdin: () => Promi
   const loaded = settleVersion(read, nodeName);
   const { files, prepared, hostAddresses, modeNote } = loaded;
   const hasErrors = loaded.diagnostics.some(isError);
-  const flag = options.node === undefined ? undefined : [options.node];
-  const isTold = (): boolean => hostAddresses !== undefined;
-  const wrong = hasErrors ? [] : checkNodes({ names: [nodeName], flag, isTold }, prepared);
+  const wrong = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node, hostAddresses), prepared);
   if (hasErrors || wrong.some(isError)) {
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
   }

@@ -22,8 +22,8 @@ const none: readonly never[] = [];
 export function findSlices(sources: PodSources, assumed: AssumedNetworks | undefined): FoundSlices {
   const given = [...sources.slices, ...mirrorEndpoints(sources.endpoints, sources.slices)];
   const givenOf = groupSlices(given);
-  const known = eitherOf(givenOf, namesOf(sources.endpoints.map(({ object }) => object.metadata)));
-  const made = makeEndpoints(sources, assumed, known);
+  const withEndpoints = namesOf(sources.endpoints.map(({ object }) => object.metadata));
+  const made = makeEndpoints(sources, assumed, eitherOf(givenOf, withEndpoints));
   // Slices are made for Services only that none is given for.
   const madeOf = groupSlices(made.slices);
   const served = namesOf(made.services);
@@ -37,7 +37,7 @@ export function findSlices(sources: PodSources, assumed: AssumedNetworks | undef
         source,
         slices: own ?? madeOf.get(namespace, name) ?? none,
         given: own ?? none,
-        isServed: own !== undefined || known.has(namespace, name) || served.has(namespace, name),
+        isServed: own !== undefined || withEndpoints.has(namespace, name) || served.has(namespace, name),
       };
     }),
     assumed: made.assumed,

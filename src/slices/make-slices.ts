@@ -18,7 +18,7 @@ import type {
 import type { Address } from '../kernel/address.ts';
 import { parseAddress } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, familyNames } from '../kernel/family.ts';
 import { addHints } from './hints.ts';
 import type { ZoneRatios } from './zone-allocation.ts';
 import { readZoneRatios } from './zone-allocation.ts';
@@ -91,12 +91,10 @@ export function isOnUnknownNode(
 
 /** The families that the Service has; both for one without any address (getAddressTypesForService). */
 function familiesOf({ spec }: Service): readonly Family[] {
-  if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(nameOf[family]));
+  if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(familyNames[family]));
   const own = parseAddress(spec.clusterIP);
   return own ? [own.family] : families;
 }
-
-const nameOf = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, EndpointSlice['addressType']>;
 
 function makeEndpoint(service: Service, pod: Sourced<Pod>, family: Family, nodes: KnownNodes): PodEndpoint | undefined {
   const { object } = pod;
@@ -174,7 +172,7 @@ function makeSlice(
       labels: { ...labels, ...(isHeadless ? { [headlessLabel]: '' } : {}), [serviceNameLabel]: metadata.name },
       annotations: {},
     },
-    addressType: nameOf[family],
+    addressType: familyNames[family],
     ports: group[0]?.ports ?? [],
     endpoints: group.map(({ endpoint }) => endpoint),
   };

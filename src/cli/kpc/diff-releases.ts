@@ -1,6 +1,6 @@
 import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
 import { isError } from '../../diagnostics/diagnostic.ts';
-import { checkNodes } from '../../compile/check-node.ts';
+import { checkNodes, oneNode } from '../../compile/check-node.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { oneLine } from '../../diff/one-line.ts';
@@ -43,13 +43,7 @@ export async function runReleaseDiff(
   const nodeName = chooseNodeName(options.node, loaded.prepared);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, options.toKubernetesVersion, toFlag);
   const hasErrors = loaded.diagnostics.some(isError);
-  const isTold = (): boolean => loaded.hostAddresses !== undefined;
-  const node = hasErrors
-    ? []
-    : checkNodes(
-        { names: [nodeName], flag: options.node === undefined ? undefined : [options.node], isTold },
-        loaded.prepared,
-      );
+  const node = hasErrors ? [] : checkNodes(oneNode(nodeName, options.node, loaded.hostAddresses), loaded.prepared);
   const mode = loaded.modeNote && !hasErrors ? [loaded.modeNote] : [];
   const diagnostics = makeStrict([...wrong, ...mode, ...mergeDiagnostics(node, loaded.diagnostics)], options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
