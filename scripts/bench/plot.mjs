@@ -4,7 +4,8 @@
 /** @typedef {{ ticks: number[], at: (number: number) => number }} Axis */
 
 const box = { left: 80, right: 610, top: 60, bottom: 350 };
-const colours = ['#1a5fb4', '#c64600', '#26a269', '#613583'];
+const colours = ['#1a5fb4', '#c64600', '#26a269', '#613583', '#202020', '#a51d6d'];
+const legend = { top: 396, rowHeight: 22 };
 
 /**
  * The axes run over whole powers of ten, or one and two and five of them.
@@ -24,10 +25,12 @@ export function plotLines({ title, xTitle, yTitle, series, formatY = String }) {
     box.bottom,
     box.top,
   );
+  if (series.length > colours.length) throw new Error(`${series.length} series, but only ${colours.length} colours`);
+  const height = legend.top + Math.ceil(series.length / 2) * legend.rowHeight + 12;
   return `${[
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 430" font-family="sans-serif" font-size="14">',
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 ${height}" font-family="sans-serif" font-size="14">`,
     `<title>${escape(title)}</title>`,
-    '<rect width="640" height="430" fill="#ffffff"/>',
+    `<rect width="640" height="${height}" fill="#ffffff"/>`,
     text(box.left, 32, title, 'font-size="17"'),
     ...xs.ticks.map(
       (x) =>
@@ -41,7 +44,7 @@ export function plotLines({ title, xTitle, yTitle, series, formatY = String }) {
     ),
     text((box.left + box.right) / 2, box.bottom + 44, xTitle, 'text-anchor="middle"'),
     text(20, box.top - 12, yTitle, ''),
-    ...series.flatMap((one, i) => drawSeries(one, /** @type {string} */ (colours[i % colours.length]), i, xs, ys)),
+    ...series.flatMap((one, i) => drawSeries(one, /** @type {string} */ (colours[i]), i, xs, ys)),
     '</svg>',
   ].join('\n')}\n`;
 }
@@ -56,7 +59,7 @@ export function plotLines({ title, xTitle, yTitle, series, formatY = String }) {
 function drawSeries({ name, points }, colour, index, xs, ys) {
   const at = points.map(([x, y]) => `${xs.at(x)},${ys.at(y)}`);
   const left = box.left + 10 + (index % 2) * 265;
-  const base = 396 + Math.floor(index / 2) * 22;
+  const base = legend.top + Math.floor(index / 2) * legend.rowHeight;
   return [
     `<polyline points="${at.join(' ')}" fill="none" stroke="${colour}" stroke-width="2.5"/>`,
     ...points.map(([x, y]) => `<circle cx="${xs.at(x)}" cy="${ys.at(y)}" r="3.5" fill="${colour}"/>`),
