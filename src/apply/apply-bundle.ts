@@ -196,6 +196,9 @@ function concernsUdpOfNftables(delta: NftTableDelta): boolean {
       case 'add-set':
       case 'delete-set':
         return isUdp(change.set.name);
+      case 'add-counter':
+      case 'delete-counter':
+        return false;
       case 'replace-set':
         return true;
       case 'change-elements':

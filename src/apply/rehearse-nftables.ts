@@ -71,7 +71,9 @@ function listSubjects(deltas: KernelDelta['nftables']): Subjects | undefined {
     if (delta.kind !== 'change-table') return undefined;
     const { family } = delta;
     for (const change of delta.changes) {
-      const { about, name, hasElements } = subjectOf(change);
+      const subject = subjectOf(change);
+      if (!subject) return undefined;
+      const { about, name, hasElements } = subject;
       objects.push({ family, about, name });
       if (hasElements) elements.push({ family, about: 'elements', name });
     }
@@ -79,12 +81,18 @@ function listSubjects(deltas: KernelDelta['nftables']): Subjects | undefined {
   return { objects, elements };
 }
 
-function subjectOf(change: NftChange): {
+interface Subject {
   readonly about: 'chain' | 'set';
   readonly name: string;
   readonly hasElements: boolean;
-} {
+}
+
+/** Undefined for what there is no question about. */
+function subjectOf(change: NftChange): Subject | undefined {
   switch (change.kind) {
+    case 'add-counter':
+    case 'delete-counter':
+      return undefined;
     case 'add-chain':
     case 'delete-chain':
     case 'refill-chain':

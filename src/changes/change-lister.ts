@@ -23,6 +23,7 @@ export type ChangedObject =
   | 'set element'
   | 'table'
   | 'map'
+  | 'counter'
   | 'chain'
   | 'link'
   | 'address'

@@ -19,6 +19,7 @@ export function describeKernelChange(change: KernelChange): string {
     case 'set':
     case 'chain':
     case 'nft-table':
+    case 'nft-counter':
     case 'nft-chain':
     case 'nft-set':
     case 'address':
@@ -36,6 +37,7 @@ const objects: { readonly [K in KernelChange['kind']]: ChangedObject } = {
   set: 'set',
   chain: 'chain',
   'nft-table': 'table',
+  'nft-counter': 'counter',
   'nft-chain': 'chain',
   'nft-set': 'set',
   'nft-element': 'set element',
@@ -70,6 +72,7 @@ export function describeSubject(change: KernelChange): string {
     case 'chain':
       return `${change.chain} (${describeTable(change.family, change.table)})${describeRules(change)}`;
     case 'nft-table':
+    case 'nft-counter':
     case 'nft-chain':
     case 'nft-set':
     case 'nft-element':

@@ -85,6 +85,13 @@ export type KernelChange =
       readonly endpointsAdded: readonly string[];
       readonly endpointsRemoved: readonly string[];
     }
+  | {
+      readonly kind: 'nft-counter';
+      readonly change: 'added' | 'removed';
+      readonly family: Family;
+      readonly table: string;
+      readonly counter: string;
+    }
   /** A set or a map of nftables. */
   | {
       readonly kind: 'nft-set';

@@ -7,7 +7,7 @@ import { formatElementValue, formatKey, quote } from '../kernel/nftables/format-
 import { formatBaseChain, formatSetProperties } from '../kernel/nftables/format.ts';
 import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
 import { isLearned } from '../kernel/nftables/table.ts';
-import type { NftChain, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import { tally } from './change-lister.ts';
 import type { ChangedObject, ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
@@ -35,9 +35,10 @@ function countTable(delta: NftTableDelta): readonly Counted[] {
   }
 }
 
-function countWhole({ chains, sets }: NftTable, change: 'added' | 'removed'): readonly Counted[] {
+function countWhole({ chains, counters, sets }: NftTable, change: 'added' | 'removed'): readonly Counted[] {
   return [
     ['table', change],
+    ...[...counters.values()].map((): Counted => ['counter', change]),
     ...[...sets.values()].flatMap((set) => countSet(set, change)),
     ...[...chains.values()].map((): Counted => ['chain', change]),
   ];
@@ -49,6 +50,10 @@ function countSet(set: NftSet | NftMap, change: 'added' | 'removed'): readonly C
 
 function countStep(change: NftChange): readonly Counted[] {
   switch (change.kind) {
+    case 'add-counter':
+      return [['counter', 'added']];
+    case 'delete-counter':
+      return [['counter', 'removed']];
     case 'add-chain':
       return [['chain', 'added']];
     case 'delete-chain':
@@ -132,6 +137,10 @@ function diffReplaced(from: NftTable, to: NftTable): readonly NftChange[] {
 
 function changesOf(change: NftChange, at: At, owners: SideOwners): readonly OwnedChange[] {
   switch (change.kind) {
+    case 'add-counter':
+      return [oneCounter(change.counter, 'added', at)];
+    case 'delete-counter':
+      return [oneCounter(change.counter, 'removed', at)];
     case 'add-chain':
       return [oneChain(change.chain, 'added', at, owners.to)];
     case 'delete-chain':
@@ -150,6 +159,11 @@ function changesOf(change: NftChange, at: At, owners: SideOwners): readonly Owne
     case 'change-elements':
       return elementChanges(change.set, change.removed, change.added, at, owners);
   }
+}
+
+/** None is a Service port's alone. */
+function oneCounter({ name }: NftCounter, change: 'added' | 'removed', at: At): OwnedChange {
+  return { owner: undefined, change: { kind: 'nft-counter', change, ...at, counter: name } };
 }
 
 function oneChain(chain: NftChain, change: 'added' | 'removed', at: At, owners: Owners): OwnedChange {
@@ -209,7 +223,7 @@ function ruleShape(rule: NftRule): string {
     ...rule,
     expressions: rule.expressions.map((expression) =>
       expression.kind === 'dnat' || expression.kind === 'dnat-random'
-        ? { kind: 'unknown', form: 'text', text: expression.kind }
+        ? { kind: 'unknown', form: 'text', text: 'dnat' }
         : expression,
     ),
   });

@@ -11,6 +11,8 @@ export function describeNftChange(change: NftChange): string {
       if (change.change === 'changed') return `${name}: made anew ${describeStrangeParts(change)}`;
       return `${name} with ${count(change.chains, 'chain')} and ${count(change.sets, 'set')}`;
     }
+    case 'nft-counter':
+      return `${change.counter}${where(change)}`;
     case 'nft-chain':
       return `${change.chain}${where(change)}${describeRules(change)}`;
     case 'nft-set': {

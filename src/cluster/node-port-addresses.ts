@@ -1,6 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
-import { contains, hostNetwork, isLinkLocal, isLoopback, parseNetwork } from '../kernel/address.ts';
+import { contains, hostNetwork, isLinkLocal, isLoopback, loopbackNetworks, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
@@ -10,13 +11,16 @@ export interface NodePortNetworks {
   readonly matchesAll: boolean;
   /** Whether 127.0.0.0/8 is among them, or a part of it. */
   readonly containsIPv4Loopback: boolean;
+  /** Whether one of the networks that are asked for begins with a loopback address, be others of them all addresses. */
+  readonly namesLoopback: boolean;
 }
 
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * --nodeport-addresses as kube-proxy reads it (NewNodePortAddresses): a family that no CIDR is of listens everywhere,
- * and a zero-length CIDR makes the others of its family pointless. "primary" is the node's own address.
+ * --nodeport-addresses as kube-proxy reads it (expandNodePortAddressKeywords, NewNodePortAddresses): words stand for
+ * networks, a family that no network is of listens everywhere, and a zero-length one makes the others of its family
+ * pointless.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -32,6 +36,7 @@ export function nodePortNetworks(
     networks,
     matchesAll: zero >= 0,
     containsIPv4Loopback: seen.some((network) => network.family === 'ipv4' && touchesLoopback(network)),
+    namesLoopback: listed.some((network) => isLoopback(network.address)),
   };
 }
 
@@ -46,6 +51,8 @@ export interface NodePortPlan {
   readonly addresses: readonly Address[] | undefined;
   /** Whether --nodeport-addresses picks 127.0.0.0/8, or a part of it. Only iptables mode serves node ports there. */
   readonly picksIPv4Loopback: boolean;
+  /** Whether --nodeport-addresses names loopback addresses of the family, not only as part of all addresses. */
+  readonly namesLoopback: boolean;
 }
 
 /** Decides for one family of a node. */
@@ -58,6 +65,7 @@ export function planNodePorts(
   return {
     addresses: networks.matchesAll ? undefined : addressesIn(networks, node),
     picksIPv4Loopback: networks.containsIPv4Loopback,
+    namesLoopback: networks.namesLoopback,
   };
 }
 
@@ -71,11 +79,20 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
   );
 }
 
-function readNetworks(cidrs: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
-  if (cidrs.length !== 1 || cidrs[0] !== 'primary') return cidrs.flatMap((cidr) => parseNetwork(cidr) ?? []);
-  return Object.values(node.nodeIPs)
-    .filter((address) => !isLoopback(address))
-    .map(hostNetwork);
+function readNetworks(listed: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {
+  return listed.flatMap((text) => {
+    if (!isNodePortWord(text)) return parseNetwork(text) ?? [];
+    switch (text) {
+      case 'primary':
+        return Object.values(node.nodeIPs)
+          .filter((address) => !isLoopback(address))
+          .map(hostNetwork);
+      case 'localhost':
+        return Object.values(loopbackNetworks);
+      case 'all':
+        return Object.values(everything).flatMap((network) => parseNetwork(network) ?? []);
+    }
+  });
 }
 
 function touchesLoopback(network: Network): boolean {

@@ -33,6 +33,7 @@ import { families } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../slices/stray-slices.ts';
+import { gatesOfSettings, withGatedSettings } from '../settings/feature-gates.ts';
 import { version } from '../base/version.ts';
 
 /** --ip-family: auto takes the families that the Services and the node use. */
@@ -144,34 +145,23 @@ export function prepareForRelease(prepared: Prepared, release: Release): Prepare
 
 /** The same inputs, as a kube-proxy sees them that behaves so, be there such a release or not. */
 export function prepareForBehaviours(prepared: Prepared, release: Release, behaviours: Behaviours): Prepared {
-  const { ignoresExternalIPs: _, ...settings } = prepared.settings;
   return {
     ...prepared,
     cluster: prepared.buildCluster(behaviours),
     behaviours,
-    settings: {
-      ...settings,
-      release,
-      ...(behaviours.has('external-ips') ? {} : { ignoresExternalIPs: true as const }),
-    },
+    settings: withGatedSettings({ ...prepared.settings, release }, behaviours),
   };
 }
 
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
-  const { release, ignoresExternalIPs } = settings;
-  if (release === prepared.settings.release && ignoresExternalIPs === prepared.settings.ignoresExternalIPs) {
-    return { ...prepared, settings };
-  }
-  // A bundle says of its feature gates only this one.
-  const gates = new Map([
-    ...prepared.gates,
-    ...(ignoresExternalIPs ? [['AllowServiceExternalIPs', false] as const] : []),
-  ]);
-  const seen = prepareForBehaviours(prepared, release, behavioursOf(release, gates));
-  const { ignoresExternalIPs: _, ...others } = settings;
-  const ignored = seen.settings.ignoresExternalIPs ? { ignoresExternalIPs: true as const } : {};
-  return { ...seen, settings: { ...others, ...ignored } };
+  const { release } = settings;
+  const [told, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
+  const isTheSame = told.size === read.size && [...told].every(([gate, isOn]) => read.get(gate) === isOn);
+  if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
+  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...told]));
+  const seen = prepareForBehaviours(prepared, release, behaviours);
+  return { ...seen, settings: withGatedSettings(settings, behaviours) };
 }
 
 /** The same inputs in a cluster that gives cluster IPs from these networks, where the inputs do not say from which. */

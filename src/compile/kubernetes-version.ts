@@ -2,8 +2,9 @@ import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
+import { checkMode } from '../input/choose-mode.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
-import { isModeOf } from '../kube-proxy/modes.ts';
+import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { behavioursOf, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import type { LoadedInputs } from './load-texts.ts';
@@ -113,24 +114,24 @@ function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly D
   const { release } = seen.settings;
   if (release === settings.release) return [];
   return [
-    ...checkMode(settings, release),
+    ...checkMode(settings.mode, { release, gates }),
     ...checkFeatureGates(gates, release).map(({ fault }) =>
       diagnose('bad-feature-gate', { ...fault, asRelease: release }),
     ),
-    ...checkPrimary(settings, release),
+    ...checkNodePortWords(settings, release),
     ...checkRanges(seen),
   ];
 }
 
-function checkPrimary({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
-  if (!nodePortAddresses.includes('primary') || behavioursOf(release).has('primary-node-ports')) return [];
-  const field = 'nodePortAddresses';
-  return [diagnose('bad-cidr', { problem: 'unknown-primary', field, release, asRelease: release })];
-}
-
-/** What is wrong with a mode that the kube-proxy of a release has not got, or has got otherwise than kpc knows it. */
-export function checkMode({ mode }: Pick<ProxySettings, 'mode'>, release: Release): readonly Diagnostic[] {
-  return isModeOf(mode, release) ? [] : [diagnose('bad-mode', { problem: 'not-in-release', mode, release })];
+function checkNodePortWords({ nodePortAddresses }: ProxySettings, release: Release): readonly Diagnostic[] {
+  const behaviours = behavioursOf(release);
+  if (behaviours.has('node-port-words')) return [];
+  const seen = { field: 'nodePortAddresses', release, asRelease: release };
+  const word = nodePortAddresses.filter(isNodePortWord).find((each) => each !== 'primary');
+  if (word !== undefined) return [diagnose('bad-cidr', { problem: 'unknown-word', ...seen, word })];
+  if (!nodePortAddresses.includes('primary')) return [];
+  if (nodePortAddresses.length > 1) return [diagnose('bad-cidr', { problem: 'primary-with-others', ...seen })];
+  return behaviours.has('primary-node-ports') ? [] : [diagnose('bad-cidr', { problem: 'unknown-primary', ...seen })];
 }
 
 export type NodeRelease =

@@ -1,7 +1,9 @@
 import { adviseOnOddSpace } from '../base/odd-space.ts';
+import { joinWords } from '../base/join-words.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { kubeProxyVersions } from '../kube-proxy/releases.ts';
+import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
+import { behaviourChanges, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { describeAddress, weighAddress } from './addresses.ts';
 import type { WrittenValue } from './addresses.ts';
@@ -117,6 +119,8 @@ type CidrProblem =
   | (WrittenValue & {
       readonly problem: 'no-network';
       readonly address?: string | undefined;
+      /** The words that the field takes besides networks. */
+      readonly words?: readonly string[] | undefined;
       /** The mode that is compiled for, where only another one looks at the field. */
       readonly ignoredIn?: ProxyMode | undefined;
     })
@@ -124,23 +128,50 @@ type CidrProblem =
   | { readonly problem: 'too-many'; readonly field: string }
   | { readonly problem: 'none'; readonly kind: 'ServiceCIDR' }
   | { readonly problem: 'contradiction'; readonly podCIDRs: string; readonly podCIDR: string }
-  /** The networks of a setting: two of one family, networks beside the word primary, and that word before it was known. */
   | (WrittenValue & { readonly problem: 'same-family' })
-  | { readonly problem: 'primary-with-networks'; readonly field: string }
-  | {
-      readonly problem: 'unknown-primary';
-      readonly field: string;
-      readonly release: Release;
-      /** Set where that is not the release that the input was read for. */
-      readonly asRelease?: Release | undefined;
-    };
+  | { readonly problem: 'repeated-word'; readonly field: string; readonly word: NodePortWord }
+  | WordProblem;
+
+/** Words in nodePortAddresses that kube-proxy of a release does not take. */
+type WordProblem = {
+  readonly field: string;
+  readonly release: Release;
+  /** Set where that is not the release that the input was read for. */
+  readonly asRelease?: Release | undefined;
+} & (
+  | { readonly problem: 'primary-with-others' | 'unknown-primary' }
+  | { readonly problem: 'unknown-word'; readonly word: Exclude<NodePortWord, 'primary'> }
+);
+
+/** What a word can be replaced with where it is not known. */
+const networksOfWord = { localhost: '127.0.0.0/8 and ::1/128', all: '0.0.0.0/0 and ::/0' } as const;
+
+function describeWord(details: WordProblem): string {
+  const { field, release, asRelease } = details;
+  const seen = asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
+  const kubeProxy = `kube-proxy ${kubeProxyVersions[release]}`;
+  const { since } = behaviourChanges['node-port-words'];
+  switch (details.problem) {
+    case 'primary-with-others':
+      return `${seen}${field}: write either the one word primary, or networks: ${kubeProxy} does not start with both; Kubernetes ${since} takes both`;
+    case 'unknown-primary':
+      return `${seen}${field}: ${kubeProxy} does not know the word primary, and does not start; compiled as later releases read it`;
+    case 'unknown-word': {
+      const { word } = details;
+      return `${seen}${field} ${quote(word)}: ${kubeProxy} does not know the word ${word}, and does not start: write ${networksOfWord[word]}; Kubernetes ${since} knows the word`;
+    }
+  }
+}
 
 function describeCidr(details: CidrProblem): string {
   switch (details.problem) {
     case 'no-network': {
-      const { address } = details;
+      const { address, words } = details;
+      const others = words === undefined ? '' : `, or one of the words ${joinWords(words)}`;
       const hint =
-        address === undefined ? 'write it like 10.0.0.0/8 or fd00::/64' : `write ${address} for this one address`;
+        address === undefined
+          ? `write it like 10.0.0.0/8 or fd00::/64${others}`
+          : `write ${address} for this one address`;
       const end = details.ignoredIn === undefined ? '' : `; mode ${details.ignoredIn} ignores it`;
       return `${details.field} ${quote(details.value)} is not a network: ${hint}${end}`;
     }
@@ -154,13 +185,12 @@ function describeCidr(details: CidrProblem): string {
       return `podCIDRs begins with ${quote(details.podCIDRs)}, but podCIDR is ${quote(details.podCIDR)}: make them the same`;
     case 'same-family':
       return `${details.field} ${quote(details.value)}: write one network, or one of each family`;
-    case 'primary-with-networks':
-      return `${details.field}: write either the one word primary, or networks`;
-    case 'unknown-primary': {
-      const { asRelease } = details;
-      const seen = asRelease === undefined ? '' : `Kubernetes ${asRelease}: `;
-      return `${seen}${details.field}: kube-proxy ${kubeProxyVersions[details.release]} does not know the word primary, and does not start; compiled as later releases read it`;
-    }
+    case 'repeated-word':
+      return `${details.field}: the word ${details.word} is there twice, and kube-proxy does not start: write it once`;
+    case 'primary-with-others':
+    case 'unknown-primary':
+    case 'unknown-word':
+      return describeWord(details);
   }
 }
 

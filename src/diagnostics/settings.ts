@@ -1,7 +1,13 @@
 import { quote } from '../base/wording.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { kubeProxyVersions, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import {
+  type BehaviourChange,
+  behaviourChanges,
+  kubeProxyVersions,
+  newestRelease,
+  releaseRange,
+} from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
@@ -34,7 +40,7 @@ type ModeProblem =
   | { readonly problem: 'gone' | 'windows'; readonly name: string }
   /** `name` is undefined where no flag or field is meant, but the mode that is compiled for. */
   | {
-      readonly problem: 'not-in-release';
+      readonly problem: 'not-in-release' | 'gate-off';
       readonly name?: string | undefined;
       readonly mode: ProxyMode;
       readonly release: Release;
@@ -50,12 +56,26 @@ function describeMode(details: ModeProblem): string {
     case 'windows':
       return `${details.name} is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead}`;
     case 'not-in-release': {
-      const { name, mode, release } = details;
+      const { mode, release } = details;
       const { title, since } = modeFacts[mode];
-      const what = name === undefined ? `mode ${mode}` : `${name} is ${mode}`;
+      const what = nameMode(details);
       return `${what}: kpc follows ${title} of Kubernetes ${since} to ${newestRelease}, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode`;
     }
+    case 'gate-off': {
+      const { mode, release } = details;
+      return `${nameMode(details)}, and the feature gate ${gateOf(mode)} is off: kube-proxy ${kubeProxyVersions[release]} does not start; leave the gate out, or take another mode with --proxy-mode`;
+    }
   }
+}
+
+function nameMode({ name, mode }: { readonly name?: string | undefined; readonly mode: ProxyMode }): string {
+  return name === undefined ? `mode ${mode}` : `${name} is ${mode}`;
+}
+
+function gateOf(mode: ProxyMode): string {
+  const { needs } = modeFacts[mode];
+  const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
+  return change?.gate?.name ?? '';
 }
 
 type VersionProblem = { readonly flag: string } & (
@@ -333,7 +353,7 @@ export const settingDiagnostics = {
       readonly isConfigured: boolean;
     }) =>
       isConfigured
-        ? "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)"
+        ? "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)"
         : 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one',
   },
   'kubernetes-version': {

@@ -99,6 +99,7 @@ function familyOfBase(change: KernelChange): Family | undefined {
   switch (change.kind) {
     case 'chain':
     case 'nft-table':
+    case 'nft-counter':
     case 'nft-chain':
     case 'nft-set':
     case 'nft-element':

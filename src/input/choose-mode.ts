@@ -2,8 +2,8 @@ import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { isModeOf, proxyModes } from '../kube-proxy/modes.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import { type ProxyMode, isModeOf, proxyModes, startsIn } from '../kube-proxy/modes.ts';
+import { type FeatureGates, type Release, behavioursOf } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 
 /** The mode to compile for; with an error, it is none that was asked for. */
@@ -22,23 +22,45 @@ export function chooseMode(
   flag: string | undefined,
   config: Sourced<KubeProxyConfig> | undefined,
   release: Release,
+  gates: FeatureGates,
 ): ModeChoice {
-  if (flag) return readMode(flag, '--proxy-mode', undefined, release);
+  const kubeProxy = { release, gates };
+  if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
   const place = config?.source.place(['mode']);
-  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, release);
+  if (config?.object.mode) return readMode(config.object.mode, 'mode', place, kubeProxy);
   const isConfigured = config !== undefined;
-  return { mode: isConfigured ? 'iptables' : 'ipvs', note: diagnose('default-mode', { isConfigured }, place) };
+  const mode = isConfigured ? 'iptables' : 'ipvs';
+  const note = diagnose('default-mode', { isConfigured }, place);
+  const [error] = checkMode(mode, kubeProxy, undefined, place);
+  return { mode, note, ...(error ? { error } : {}) };
 }
 
-function readMode(value: string, name: string, place: Diagnostic['place'], release: Release): ModeChoice {
+/** A release of kube-proxy, and the feature gates that its configuration sets. */
+interface KubeProxy {
+  readonly release: Release;
+  readonly gates: FeatureGates;
+}
+
+/** Why the kube-proxy does not start in a mode, or not as kpc knows it. `name` is the flag or field that names the mode. */
+export function checkMode(
+  mode: ProxyMode,
+  { release, gates }: KubeProxy,
+  name?: string,
+  place?: Diagnostic['place'],
+): readonly Diagnostic[] {
+  if (!isModeOf(mode, release)) return [diagnose('bad-mode', { problem: 'not-in-release', name, mode, release }, place)];
+  if (startsIn(mode, behavioursOf(release, gates))) return [];
+  return [diagnose('bad-mode', { problem: 'gate-off', name, mode, release }, place)];
+}
+
+function readMode(value: string, name: string, place: Diagnostic['place'], kubeProxy: KubeProxy): ModeChoice {
   const known = proxyModes.find((mode) => mode === value);
   const refuse = (details: ArgumentsOf<'bad-mode'>): ModeChoice => {
     return { mode: known ?? 'ipvs', error: diagnose('bad-mode', details, place) };
   };
   if (known) {
-    return isModeOf(known, release)
-      ? { mode: known }
-      : refuse({ problem: 'not-in-release', name, mode: known, release });
+    const [error] = checkMode(known, kubeProxy, name, place);
+    return { mode: known, ...(error ? { error } : {}) };
   }
   switch (value) {
     case 'userspace':

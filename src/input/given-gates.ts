@@ -1,5 +1,5 @@
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { featureGatesField, featureGatesFlag } from '../settings/external-ips.ts';
+import { featureGatesField, featureGatesFlag } from '../settings/feature-gates.ts';
 import { readSwitch, splitList } from '../settings/flag.ts';
 import { onCommandLine, refuse } from '../settings/setting.ts';
 import type { SettingSource } from '../settings/setting.ts';

@@ -28,10 +28,10 @@ type Config = Sourced<KubeProxyConfig> | undefined;
  * checked as in pkg/proxy/apis/config/validation), but that the mode is ipvs where there is no configuration at all.
  */
 export function resolveSettings(config: Config, flags: ProxyFlags, release: Release = newestRelease): ResolvedSettings {
-  const { mode, error, note } = chooseMode(flags.proxyMode, config, release);
   const faults: SettingFault[] = [];
   const written = writtenSource(config?.object, flags, (fault) => faults.push(fault));
   const gates = readFeatureGates(written, release);
+  const { mode, error, note } = chooseMode(flags.proxyMode, config, release, gates);
   faults.push(...checkConfig(config, mode, gates, release));
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => placeFault(fault, config));

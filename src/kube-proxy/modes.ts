@@ -1,6 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
-import type { Release } from './releases.ts';
+import type { Behaviour, Behaviours, Release } from './releases.ts';
 import { isSince } from './releases.ts';
 
 /** kube-proxy's modes on Linux. */
@@ -35,6 +35,8 @@ export interface ModeFacts {
   readonly title: string;
   /** The first release whose mode kpc follows; undefined where all that kpc follows have it. */
   readonly since: Release | undefined;
+  /** The behaviour without which kube-proxy does not start in the mode; undefined where it always does. */
+  readonly needs?: Behaviour;
   /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
   readonly kinds: ReadonlySet<ObjectKind>;
   /** The kind that tells most of a node's Services. */
@@ -73,6 +75,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   ipvs: {
     title: 'IPVS mode',
     since: undefined,
+    needs: 'ipvs-mode',
     kinds: new Set(['iptables', 'sets', 'virtualServers', 'links', 'sysctls', 'ipvsTimeouts', 'modules']),
     mainKind: 'virtualServers',
     serviceKinds: ['sets', 'virtualServers'],
@@ -161,6 +164,12 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
 /** Whether kube-proxy programs objects of a kind in a mode. */
 export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
+}
+
+/** Whether a kube-proxy that behaves so starts in a mode. */
+export function startsIn(mode: ProxyMode, behaviours: Behaviours): boolean {
+  const { needs } = modeFacts[mode];
+  return needs === undefined || behaviours.has(needs);
 }
 
 /** Whether kpc follows a release's kube-proxy in a mode. */

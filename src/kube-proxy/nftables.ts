@@ -1,3 +1,5 @@
+import type { Protocol } from '../kernel/family.ts';
+
 /** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). Nothing else makes a table of this name. */
 export const nftTableName = 'kube-proxy';
 
@@ -28,7 +30,7 @@ export const nftChains = {
 
 /**
  * The sets and maps that each of the tables has; nodePortIPs only where node ports do not listen on all addresses,
- * hairpinConnections only with the behaviour hairpin-set.
+ * hairpinConnections only with the behaviour hairpin-set, localhostNodePortRejects only with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -39,7 +41,14 @@ export const nftSets = {
   noEndpointServices: 'no-endpoint-services',
   serviceIPs: 'service-ips',
   serviceNodePorts: 'service-nodeports',
+  localhostNodePortRejects: 'localhost-nodeport-reject-ports',
 } as const;
+
+/** The chain that rejects packets to node ports of a protocol on localhost, and its counter (localhostNodePortRejectChainName). */
+export function localhostRejection(protocol: Protocol): { readonly chain: string; readonly counter: string } {
+  const name = protocol.toLowerCase();
+  return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
+}
 
 /** What the names of a Service port's own chains and sets begin with. */
 export const nftPrefixes = {
@@ -57,5 +66,5 @@ export const nftPrefixes = {
   affinity: 'affinity-',
 } as const;
 
-/** The longest comment that nft takes, in bytes. kube-proxy does not look to it: kubernetes issue 139515. */
+/** The longest comment that nft takes, in bytes. Only with the behaviour short-comments kube-proxy looks to it. */
 export const maxNftComment = 128;

@@ -1,11 +1,11 @@
 import type { ProxyMode } from './modes.ts';
 
 /** The Kubernetes releases whose kube-proxy kpc follows, oldest first. */
-export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const;
+export const releases = ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'] as const;
 
 export type Release = (typeof releases)[number];
 
-export const newestRelease: Release = '1.36';
+export const newestRelease: Release = '1.37';
 
 /** The releases that kpc follows, for people. */
 export const releaseRange = `${releases[0]} to ${newestRelease}`;
@@ -19,6 +19,7 @@ export const kubeProxyVersions = {
   '1.34': 'v1.34.2',
   '1.35': 'v1.35.4',
   '1.36': 'v1.36.3',
+  '1.37': 'v1.37.2',
 } as const satisfies Record<Release, string>;
 
 /**
@@ -31,7 +32,7 @@ interface BehaviourGate {
   readonly from?: Release;
   /** The first release in which the gate is locked; undefined where there is none yet. */
   readonly until?: Release;
-  /** Set where neither AllAlpha nor AllBeta concerns the gate. */
+  /** Set where neither AllAlpha nor AllBeta concerns the gate: it is stable or deprecated. */
   readonly stage?: 'stable';
 }
 
@@ -40,8 +41,8 @@ export type FeatureGates = ReadonlyMap<string, boolean>;
 
 /** One way in which a release's kube-proxy differs from the release before it. */
 export interface BehaviourChange {
-  /** The first release that behaves so by default; undefined where all that kpc follows do. */
-  readonly since?: Release;
+  /** The first release that behaves so by default; undefined where all that kpc follows do, `never` where none does. */
+  readonly since?: Release | 'never';
   readonly gate?: BehaviourGate;
   /** The one mode that it concerns; undefined where it is all of them. */
   readonly mode?: ProxyMode;
@@ -170,6 +171,56 @@ export const behaviourChanges = {
     before: 'sets net.netfilter.nf_conntrack_max as high as maxPerCore times the number of cores',
     after: 'sets net.netfilter.nf_conntrack_max to 1,048,576 at most',
   },
+  'ipvs-mode': {
+    gate: { name: 'KubeProxyIPVS', from: '1.37', stage: 'stable' },
+    mode: 'ipvs',
+    pullRequests: [139397],
+    before: 'does not start in mode ipvs',
+    after: 'starts in mode ipvs',
+  },
+  'node-port-words': {
+    since: '1.37',
+    pullRequests: [138427],
+    before:
+      'does not start where nodePortAddresses holds the words localhost or all, or the word primary beside others',
+    after: 'takes CIDRs and the words primary, localhost and all together in nodePortAddresses',
+  },
+  'single-endpoint-dnat': {
+    since: '1.37',
+    mode: 'nftables',
+    pullRequests: [140723],
+    before:
+      'sends packets to the only endpoint of a Service port by a map with one element, unless it has session affinity',
+    after: 'sends packets to the only endpoint of a Service port without a map, unless it has session affinity',
+  },
+  'short-comments': {
+    since: '1.37',
+    mode: 'nftables',
+    pullRequests: [139516],
+    before: 'writes the names of Service ports without endpoints as comments of any length, and nft takes 128 bytes',
+    after: 'cuts the names of Service ports without endpoints to comments of 128 bytes',
+  },
+  'localhost-node-ports': {
+    since: 'never',
+    gate: { name: 'KubeProxyNFTablesLocalhostNodePorts', from: '1.37' },
+    mode: 'nftables',
+    pullRequests: [138427],
+    before: 'programs nothing for node ports on localhost',
+    after:
+      'rejects and counts packets to node ports on localhost, except those of TCP ports that it serves itself there',
+  },
+  'conntrack-raise': {
+    since: '1.37',
+    pullRequests: [142035],
+    before: 'sets net.netfilter.nf_conntrack_max also where that lowers it',
+    after: 'only raises net.netfilter.nf_conntrack_max',
+  },
+  'forgotten-flows': {
+    since: '1.37',
+    pullRequests: [139629],
+    before: 'keeps the tracked UDP flows to a Service port that has no endpoints left',
+    after: 'forgets the tracked UDP flows to the addresses of a Service port that has no endpoints left',
+  },
 } as const satisfies Record<string, BehaviourChange>;
 
 export type Behaviour = keyof typeof behaviourChanges;
@@ -191,7 +242,7 @@ export function behavioursOf(release: Release, gates: FeatureGates = new Map()):
 }
 
 function behaves({ since, gate }: BehaviourChange, release: Release, gates: FeatureGates): boolean {
-  const byDefault = since === undefined || isSince(release, since);
+  const byDefault = since === undefined || (since !== 'never' && isSince(release, since));
   return (gate && isInForce(gate, release) ? readGate(gate, byDefault, gates) : undefined) ?? byDefault;
 }
 

@@ -2,7 +2,7 @@ import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import type { Network } from '../kernel/address.ts';
 import { loopbackAddresses, loopbackNetworks } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Family, Protocol } from '../kernel/family.ts';
 import type { Expression, Field, Right } from '../kernel/nftables/expression.ts';
 import type { BaseChain, NftChain, NftRule } from '../kernel/nftables/table.ts';
 import { nftChains, nftSets } from '../kube-proxy/nftables.ts';
@@ -36,6 +36,8 @@ export interface BaseChainInput {
   readonly nodePorts: NodePortPlan;
   /** The networks that cluster IPs are chosen from, of this family; empty where nothing says. */
   readonly serviceNetworks: readonly Network[];
+  /** The protocols whose node ports are rejected on localhost. */
+  readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
 
@@ -98,7 +100,10 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
     },
     {
       name: nftChains.nodePortEndpointsCheck,
-      rules: [rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)])],
+      rules: [
+        rule([...toNodePortAddresses(input, fields, []), nodePortMap(nftSets.noEndpointNodePorts)]),
+        ...(input.rejectedOnLocalhost.length === 0 ? [] : [rejectLocalhost(input, fields)]),
+      ],
     },
     {
       name: nftChains.reject,
@@ -138,6 +143,11 @@ function masqueradeClusterIPs({ masquerade, behaviours }: BaseChainInput, fields
       ? 'masquerade all clusterIP traffic'
       : 'masquerade clusterIP traffic from outside cluster';
   return [rule([toCluster, ...clients, markForMasquerade(masquerade, behaviours)], comment)];
+}
+
+/** Packets to node ports on localhost that are rejected there. */
+function rejectLocalhost({ family }: BaseChainInput, { destination }: FamilyFields): NftRule {
+  return rule([matches(destination, loopback[family]), nodePortMap(nftSets.localhostNodePortRejects)]);
 }
 
 function nodePortMap(map: string): Expression {

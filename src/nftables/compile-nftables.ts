@@ -15,7 +15,9 @@ import { emptyState } from '../kernel/state.ts';
 import { nftSets, nftTableName } from '../kube-proxy/nftables.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
+import { gatesOfSettings } from '../settings/feature-gates.ts';
 import { baseChains } from './base-chains.ts';
+import { localhostChains, localhostCounters, rejectedOnLocalhost } from './localhost-node-ports.ts';
 import type { NftablesMemo } from './nftables-memo.ts';
 import { addressValue } from './rule-parts.ts';
 import { serviceObjects } from './service-objects.ts';
@@ -32,8 +34,7 @@ export function compileNftables(
   settings: ProxySettings,
   families: readonly Family[],
   memo?: NftablesMemo,
-  // No feature gate turns any of those that are asked for here.
-  behaviours = behavioursOf(settings.release),
+  behaviours = behavioursOf(settings.release, gatesOfSettings(settings)),
 ): KernelState {
   const compile = (family: Family): NftTable => compileTable({ cluster, node, settings, family, memo, behaviours });
   return { ...emptyState, nftables: families.map(compile) };
@@ -51,7 +52,8 @@ interface TableInput {
 function compileTable({ cluster, node, settings, family, memo, behaviours }: TableInput): NftTable {
   const masquerade = planMasquerade(settings, node, family);
   const nodePorts = planNodePorts(settings, node, family);
-  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false, behaviours };
+  const rejected = rejectedOnLocalhost(nodePorts, behaviours);
+  const usual: ServiceContext = { masquerade, nodeIsAdmitted: false, rejectedOnLocalhost: rejected, behaviours };
   const admitting: ServiceContext = { ...usual, nodeIsAdmitted: true };
   const objects: ServiceObjects[] = [];
   cluster.servicePorts.forEach((port) => {
@@ -68,13 +70,19 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
       listened.map((address) => ({ key: [addressValue(address)] })),
     );
   const networks = serviceNetworks(cluster, family);
-  const chains = baseChains({ family, masquerade, nodePorts, serviceNetworks: networks, behaviours });
+  const base = { family, masquerade, nodePorts, serviceNetworks: networks, rejectedOnLocalhost: rejected, behaviours };
+  const chains = [...baseChains(base), ...localhostChains(rejected)];
   return {
     family,
     name: nftTableName,
     comment: 'rules for kube-proxy',
+    counters: localhostCounters(rejected),
     chains: byName<NftChain>(chains, objects, (some) => some.chains),
-    sets: byName<NftSet | NftMap>(sharedSets(family, elements, behaviours), objects, (some) => some.sets),
+    sets: byName<NftSet | NftMap>(
+      sharedSets(family, elements, behaviours, rejected.length > 0),
+      objects,
+      (some) => some.sets,
+    ),
   };
 }
 
@@ -129,6 +137,7 @@ function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,
   behaviours: Behaviours,
+  rejectsLocalhost: boolean,
 ): readonly (NftSet | NftMap)[] {
   const address = addressTypes[family];
   const service = [address, 'inet_proto', 'inet_service'];
@@ -157,6 +166,9 @@ function sharedSets(
     map(nftSets.noEndpointServices, service, 'vmap to drop or reject packets to services with no endpoints'),
     map(nftSets.serviceIPs, service, 'ClusterIP, ExternalIP and LoadBalancer IP traffic'),
     map(nftSets.serviceNodePorts, nodePort, 'NodePort traffic'),
+    ...(rejectsLocalhost
+      ? [map(nftSets.localhostNodePortRejects, nodePort, 'localhost NodePorts rejected by kube-proxy')]
+      : []),
   ];
 }
 

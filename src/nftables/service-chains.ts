@@ -5,6 +5,7 @@ import type { Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftSet } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/origin.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import { policyChainName } from './chain-names.ts';
 import type { ServiceChainNames } from './chain-names.ts';
 import type { ChainedEndpoint, ServiceContext } from './service-parts.ts';
@@ -92,11 +93,19 @@ export function spreadingRules(
   plan: TrafficPlan,
   endpoints: readonly Endpoint[],
   chained: readonly ChainedEndpoint[] | undefined,
+  behaviours: Behaviours,
 ): readonly NftRule[] {
-  if (!chained) return [rewriteRule(plan.port, { kind: 'dnat-random', targets: endpoints })];
+  if (!chained) return [rewriteRule(plan.port, dnatToAny(endpoints, behaviours))];
   const wanted = endpoints.length === chained.length ? undefined : new Set(endpoints);
   const targets = wanted ? chained.filter(({ endpoint }) => wanted.has(endpoint)) : chained;
   return [...stickyRules(plan, targets), rule([{ kind: 'goto-random', chains: targets.map(({ chain }) => chain) }])];
+}
+
+function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expression {
+  const [only, ...others] = endpoints;
+  return only && others.length === 0 && behaviours.has('single-endpoint-dnat')
+    ? { kind: 'dnat', target: only }
+    : { kind: 'dnat-random', targets: endpoints };
 }
 
 /** Clients stay with the endpoint that remembers them; the others are sent to any. */

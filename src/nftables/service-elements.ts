@@ -1,23 +1,23 @@
 import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
 import { originOf } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
-import { maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
+import { localhostRejection, maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { policyChainName } from './chain-names.ts';
 import type { ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
-import type { ElementSet, PlacedElement } from './service-parts.ts';
+import type { ElementSet, PlacedElement, ServiceContext } from './service-parts.ts';
 
 /** The elements of a Service port in the sets and maps that all share. */
 export function serviceElements(
   plan: TrafficPlan,
   names: ServiceChainNames,
-  behaviours: Behaviours,
+  context: ServiceContext,
 ): readonly PlacedElement[] {
-  const own = clusterIPElements(plan, names);
-  addExternal(plan, names, own);
-  addNodePort(plan, names, own);
-  return behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
+  const own = clusterIPElements(plan, names, context);
+  addExternal(plan, names, context, own);
+  addNodePort(plan, names, context, own);
+  return context.behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
 }
 
 /** Endpoints on the node that could reach themselves: they would get an answer from their own address. */
@@ -30,24 +30,29 @@ function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
 }
 
 /** Packets to the cluster IP go to its endpoints, or are refused. */
-function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames): PlacedElement[] {
+function clusterIPElements(plan: TrafficPlan, names: ServiceChainNames, context: ServiceContext): PlacedElement[] {
   const { internal, clusterIP } = plan;
   const key = serviceKey(clusterIP);
   return [
     place(nftSets.clusterIPs, { key: key.slice(0, 1), origin: clusterIP.origin }),
     internal.refusal
-      ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP)
+      ? refuse(nftSets.noEndpointServices, plan, internal, key, clusterIP, context)
       : send(nftSets.serviceIPs, policyChainName(names, internal), key, clusterIP),
   ];
 }
 
 /** The same of the other addresses. Without local endpoints, packets may be both sent on and, if that fails, refused. */
-function addExternal(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
+function addExternal(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  context: ServiceContext,
+  into: PlacedElement[],
+): void {
   const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
   const add = (address: ServiceAddress): void => {
     const key = serviceKey(address);
     if (hasEndpoints) into.push(send(nftSets.serviceIPs, names.external, key, address));
-    if (external.refusal) into.push(refuse(nftSets.noEndpointServices, plan, external, key, address));
+    if (external.refusal) into.push(refuse(nftSets.noEndpointServices, plan, external, key, address, context));
   };
   externalIPs.forEach(add);
   loadBalancerIPs.forEach(add);
@@ -57,12 +62,20 @@ function addExternal(plan: TrafficPlan, names: ServiceChainNames, into: PlacedEl
 }
 
 /** And of the node port, which source ranges do not bind. */
-function addNodePort(plan: TrafficPlan, names: ServiceChainNames, into: PlacedElement[]): void {
+function addNodePort(
+  plan: TrafficPlan,
+  names: ServiceChainNames,
+  context: ServiceContext,
+  into: PlacedElement[],
+): void {
   const { hasEndpoints, external, nodePort } = plan;
   if (!nodePort) return;
   const key = [protocolValues[nodePort.protocol], portValue(nodePort.port)];
   if (hasEndpoints) into.push(send(nftSets.serviceNodePorts, names.external, key, nodePort));
-  if (external.refusal) into.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort));
+  if (external.refusal) into.push(refuse(nftSets.noEndpointNodePorts, plan, external, key, nodePort, context));
+  if (context.rejectedOnLocalhost.includes(nodePort.protocol)) {
+    into.push(send(nftSets.localhostNodePortRejects, localhostRejection(nodePort.protocol).chain, key, nodePort));
+  }
 }
 
 function serviceKey({ address, protocol, port }: ServiceAddress): ElementKey {
@@ -86,9 +99,10 @@ function refuse(
   { refusal }: TrafficPath,
   key: ElementKey,
   { origin }: Pick<ServiceAddress, 'origin'>,
+  { behaviours }: ServiceContext,
 ): PlacedElement {
   const value = refusal?.answer === 'drop' ? dropped : rejected;
-  return place(set, { key, value, comment: fitComment(port.label), origin });
+  return place(set, { key, value, comment: fitComment(port.label, behaviours), origin });
 }
 
 const dropped: Verdict = { kind: 'drop' };
@@ -98,7 +112,8 @@ function place(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/** The label as a comment: cut where it is too long for nft, with dots to show it. It is ASCII. */
-function fitComment(label: string): string {
-  return label.length <= maxNftComment ? label : `${label.slice(0, maxNftComment - 3)}...`;
+/** The label as a comment: cut where it is too long for nft, with dots to show it where kube-proxy does not cut it. It is ASCII. */
+function fitComment(label: string, behaviours: Behaviours): string {
+  if (label.length <= maxNftComment) return label;
+  return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
 }

@@ -30,7 +30,7 @@ export function serviceObjects(plan: TrafficPlan, context: ServiceContext): Serv
   return {
     chains: serviceChains(plan, names, chained, context),
     sets: isSticky ? (chained ?? []).map((target) => affinitySet(plan, target, affinitySeconds)) : none,
-    elements: serviceElements(plan, names, context.behaviours),
+    elements: serviceElements(plan, names, context),
   };
 }
 
@@ -45,7 +45,7 @@ function serviceChains(
   const spread = (name: string, endpoints: readonly Endpoint[]): NftChain => {
     const takesClusterIP = !plan.internal.refusal && name === policyChainName(names, plan.internal);
     const first = takesClusterIP ? masqueradeRules(plan, context) : none;
-    const last = spreadingRules(plan, endpoints, chained);
+    const last = spreadingRules(plan, endpoints, chained, context.behaviours);
     return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };
   // Most Service ports have one chain, and an array that grows from empty reserves room for sixteen.

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../cluster/model.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
+import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftSet } from '../kernel/nftables/table.ts';
 import type { nftSets } from '../kube-proxy/nftables.ts';
@@ -11,6 +12,8 @@ export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
   /** Whether a firewall's source ranges hold the node's own address. */
   readonly nodeIsAdmitted: boolean;
+  /** The protocols whose node ports are rejected on localhost. */
+  readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
 

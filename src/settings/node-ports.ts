@@ -2,17 +2,21 @@ import { flag, texts } from '../diagnostics/json-schema.ts';
 import { listOf, text } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { behavioursOf } from '../kube-proxy/releases.ts';
+import { type NodePortWord, isNodePortWord, nodePortWords } from '../kube-proxy/node-port-words.ts';
+import { type Behaviours, behavioursOf } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';
 import { listFlag, switchFlag } from './flag.ts';
-import { readNetwork, switchSetting } from './kinds.ts';
+import { noNetwork, readNetwork, switchSetting } from './kinds.ts';
 import { givenList, itemOf, refuse, setting } from './setting.ts';
 import type { Given, SettingSource } from './setting.ts';
 
-const addressesFlag = listFlag('--nodeport-addresses <cidrs>', 'where NodePorts listen: CIDRs, or the word primary');
+const addressesFlag = listFlag(
+  '--nodeport-addresses <cidrs>',
+  'where NodePorts listen: CIDRs, and the words primary, localhost and all',
+);
 const addressesField = field('nodePortAddresses', texts);
 
-/** CIDRs, or the one word 'primary'. */
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to Kubernetes 1.36, the one word is primary, alone. */
 export const nodePortAddresses = setting({
   flags: [addressesFlag],
   fields: [addressesField],
@@ -20,27 +24,53 @@ export const nodePortAddresses = setting({
   read: (source) => {
     const written = givenList(source, addressesFlag, addressesField);
     if (!written?.value.length) return undefined;
-    if (written.value.includes('primary')) return readPrimary(source, written);
-    for (const [i, value] of written.value.entries()) readNetwork(source, itemOf(written, value, i));
+    const behaviours = behavioursOf(source.release);
+    if (behaviours.has('node-port-words')) checkMixed(source, written);
+    else if (written.value.includes('primary')) checkPrimary(source, written, behaviours);
+    else for (const [i, value] of written.value.entries()) readOnlyNetwork(source, itemOf(written, value, i));
     return written.value;
   },
   stored: listOf(text),
   must: {
-    text: 'be CIDRs, or the word primary',
-    isMet: (list) => (list.length === 1 && list[0] === 'primary') || list.every((cidr) => parseNetwork(cidr)),
+    text: 'be CIDRs and words of primary, localhost and all, each word once',
+    isMet: (list) => repeatedWord(list) === undefined && list.every((text) => isNodePortWord(text) || parseNetwork(text)),
   },
   dumped: [],
 });
 
-function readPrimary(source: SettingSource, written: Given<readonly string[]>): readonly string[] {
-  if (written.value.length > 1) {
-    refuse(source, written, 'bad-cidr', { problem: 'primary-with-networks', field: written.name });
+function repeatedWord(list: readonly string[]): NodePortWord | undefined {
+  return list.filter(isNodePortWord).find((word, i, words) => words.indexOf(word) !== i);
+}
+
+function checkMixed(source: SettingSource, written: Given<readonly string[]>): void {
+  const repeated = repeatedWord(written.value);
+  if (repeated !== undefined) {
+    const item = itemOf(written, repeated, written.value.lastIndexOf(repeated));
+    refuse(source, item, 'bad-cidr', { problem: 'repeated-word', field: written.name, word: repeated });
   }
+  for (const [i, value] of written.value.entries()) {
+    if (isNodePortWord(value) || parseNetwork(value)) continue;
+    refuse(source, itemOf(written, value, i), 'bad-cidr', {
+      ...noNetwork({ ...written, value }),
+      words: nodePortWords,
+    });
+  }
+}
+
+function checkPrimary(source: SettingSource, written: Given<readonly string[]>, behaviours: Behaviours): void {
   const { release } = source;
-  if (!behavioursOf(release).has('primary-node-ports')) {
+  if (written.value.length > 1) {
+    refuse(source, written, 'bad-cidr', { problem: 'primary-with-others', field: written.name, release });
+  }
+  if (!behaviours.has('primary-node-ports')) {
     refuse(source, written, 'bad-cidr', { problem: 'unknown-primary', field: written.name, release });
   }
-  return ['primary'];
+}
+
+function readOnlyNetwork(source: SettingSource, item: Given<string>): void {
+  const { value, name } = item;
+  if (!isNodePortWord(value) || value === 'primary') return void readNetwork(source, item);
+  refuse(source, item, 'bad-cidr', { problem: 'unknown-word', field: name, word: value, release: source.release });
 }
 
 /** Which modes go by it, modeFacts says. */

@@ -1,6 +1,6 @@
 import type { Shape } from '../base/shape.ts';
 import { conntrack } from './conntrack.ts';
-import { ignoresExternalIPs } from './external-ips.ts';
+import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
 import type { Field } from './field.ts';
 import type { FlagValues } from './flag.ts';
 import { ipvs } from './ipvs.ts';
@@ -20,6 +20,7 @@ export const settingTable = {
   detectLocal,
   nodePortAddresses,
   ignoresExternalIPs,
+  nftablesLocalhostNodePorts,
   masqueradeAll,
   masqueradeBit,
   localhostNodePorts,

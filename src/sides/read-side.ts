@@ -25,7 +25,8 @@ import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { FileOptions } from '../compile/read-texts.ts';
 import { loadInputs } from '../compile/read-texts.ts';
-import { checkMode, settleVersion } from '../compile/kubernetes-version.ts';
+import { settleVersion } from '../compile/kubernetes-version.ts';
+import { checkMode } from '../input/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { listFolder } from '../input/list-files.ts';
@@ -131,7 +132,11 @@ export async function compileSide(
     mode: wanted.mode,
     compileBy: (release) => sideOfManifests(path, compileBy(release)),
   });
-  const refused = settled.kind === 'settled' ? checkMode(wanted, settled.release) : [settled.diagnostic];
+  const { gates } = loaded.prepared;
+  const refused =
+    settled.kind === 'settled'
+      ? checkMode(wanted.mode, { release: settled.release, gates })
+      : [settled.diagnostic];
   if (settled.kind !== 'settled' || refused.length > 0) {
     return failedReading(loaded, [...wrong, ...refused, ...loaded.diagnostics]);
   }

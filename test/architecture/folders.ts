@@ -20,7 +20,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   cluster: { folders: ['kernel', 'kube-proxy', 'diagnostics', 'settings'], ...pure },
   slices: { folders: ['base', 'kernel', 'diagnostics', 'cluster'], ...pure },
   iptables: { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
-  nftables: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'cluster'], ...pure },
+  nftables: { folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'settings', 'cluster'], ...pure },
   // IPVS mode writes some of iptables mode's rules, too.
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {

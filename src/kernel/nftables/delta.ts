@@ -3,7 +3,7 @@ import type { Split } from '../split.ts';
 import type { Element } from './element.ts';
 import { elementMeaning, isSameBase, isSameKind, keyMeaning, ruleMeaning } from './meaning.ts';
 import { findTable, isLearned } from './table.ts';
-import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =
@@ -25,6 +25,8 @@ export type NftChange =
   | { readonly kind: 'replace-chain'; readonly from: NftChain; readonly to: NftChain }
   /** Writes the same rules again, because a set that they look up is replaced. */
   | { readonly kind: 'refill-chain'; readonly chain: NftChain }
+  | { readonly kind: 'add-counter'; readonly counter: NftCounter }
+  | { readonly kind: 'delete-counter'; readonly counter: NftCounter }
   | { readonly kind: 'add-set'; readonly set: NftSet | NftMap }
   | { readonly kind: 'delete-set'; readonly set: NftSet | NftMap }
   /** Replaces a set that the kernel cannot change: its type, timeout or size differs. */
@@ -66,7 +68,17 @@ function diffTable(from: NftTable, to: NftTable): readonly NftChange[] {
   if (from === to) return [];
   const sets = diffSets(from, to);
   const remade = new Set(sets.flatMap((change) => (change.kind === 'replace-set' ? [change.to.name] : [])));
-  return [...sets, ...diffChains(from, to, remade)];
+  return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remade)];
+}
+
+function diffCounters(from: NftTable, to: NftTable): readonly NftChange[] {
+  const missingIn = (table: NftTable) => (counter: NftCounter) => !table.counters.has(counter.name);
+  const added = [...to.counters.values()].filter(missingIn(from));
+  const deleted = [...from.counters.values()].filter(missingIn(to));
+  return [
+    ...added.map((counter): NftChange => ({ kind: 'add-counter', counter })),
+    ...deleted.map((counter): NftChange => ({ kind: 'delete-counter', counter })),
+  ];
 }
 
 function diffSets(from: NftTable, to: NftTable): readonly NftChange[] {
@@ -172,8 +184,15 @@ export function compareTables(a: NftTable, b: NftTable): number {
 function changeTable(table: NftTable, changes: readonly NftChange[]): NftTable {
   const chains = new Map(table.chains);
   const sets = new Map(table.sets);
+  const counters = new Map(table.counters);
   for (const change of changes) {
     switch (change.kind) {
+      case 'add-counter':
+        counters.set(change.counter.name, change.counter);
+        break;
+      case 'delete-counter':
+        counters.delete(change.counter.name);
+        break;
       case 'add-chain':
         chains.set(change.chain.name, change.chain);
         break;
@@ -203,7 +222,7 @@ function changeTable(table: NftTable, changes: readonly NftChange[]): NftTable {
         change satisfies never;
     }
   }
-  return { ...table, chains, sets };
+  return { ...table, counters, chains, sets };
 }
 
 function changeElements(
@@ -216,7 +235,8 @@ function changeElements(
 
 /**
  * The changes in two: what can be made at once, and what goes later. A chain that an element led to a moment ago cannot be
- * deleted by kernels before 6.2, so it is emptied first, as kube-proxy does, and deleted when the rest is done.
+ * deleted by kernels before 6.2, so it is emptied first, as kube-proxy does, and deleted when the rest is done. Counters
+ * go with the chains that counted in them.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];
@@ -230,11 +250,10 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
         removals.push(delta);
         break;
       case 'change-table': {
-        const now = delta.changes.map(emptyInstead);
-        const later = delta.changes.filter((change) => change.kind === 'delete-chain');
-        const emptied = later.map((change): NftChange => ({ ...change, chain: { ...change.chain, rules: [] } }));
-        additions.push({ ...delta, changes: now });
-        if (emptied.length > 0) removals.push({ ...delta, changes: emptied });
+        const now = delta.changes.flatMap(emptyInstead);
+        const later = delta.changes.flatMap(deleteEmptied);
+        if (now.length > 0) additions.push({ ...delta, changes: now });
+        if (later.length > 0) removals.push({ ...delta, changes: later });
         break;
       }
       default:
@@ -244,7 +263,24 @@ export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableD
   return { additions, removals };
 }
 
-function emptyInstead(change: NftChange): NftChange {
-  if (change.kind !== 'delete-chain') return change;
-  return { kind: 'replace-chain', from: change.chain, to: { ...change.chain, rules: [] } };
+function emptyInstead(change: NftChange): readonly NftChange[] {
+  switch (change.kind) {
+    case 'delete-chain':
+      return [{ kind: 'replace-chain', from: change.chain, to: { ...change.chain, rules: [] } }];
+    case 'delete-counter':
+      return [];
+    default:
+      return [change];
+  }
+}
+
+function deleteEmptied(change: NftChange): readonly NftChange[] {
+  switch (change.kind) {
+    case 'delete-chain':
+      return [{ ...change, chain: { ...change.chain, rules: [] } }];
+    case 'delete-counter':
+      return [change];
+    default:
+      return [];
+  }
 }

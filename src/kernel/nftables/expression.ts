@@ -58,5 +58,7 @@ export type Expression =
       readonly set: string;
       readonly key: Selector;
     }
+  /** `counter name "NAME"`: counts the packet in a counter of the table. */
+  | { readonly kind: 'counter'; readonly counter: string }
   /** What kpc does not read: its words as nft prints them, or its JSON. Only the same in the same form is equal. */
   | { readonly kind: 'unknown'; readonly form: 'text' | 'json'; readonly text: string };

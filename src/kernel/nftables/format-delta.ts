@@ -3,7 +3,7 @@ import type { Element } from './element.ts';
 import { formatElement, formatKey, formatRule, quote } from './format-expression.ts';
 import { formatBaseChain, formatSetProperties, formatTables, nftFamily } from './format.ts';
 import { isSameBase } from './meaning.ts';
-import type { NftChain, NftMap, NftSet, NftTable } from './table.ts';
+import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
 /**
  * The input of `nft -f` that makes the changes, all in one transaction: the kernel takes all of them or none, and no
@@ -35,12 +35,14 @@ function formatNewTable(table: NftTable): string {
 
 /** The steps in the order in which the kernel takes them: it deletes nothing that something else refers to. */
 const steps = [
-  /** Rules stop referring to chains and sets. */
+  /** Rules stop referring to chains, sets and counters. */
   'flush',
   /** Elements stop referring to chains. */
   'delete-elements',
   'delete-sets',
   'delete-chains',
+  'delete-counters',
+  'add-counters',
   'add-sets',
   'add-chains',
   'add-rules',
@@ -48,6 +50,10 @@ const steps = [
 ] as const;
 
 type Step = (typeof steps)[number];
+
+function formatCounterHead({ name, comment }: NftCounter): string {
+  return comment === undefined ? name : `${name} { comment ${quote(comment)}; }`;
+}
 
 /** The lines that change one table. */
 class Script {
@@ -57,6 +63,8 @@ class Script {
     'delete-elements': [],
     'delete-sets': [],
     'delete-chains': [],
+    'delete-counters': [],
+    'add-counters': [],
     'add-sets': [],
     'add-chains': [],
     'add-rules': [],
@@ -84,6 +92,10 @@ class Script {
         return this.#addChain(change.to);
       case 'refill-chain':
         return this.#refillChain(change.chain);
+      case 'add-counter':
+        return this.#put('add-counters', 'add counter', formatCounterHead(change.counter));
+      case 'delete-counter':
+        return this.#put('delete-counters', 'delete counter', change.counter.name);
       case 'add-set':
         return this.#addSet(change.set);
       case 'delete-set':

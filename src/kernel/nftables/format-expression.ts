@@ -64,6 +64,8 @@ function formatExpression(expression: Expression): string {
       return expression.with === undefined ? 'reject' : `reject with ${expression.with}`;
     case 'write-set':
       return `${expression.operation} @${expression.set} { ${formatSelector(expression.key)} }`;
+    case 'counter':
+      return `counter name ${quote(expression.counter)}`;
     case 'unknown':
       return expression.text;
     default:

@@ -2,7 +2,7 @@ import type { NftChange, NftTableDelta } from './delta.ts';
 import { usesAny } from './delta.ts';
 import { formatNftDelta } from './format-delta.ts';
 import { formatChain, formatTableParts } from './format.ts';
-import type { NftChain, NftMap, NftSet, NftTable } from './table.ts';
+import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
 /** How much one transaction makes of what no packet meets yet. */
 export interface StageLimits {
@@ -34,12 +34,12 @@ export function formatNftStages(
 function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[] {
   const draft = draftOf(delta);
   if (!draft || draft.chains.length <= limits.chains) return [formatNftDelta([delta])];
-  const { table, sets, newChains, chains } = draft;
+  const { table, counters, sets, newChains, chains } = draft;
   const names = newChains.map((chain) => ({ ...chain, rules: [] }));
   const empty = sets.map((set) => ({ ...set, elements: [] }));
   return [
-    formatTableParts(table, empty, names.map(formatChain)),
-    ...cutChains(chains, limits).map((texts) => formatTableParts(table, [], texts)),
+    formatTableParts(table, { counters, sets: empty }, names.map(formatChain)),
+    ...cutChains(chains, limits).map((texts) => formatTableParts(table, { counters: [], sets: [] }, texts)),
     draft.formatRest(),
   ];
 }
@@ -47,6 +47,7 @@ function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[
 /** What of a change to one table is new and stands apart: no packet meets it before the rest is there. */
 interface Draft {
   readonly table: Pick<NftTable, 'family' | 'name' | 'comment'>;
+  readonly counters: readonly NftCounter[];
   readonly sets: readonly (NftSet | NftMap)[];
   readonly newChains: readonly NftChain[];
   /** Those of them that have their rules before the rest is there. */
@@ -75,13 +76,14 @@ function draftTable(table: NftTable): Draft {
   const newChains = all.filter(({ base }) => !base);
   return {
     table,
+    counters: [...table.counters.values()],
     sets,
     newChains,
     chains: newChains,
     formatRest: () =>
       formatTableParts(
         table,
-        sets.filter(({ elements }) => elements.length > 0),
+        { counters: [], sets: sets.filter(({ elements }) => elements.length > 0) },
         all.filter(({ base }) => base).map(formatChain),
       ),
   };
@@ -97,12 +99,14 @@ function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }):
   const ahead = new Set(chains);
   const rest = delta.changes.flatMap((change): readonly NftChange[] => {
     if (change.kind === 'add-chain' && ahead.has(change.chain)) return [];
+    if (change.kind === 'add-counter') return [];
     if (change.kind !== 'add-set') return [change];
     const { set } = change;
     return set.elements.length === 0 ? [] : [{ kind: 'change-elements', set, added: set.elements, removed: [] }];
   });
   return {
     table: delta,
+    counters: delta.changes.flatMap((change) => (change.kind === 'add-counter' ? [change.counter] : [])),
     sets: delta.changes.flatMap((change) => (change.kind === 'add-set' ? [change.set] : [])),
     newChains,
     chains,

@@ -1,7 +1,7 @@
 import { LongText } from '../long-text.ts';
 import type { Family } from '../family.ts';
 import { formatElement, formatRule, quote } from './format-expression.ts';
-import type { BaseChain, NftChain, NftMap, NftSet, NftTable } from './table.ts';
+import type { BaseChain, NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';
 
 /** nft's word for a family. */
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
@@ -25,34 +25,47 @@ function addTable(text: LongText, table: NftTable, formatOwn: (chain: NftChain) 
   const name = `${nftFamily[table.family]} ${table.name}`;
   // Deleting what is not there would fail, so it is made first.
   text.add(`table ${name}\ndelete table ${name}\n`);
-  addTableParts(text, table, table.sets.values(), [...table.chains.values()].map(formatOwn));
+  const objects = { counters: table.counters.values(), sets: table.sets.values() };
+  addTableParts(text, table, objects, [...table.chains.values()].map(formatOwn));
+}
+
+/** What rules refer to. */
+export interface NftObjects {
+  readonly counters: Iterable<NftCounter>;
+  readonly sets: Iterable<NftSet | NftMap>;
 }
 
 /**
- * The input of `nft -f` that adds sets, elements, chains and rules to a table, and makes of all these what is not there.
- * `chains` are texts of formatChain.
+ * The input of `nft -f` that adds counters, sets, elements, chains and rules to a table, and makes of all these what is
+ * not there. `chains` are texts of formatChain.
  */
 export function formatTableParts(
   table: Pick<NftTable, 'family' | 'name' | 'comment'>,
-  sets: Iterable<NftSet | NftMap>,
+  objects: NftObjects,
   chains: readonly string[],
 ): string {
   const text = new LongText();
-  addTableParts(text, table, sets, chains);
+  addTableParts(text, table, objects, chains);
   return text.toString();
 }
 
 function addTableParts(
   text: LongText,
   { family, name, comment }: Pick<NftTable, 'family' | 'name' | 'comment'>,
-  sets: Iterable<NftSet | NftMap>,
+  { counters, sets }: NftObjects,
   chains: readonly string[],
 ): void {
   text.add(`table ${nftFamily[family]} ${name} {\n`);
   if (comment !== undefined) text.add(`\tcomment ${quote(comment)}\n`);
+  for (const counter of counters) text.add(formatCounter(counter));
   for (const set of sets) addSet(text, set);
   chains.forEach((chain) => text.add(`\n${chain}`));
   text.add('}\n');
+}
+
+function formatCounter({ name, comment }: NftCounter): string {
+  const inside = comment === undefined ? '' : `\t\tcomment ${quote(comment)}\n`;
+  return `\n\tcounter ${name} {\n${inside}\t}\n`;
 }
 
 function addSet(text: LongText, set: NftSet | NftMap): void {

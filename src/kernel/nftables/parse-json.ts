@@ -6,7 +6,7 @@ import { asObject, onlyEntry, readConstant, readExpression, readVerdict, strings
 import type { JsonObject } from './parse-rule-json.ts';
 import type { ParsedTables, WantsTable } from './parse-text.ts';
 import { valueTypeOf } from './read-value.ts';
-import type { NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 
 /**
  * Reads what `nft -j list ruleset` and `nft -j list table` print (versions 1.0.1 to 1.1). It makes the same tables as
@@ -26,6 +26,7 @@ export function parseNftJson(text: string, wants: WantsTable = () => true): Pars
 }
 
 interface DraftTable extends NftTable {
+  readonly counters: Map<string, NftCounter>;
   readonly chains: Map<string, DraftChain>;
   readonly sets: Map<string, NftSet | NftMap>;
 }
@@ -57,7 +58,7 @@ function readItem(item: unknown, tables: Map<string, DraftTable>, wants: WantsTa
   const key = `${family} ${tableName}`;
   if (kind === 'table') {
     const comment = commentOf(body);
-    tables.set(key, { family, name: tableName, ...comment, chains: new Map(), sets: new Map() });
+    tables.set(key, { family, name: tableName, ...comment, counters: new Map(), chains: new Map(), sets: new Map() });
     return undefined;
   }
   const table = tables.get(key);
@@ -67,7 +68,8 @@ function readItem(item: unknown, tables: Map<string, DraftTable>, wants: WantsTa
   if (typeof name !== 'string') return 'an object without a name';
   if (kind === 'chain') table.chains.set(name, readChain(name, body));
   else if (kind === 'set' || kind === 'map') table.sets.set(name, readSet(kind, name, body));
-  else return 'neither a chain, a set nor a map';
+  else if (kind === 'counter') table.counters.set(name, { name, ...commentOf(body) });
+  else return 'neither a chain, a set, a map nor a counter';
   return undefined;
 }
 

@@ -30,6 +30,9 @@ function readKnown(json: unknown, family: Family): Expression | undefined {
       return readReject(body, family);
     case 'set':
       return readWriteSet(asObject(body));
+    case 'counter':
+      // One without a name has numbers instead.
+      return typeof body === 'string' ? { kind: 'counter', counter: body } : undefined;
     default:
       return undefined;
   }

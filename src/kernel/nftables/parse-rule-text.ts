@@ -38,6 +38,7 @@ function readExpression(words: Words, family: Family): Expression | undefined {
   if (words.take('masquerade')) return { kind: 'masquerade', fullyRandom: words.take('fully-random') };
   if (words.take('dnat')) return readDnat(words, family);
   if (words.take('numgen')) return readRandomGoto(words);
+  if (words.take('counter', 'name')) return readCounter(words);
   if (words.take('mark', 'set') || words.take('meta', 'mark', 'set')) return readSetMark(words);
   const operation = words.peek();
   if (operation === 'update' || operation === 'add' || operation === 'delete') {
@@ -45,6 +46,11 @@ function readExpression(words: Words, family: Family): Expression | undefined {
     return readWriteSet(words, operation);
   }
   return readMatch(words);
+}
+
+function readCounter(words: Words): Expression | undefined {
+  const name = words.next();
+  return name === undefined ? undefined : { kind: 'counter', counter: unquote(name) };
 }
 
 /** Reads `accept`, `goto CHAIN` and so on; undefined, and no word taken, where there is none. */

@@ -8,7 +8,7 @@ import { readBaseChain, readSeconds } from './read-properties.ts';
 import { readNumber, readValue, valueTypeOf } from './read-value.ts';
 import { isQuoted, scan, unquote } from './scan.ts';
 import type { Token } from './scan.ts';
-import type { BaseChain, NftChain, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { Words } from './words.ts';
 
 /** What was read of nft's output, in either form. */
@@ -31,6 +31,7 @@ export function parseNftText(text: string, wants: WantsTable = () => true): Pars
 
 interface DraftTable extends NftTable {
   comment?: string | undefined;
+  readonly counters: Map<string, NftCounter>;
   readonly chains: Map<string, NftChain>;
   readonly sets: Map<string, NftSet | NftMap>;
 }
@@ -68,7 +69,7 @@ class Parser {
       this.#tables.delete(key);
       return;
     }
-    const table = this.#tables.get(key) ?? { family: known, name, chains: new Map(), sets: new Map() };
+    const table = this.#tables.get(key) ?? newTable(known, name);
     this.#tables.set(key, table);
     this.#readBlock(() => this.#readTableItem(table));
   }
@@ -83,7 +84,18 @@ class Parser {
     if (name === undefined || rest.length > 0) return this.#leave(start, 'not a part of a table');
     if (kind === 'chain') table.chains.set(name, this.#readChain(name, table.family));
     else if (kind === 'set' || kind === 'map') table.sets.set(name, this.#readSet(kind, name));
-    else this.#leave(start, 'neither a chain, a set nor a map');
+    else if (kind === 'counter') table.counters.set(name, this.#readCounter(name));
+    else this.#leave(start, 'neither a chain, a set, a map nor a counter');
+  }
+
+  /** What it has counted is passed over. */
+  #readCounter(name: string): NftCounter {
+    let comment: string | undefined;
+    this.#readBlock(() => {
+      const [first, second] = this.#readStatement();
+      if (first === 'comment' && isQuoted(second)) comment = unquote(second);
+    });
+    return comment === undefined ? { name } : { name, comment };
   }
 
   #readChain(name: string, family: Family): NftChain {
@@ -202,6 +214,10 @@ class Parser {
     this.#lines ??= this.#text.split('\n');
     this.#unread.push({ line, text: this.#lines[line - 1] ?? '', reason });
   }
+}
+
+function newTable(family: Family, name: string): DraftTable {
+  return { family, name, counters: new Map(), chains: new Map(), sets: new Map() };
 }
 
 function isEnd({ text }: Token): boolean {

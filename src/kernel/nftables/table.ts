@@ -6,8 +6,8 @@ import type { Expression } from './expression.ts';
 /**
  * One nftables table of the family ip or ip6. `kube-proxy` is the name of those that kube-proxy makes, one a family.
  *
- * Chains, sets and maps compare by name, rules in their order, elements in none. What equality leaves out, since no
- * tool can change it or print it back: origins, and the comments of tables, chains, sets and maps (`nft -j` of most
+ * Chains, sets, maps and counters compare by name, rules in their order, elements in none. What equality leaves out, since
+ * no tool can change it or print it back: origins, and the comments of tables, chains, sets, maps and counters (`nft -j` of most
  * versions leaves these out). The comments of rules and elements take part.
  */
 export interface NftTable {
@@ -17,8 +17,10 @@ export interface NftTable {
   readonly chains: ReadonlyMap<string, NftChain>;
   /** Sets and maps, which share one space of names. */
   readonly sets: ReadonlyMap<string, NftSet | NftMap>;
+  /** Named counters. What they have counted is no part of a state. */
+  readonly counters: ReadonlyMap<string, NftCounter>;
   /**
-   * Parts that none of the above can hold: a counter, a flowtable, the flag that makes the table dormant. Such a table
+   * Parts that none of the above can hold: a quota, a flowtable, the flag that makes the table dormant. Such a table
    * can only be replaced as a whole.
    */
   readonly strange?: StrangeParts | undefined;
@@ -30,6 +32,12 @@ interface StrangeParts {
   readonly heads: readonly string[];
   /** The whole table as nft lists it. nft can make it again from this text. */
   readonly text: string;
+}
+
+/** A named counter: rules that name it count their packets in it. */
+export interface NftCounter {
+  readonly name: string;
+  readonly comment?: string | undefined;
 }
 
 /** A chain with its rules in order. */
