@@ -33,6 +33,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     packages: [],
     node: ['fs', 'fs/promises', 'path'],
   },
+  packet: { folders: ['kernel'], ...pure },
   changes: { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   fleet: { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
