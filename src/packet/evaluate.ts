@@ -20,7 +20,7 @@ import type { Choices } from './explore.ts';
 import { explore } from './explore.ts';
 import type { Decision, End, Flow } from './flow.ts';
 import type { Hook } from './hooks.ts';
-import { hooks, ipvsStations, natPriorities, tableStations } from './hooks.ts';
+import { hooks, ipvsStations, natStations, tableStations } from './hooks.ts';
 import { indexIpSet } from './ip-sets.ts';
 import type { PreparedTable } from './iptables-rules.ts';
 import { runTable } from './iptables-rules.ts';
@@ -106,7 +106,9 @@ function nftVisitors(state: KernelState, family: Family): readonly PlacedVisitor
         if (!base || !hook) return [];
         const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, chain);
         if (base.type !== 'nat') return [{ hook, visitor: { priority: base.priority, natOrder: undefined, visit } }];
-        return [{ hook, visitor: { priority: natPriorities[hook], natOrder: base.priority, visit } }];
+        return [
+          { hook, visitor: { priority: natStations[hook]?.priority ?? base.priority, natOrder: base.priority, visit } },
+        ];
       });
     });
 }
@@ -150,11 +152,7 @@ function walk({ family, routing, visitors }: World, packet: Packet, choices: Cho
     priority: 0,
     input: enters ? (enters.interface ?? routing.interfaceOf(source)) : '',
     output: '',
-    connection: {
-      settled: { destination: false, source: false },
-      rewritten: { destination: false, source: false },
-      masqueraded: false,
-    },
+    connection: { settled: new Set(), rewritten: new Set(), masqueraded: false },
     server: undefined,
     endpoint: undefined,
     routing,
@@ -257,28 +255,22 @@ function report(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
-/** Hooks at which nat decides a connection's destination; at the others, its source. It decides each once. */
-const destinationHooks: ReadonlySet<Hook> = new Set(['prerouting', 'output']);
-
 /** Everything that sees packets at a hook, in order. Undefined where the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | undefined {
   flow.hook = hook;
-  const half = destinationHooks.has(hook) ? 'destination' : 'source';
-  const wasSettled = flow.connection?.settled[half] ?? true;
+  const { connection } = flow;
+  const nat = natStations[hook];
+  const wasSettled = !nat || !connection || connection.settled.has(nat.decides);
   for (const { priority, natOrder, visit } of visitors[hook]) {
     // Of several nat chains, the first that rewrites decides.
-    if (natOrder !== undefined && (wasSettled || flow.connection?.rewritten[half])) continue;
-    if (priority > natPriorities[hook]) settle(flow, half);
+    if (natOrder !== undefined && (wasSettled || connection.rewritten.has(nat.decides))) continue;
+    if (nat && priority > nat.priority) connection?.settled.add(nat.decides);
     flow.priority = priority;
     const decision = visit(flow);
     if (decision !== 'accept' && decision !== 'return') return decision;
   }
-  settle(flow, half);
+  if (nat) connection?.settled.add(nat.decides);
   return undefined;
-}
-
-function settle({ connection }: Flow, half: 'destination' | 'source'): void {
-  if (connection) connection.settled[half] = true;
 }
 
 function sumUp(ways: readonly Way[]): Fate {

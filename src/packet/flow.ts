@@ -4,7 +4,7 @@ import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
 import { trackingPriority } from './hooks.ts';
-import type { Hook } from './hooks.ts';
+import type { Hook, NatHalf } from './hooks.ts';
 import type { PacketProtocol, Step, Verdict } from './packet.ts';
 import type { Routing } from './node.ts';
 
@@ -42,10 +42,10 @@ export interface Flow {
 }
 
 export interface Connection {
-  /** Whether nat has decided: it does so once for the destination, and once for the source. */
-  readonly settled: { destination: boolean; source: boolean };
-  /** Whether nat gave it another one. What IPVS does is not among this. */
-  readonly rewritten: { destination: boolean; source: boolean };
+  /** What nat has decided: it does so once for the destination, and once for the source. */
+  readonly settled: Set<NatHalf>;
+  /** What nat changed. What IPVS does is not among this. */
+  readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
 }
 
@@ -71,9 +71,9 @@ export function hasState(flow: Flow, state: string): Maybe {
     case 'untracked':
       return connection === undefined && flow.priority > trackingPriority;
     case 'dnat':
-      return connection?.rewritten.destination === true;
+      return connection?.rewritten.has('destination') === true;
     case 'snat':
-      return connection?.rewritten.source === true;
+      return connection?.rewritten.has('source') === true;
     case 'established':
     case 'related':
     case 'expected':
@@ -127,14 +127,14 @@ export function rewriteDestination(flow: Flow, address: Address, port: number | 
   flow.destination = address;
   if (port !== undefined) flow.port = port;
   flow.endpoint = { address, port: flow.port };
-  if (flow.connection) flow.connection.rewritten.destination = true;
+  flow.connection?.rewritten.add('destination');
 }
 
 /** Gives the packet an address of the node for its source: that of the interface by which it leaves. */
 export function masquerade(flow: Flow): void {
   const { connection, routing } = flow;
   if (!connection) return;
-  connection.rewritten.source = true;
+  connection.rewritten.add('source');
   connection.masqueraded = true;
   flow.source = routing.sourceTo(flow.destination);
 }

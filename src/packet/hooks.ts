@@ -18,21 +18,23 @@ function stations(priority: number, ...at: readonly Hook[]): readonly Station[] 
   return at.map((hook) => ({ hook, priority }));
 }
 
-/** Where chains of type nat see packets, whatever their own priority: that orders them among themselves. */
-export const natPriorities: { readonly [H in Hook]: number } = {
-  prerouting: -100,
-  output: -100,
-  input: 100,
-  postrouting: 100,
-  // No chain of type nat can be at this hook.
-  forward: 100,
+/**
+ * Where chains of type nat see packets, whatever their own priority: that orders them among themselves. On the way in they
+ * decide a connection's destination, on the way out its source, each once.
+ */
+export const natStations: { readonly [H in Hook]?: { readonly priority: number; readonly decides: NatHalf } } = {
+  prerouting: { priority: -100, decides: 'destination' },
+  output: { priority: -100, decides: 'destination' },
+  input: { priority: 100, decides: 'source' },
+  postrouting: { priority: 100, decides: 'source' },
 };
+
+export type NatHalf = 'destination' | 'source';
 
 /** Where each table of iptables sees packets. */
 export const tableStations: { readonly [T in TableName]: readonly Station[] } = {
   raw: stations(-300, 'prerouting', 'output'),
   mangle: stations(-150, ...hooks),
-  // Destinations are rewritten on the way in, sources on the way out.
   nat: [...stations(-100, 'prerouting', 'output'), ...stations(100, 'input', 'postrouting')],
   filter: stations(0, 'input', 'forward', 'output'),
   security: stations(50, 'input', 'forward', 'output'),

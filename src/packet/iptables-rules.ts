@@ -161,7 +161,7 @@ function rewriteSource(flow: Flow, [name, option, text, ...rest]: readonly strin
   const address = text === undefined ? undefined : parseAddress(text);
   if (name !== 'SNAT' || option !== '--to-source' || !address || rest.length > 0) return 'unknown';
   flow.source = address;
-  if (flow.connection) flow.connection.rewritten.source = true;
+  flow.connection?.rewritten.add('source');
   return 'accept';
 }
 
