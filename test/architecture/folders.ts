@@ -39,6 +39,10 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'changes', 'dumps'], packages: [], node: [] },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
+  trace: {
+    folders: ['kernel', 'kube-proxy', 'packet', 'cluster', 'changes', 'diff', 'describe'],
+    ...pure,
+  },
   apply: {
     folders: ['base', 'kernel', 'kube-proxy', 'settings', 'bundle', 'changes'],
     packages: [],
@@ -94,6 +98,8 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'fleet',
       'diff',
       'describe',
+      'packet',
+      'trace',
       'apply',
       'sides',
     ],
@@ -123,6 +129,8 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'fleet',
       'diff',
       'describe',
+      'packet',
+      'trace',
       'compile',
       'sides',
       'report',

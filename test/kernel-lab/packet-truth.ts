@@ -253,7 +253,7 @@ function ping({ from, to }: Question): Promise<readonly string[]> {
 
 /** What the answers to a packet of that fate are like; where there are endpoints, each pattern must be seen. */
 function expect(question: Question, fate: Fate): RegExp[] {
-  const { from, protocol, to, port } = question;
+  const { protocol, to, port } = question;
   switch (fate.verdict) {
     case 'delivered':
       return fate.endpoints.map(({ address, source }) => {
