@@ -19,7 +19,7 @@ const localhostCounter = 'localhost_nps_accepted_pkts';
  * Whether an argument does nothing but count. `-m nfacct` matches every packet unless its counter has a quota, which
  * no rule shows: only kube-proxy's own counters are known to have none.
  */
-function isCounter(arg: RuleArg): boolean {
+export function isCounter(arg: RuleArg): boolean {
   return isCounterOf(arg, droppedCounter) || isCounterOf(arg, localhostCounter);
 }
 

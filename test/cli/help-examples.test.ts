@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { projectFolder, runKpc, runKpcApply } from '../support/run-kpc.ts';
 
 const commands = {
-  kpc: ['compile', 'diff', 'describe', 'version'],
+  kpc: ['compile', 'diff', 'describe', 'trace', 'version'],
   'kpc-apply': ['doctor', 'plan', 'apply', 'confirm', 'rollback', 'verify', 'dump', 'cleanup', 'watch', 'version'],
 };
 const helpOf = async (program: keyof typeof commands, words: readonly string[]) =>

@@ -23,7 +23,7 @@ import type { FlagPlaces } from './message-options.ts';
 const kpcYaml = 'kpc.yaml';
 
 /** The commands whose flags it may hold. */
-export const configuredCommands = ['compile', 'diff', 'describe'] as const;
+export const configuredCommands = ['compile', 'diff', 'describe', 'trace'] as const;
 
 /** Flags whose values are paths, which count from the folder of kpc.yaml. */
 const paths: ReadonlySet<string> = new Set([

@@ -14,6 +14,7 @@ import { makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { addTraceCommand } from './trace-command.ts';
 import type { Program } from '../shared/run-commands.ts';
 import { runCommands } from '../shared/run-commands.ts';
 import { say } from '../shared/terminal.ts';
@@ -34,6 +35,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addCompileCommand(command, terminal, done);
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
+      addTraceCommand(command, terminal, done);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),

@@ -20,6 +20,11 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc diff fixtures/clusterip/svc.yaml fixtures/quickstart/svc.yaml --proxy-mode iptables --output markdown',
       'kpc diff fixtures/dumps/kube-proxy-iptables-session-affinity fixtures/quickstart/svc.yaml',
     ],
+    trace: [
+      'kpc trace --from pod --to svc/nginx -f fixtures/quickstart/svc.yaml',
+      'kpc trace --all nginx -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
+      'kpc trace --from external --to 10.96.0.80 --proto icmp -f fixtures/quickstart/svc.yaml',
+    ],
     version: ['kpc version', 'kpc version --output json'],
   },
   'kpc-apply': {

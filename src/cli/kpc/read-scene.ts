@@ -1,0 +1,92 @@
+import { findOwners } from '../../changes/owners.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
+import { decompile } from '../../describe/decompile.ts';
+import { oneLine } from '../../diff/one-line.ts';
+import { classifyServers } from '../../diff/server-belonging.ts';
+import type { Side } from '../../diff/side.ts';
+import { loadInputs } from '../../compile/read-texts.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { compileInputs } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import { recogniseInputs } from '../../sides/recognise-input.ts';
+import type { SideReading } from '../../sides/stored-side.ts';
+import { sceneOf } from '../../trace/scene.ts';
+import type { Scene } from '../../trace/scene.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import type { MessageOptions } from './message-options.ts';
+import { failsStrictly, makeStrict } from './message-options.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+
+/**
+ * The node that packets are traced on, or each of the input's Nodes; undefined where there is none to be had, which has
+ * been said.
+ */
+export async function readScenes(
+  options: SideOptions & MessageOptions,
+  everyNode: boolean,
+  terminal: Terminal,
+): Promise<readonly Scene[] | undefined> {
+  const { file = [], node } = options;
+  const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
+  const input = await recogniseInputs(file, { node, stdin });
+  if (input.kind === 'mixed') {
+    await terminal.err(`kpc: error: ${oneLine(input.text)}\n`);
+    return undefined;
+  }
+  if (input.kind !== 'manifests') {
+    const scene = await sceneOfReading(input.stored.reading, options, terminal);
+    return scene && [scene];
+  }
+  const readStdin = async (): Promise<Uint8Array | string> => stdin ?? (await terminal.readStdin());
+  if (!everyNode) {
+    const scene = await sceneOfReading(await compileInputs(options, readStdin), options, terminal);
+    return scene && [scene];
+  }
+  const loaded = await loadInputs(options, readStdin);
+  const names = [...loaded.prepared.nodes.keys()].toSorted();
+  if (loaded.diagnostics.some(isError) || names.length === 0) {
+    await reportDiagnostics(makeStrict(loaded.diagnostics, options), loaded.files, terminal);
+    if (names.length === 0)
+      await terminal.err('kpc: error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
+    return undefined;
+  }
+  const scenes: Scene[] = [];
+  for (const name of names) {
+    const reading = await compileInputs({ ...options, node: name }, readStdin);
+    // What there is to say of the input is the same for all nodes.
+    const scene = await sceneOfReading(
+      scenes.length > 0 ? { ...reading, diagnostics: [] } : reading,
+      options,
+      terminal,
+    );
+    if (!scene) return undefined;
+    scenes.push(scene);
+  }
+  return scenes;
+}
+
+async function sceneOfReading(
+  { side, diagnostics, files }: SideReading,
+  options: MessageOptions,
+  terminal: Terminal,
+): Promise<Scene | undefined> {
+  await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
+  if (!side || failsStrictly(diagnostics, options)) return undefined;
+  const { state, labels, coverage, services } = side;
+  const owners = findOwners(labels ? [labels, state] : [state]);
+  const isDump = services === undefined;
+  const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
+  for (const text of doubtsOf(side)) await terminal.err(`kpc: warning: ${oneLine(text)}\n`);
+  return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, new Map());
+}
+
+const noPorts = { ports: [], mode: undefined } as const;
+
+/** What a dump may hold of a packet's way that kpc does not read. */
+function doubtsOf({ doubts }: Side): readonly string[] {
+  return doubts.map((doubt) =>
+    doubt.kind === 'other-table'
+      ? `kpc does not read table ${doubt.table}, which may refuse, drop or change packets`
+      : `${doubt.file} may hold more than kpc could read of it`,
+  );
+}

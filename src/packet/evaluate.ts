@@ -1,0 +1,303 @@
+/**
+ * What a node does with a packet. `prepare(state, node)` makes an evaluator of a kernel's state and of what the node is
+ * besides; the evaluator takes a packet, the first of a connection, and returns its fate: verdict, endpoints with
+ * probabilities, source in the end, and the steps with the rules that matched. Both are pure and know no tool's files:
+ *
+ *     const evaluate = prepare(side.state, { links, routes, sysctls });
+ *     const { verdict, endpoints, source, steps } = evaluate({
+ *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
+ *     });
+ *
+ * Shapes are in packet.ts and node.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
+ * understood, both its results are tried; if they differ in the end, the verdict is unknown, and the last step is the rule.
+ */
+import type { Address } from '../kernel/address.ts';
+import { compareAddresses, isLoopback } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { tableNames } from '../kernel/iptables.ts';
+import type { KernelState } from '../kernel/state.ts';
+import type { Choices } from './explore.ts';
+import { explore } from './explore.ts';
+import type { Decision, End, Flow } from './flow.ts';
+import type { Hook } from './hooks.ts';
+import { hooks, ipvsStations, natStations, tableStations } from './hooks.ts';
+import { indexIpSet } from './ip-sets.ts';
+import type { PreparedTable } from './iptables-rules.ts';
+import { runTable } from './iptables-rules.ts';
+import type { PreparedNftTable } from './nft-rules.ts';
+import { runBaseChain } from './nft-rules.ts';
+import type { PacketNode, Routing } from './node.ts';
+import { loopbackInterface, routingOf } from './node.ts';
+import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way } from './packet.ts';
+import { findVirtualServer, indexVirtualServers, schedule } from './virtual-servers.ts';
+
+export type Evaluator = (packet: Packet) => Fate;
+
+/** Prepares a state for packets. Big chains and sets are hashed when the first packet comes to them. */
+export function prepare(state: KernelState, node: PacketNode): Evaluator {
+  const worlds = { ipv4: prepareFamily(state, node, 'ipv4'), ipv6: prepareFamily(state, node, 'ipv6') };
+  return (packet) => {
+    const world = worlds[packet.destination.family];
+    return sumUp(explore((choices) => walk(world, packet, choices)));
+  };
+}
+
+/** What sees packets at a hook. */
+interface Visitor {
+  readonly priority: number;
+  /** Of chains of type nat, all of which the kernel enters at one priority: the order among them. */
+  readonly natOrder: number | undefined;
+  visit(flow: Flow): Decision | Redirection;
+}
+
+/** IPVS sends the packet out from the node, or leaves it where it is because the real server is the node's own. */
+type Redirection = 'sent-on';
+
+interface World {
+  readonly family: Family;
+  readonly routing: Routing;
+  readonly visitors: Readonly<Record<Hook, readonly Visitor[]>>;
+}
+
+function prepareFamily(state: KernelState, node: PacketNode, family: Family): World {
+  const all = [...tableVisitors(state, family), ...nftVisitors(state, family), ...ipvsVisitors(state)];
+  const at = (hook: Hook): readonly Visitor[] =>
+    all
+      .filter((each) => each.hook === hook)
+      .map(({ visitor }) => visitor)
+      .toSorted((a, b) => a.priority - b.priority || (a.natOrder ?? 0) - (b.natOrder ?? 0));
+  return {
+    family,
+    routing: routingOf(node, state, family),
+    visitors: Object.fromEntries(hooks.map((hook) => [hook, at(hook)])) as Record<Hook, readonly Visitor[]>,
+  };
+}
+
+interface PlacedVisitor {
+  readonly hook: Hook;
+  readonly visitor: Visitor;
+}
+
+function tableVisitors(state: KernelState, family: Family): readonly PlacedVisitor[] {
+  const sets = new Map(state.sets.map((set) => [set.name, indexIpSet(set)]));
+  return tableNames.flatMap((name) => {
+    const chains = state.iptables[family]?.[name];
+    if (!chains) return [];
+    const table: PreparedTable = { name, chains, sets, indexes: new Map() };
+    return tableStations[name].map(({ hook, priority }) => ({
+      hook,
+      visitor: {
+        priority,
+        natOrder: name === 'nat' ? priority : undefined,
+        visit: (flow) => runTable(flow, table, hook.toUpperCase()),
+      },
+    }));
+  });
+}
+
+function nftVisitors(state: KernelState, family: Family): readonly PlacedVisitor[] {
+  return state.nftables
+    .filter((table) => table.family === family)
+    .flatMap((table) => {
+      const prepared: PreparedNftTable = { table, lookups: new Map() };
+      return [...table.chains.values()].flatMap((chain): readonly PlacedVisitor[] => {
+        const { base } = chain;
+        const hook = hooks.find((name) => name === base?.hook);
+        if (!base || !hook) return [];
+        const visit = (flow: Flow): Decision => runBaseChain(flow, prepared, chain);
+        if (base.type !== 'nat') return [{ hook, visitor: { priority: base.priority, natOrder: undefined, visit } }];
+        return [
+          { hook, visitor: { priority: natStations[hook]?.priority ?? base.priority, natOrder: base.priority, visit } },
+        ];
+      });
+    });
+}
+
+function ipvsVisitors(state: KernelState): readonly PlacedVisitor[] {
+  if (state.virtualServers.length === 0) return [];
+  const servers = indexVirtualServers(state.virtualServers);
+  const visit = (flow: Flow): Decision | Redirection => {
+    const server = flow.server ? undefined : findVirtualServer(servers, flow);
+    if (!server) return 'accept';
+    const choice = schedule(server);
+    const chosen = choice?.servers[choice.servers.length > 0 ? flow.choices.draw(choice.probabilities) : -1];
+    flow.steps.push({ kind: 'virtual-server', hook: flow.hook, server, chosen });
+    if (!choice) return 'unknown';
+    if (!chosen) return 'refused';
+    flow.server = server;
+    flow.endpoint = { address: chosen.address, port: chosen.port };
+    if (chosen.forwarding === 'masquerade') {
+      flow.destination = chosen.address;
+      flow.port = chosen.port;
+    }
+    if (flow.routing.sysctl('net.ipv4.vs.conntrack') === '0') flow.connection = undefined;
+    return flow.routing.isLocal(chosen.address) ? 'accept' : 'sent-on';
+  };
+  return ipvsStations.map(({ hook, priority }) => ({ hook, visitor: { priority, natOrder: undefined, visit } }));
+}
+
+/** One way of a packet, from where it enters to where it ends. */
+function walk({ family, routing, visitors }: World, packet: Packet, choices: Choices): Way {
+  const { enters, destination, protocol, port, sourcePort } = packet;
+  const source = packet.source ?? routing.sourceTo(destination);
+  const flow: Flow = {
+    family,
+    protocol,
+    sourcePort,
+    source,
+    destination,
+    port,
+    mark: 0,
+    hook: 'prerouting',
+    priority: 0,
+    input: enters ? (enters.interface ?? routing.interfaceOf(source)) : '',
+    output: '',
+    connection: { settled: new Set(), rewritten: new Set(), masqueraded: false },
+    server: undefined,
+    endpoint: undefined,
+    routing,
+    choices,
+    steps: [],
+  };
+  const verdict = enters ? arrive(flow, visitors) : leave(flow, visitors);
+  return {
+    probability: 1,
+    verdict,
+    endpoint: verdict === 'delivered' ? flow.endpoint : undefined,
+    source: flow.connection?.masqueraded ? 'masqueraded' : flow.source,
+    steps: flow.steps,
+  };
+}
+
+type Visitors = World['visitors'];
+
+/** A packet that comes by an interface: to the node itself, or through it. */
+function arrive(flow: Flow, visitors: Visitors): Verdict {
+  flow.output = '';
+  const before = pass(flow, visitors, 'prerouting');
+  if (before) return endOf(flow, visitors, before);
+  const { destination, family, routing } = flow;
+  if (isLoopback(destination) && flow.input !== loopbackInterface && !admitsLoopback(flow)) {
+    return lose(flow, 'loopback-outside');
+  }
+  const route = routing.route(destination);
+  if (route.kind === 'local') {
+    report(flow, route);
+    const input = pass(flow, visitors, 'input');
+    return input ? endOf(flow, visitors, input) : arrived(flow, 'local');
+  }
+  if (route.kind === 'no-route') return lose(flow, route.kind);
+  if (routing.sysctl(forwardingSysctls[family]) === '0') return lose(flow, 'not-forwarding');
+  report(flow, route);
+  flow.output = route.interface;
+  const forward = pass(flow, visitors, 'forward');
+  return forward ? endOf(flow, visitors, forward) : depart(flow, visitors);
+}
+
+const forwardingSysctls: { readonly [F in Family]: string } = {
+  ipv4: 'net.ipv4.ip_forward',
+  ipv6: 'net.ipv6.conf.all.forwarding',
+};
+
+function admitsLoopback({ family, routing }: Flow): boolean {
+  return family === 'ipv4' && routing.sysctl('net.ipv4.conf.all.route_localnet') === '1';
+}
+
+/** A packet that leaves from the node itself, or that IPVS sends on. */
+function leave(flow: Flow, visitors: Visitors): Verdict {
+  const route = flow.routing.route(nextHop(flow));
+  if (route.kind === 'no-route') return lose(flow, route.kind);
+  flow.output = route.kind === 'local' ? loopbackInterface : route.interface;
+  const end = pass(flow, visitors, 'output');
+  return end ? endOf(flow, visitors, end) : depart(flow, visitors);
+}
+
+/** A packet on its way out. One to the node's own address comes in again, by the loopback interface. */
+function depart(flow: Flow, visitors: Visitors): Verdict {
+  const { routing, source } = flow;
+  const route = routing.route(nextHop(flow));
+  if (route.kind === 'no-route') return lose(flow, route.kind);
+  if (route.kind === 'out' && isLoopback(source) && !admitsLoopback(flow)) return lose(flow, 'loopback-outside');
+  flow.output = route.kind === 'local' ? loopbackInterface : route.interface;
+  const end = pass(flow, visitors, 'postrouting');
+  if (end) return endOf(flow, visitors, end);
+  if (route.kind === 'out') {
+    report(flow, route);
+    return arrived(flow, 'forwarded');
+  }
+  flow.input = loopbackInterface;
+  return arrive(flow, visitors);
+}
+
+/** Real servers that are not reached by NAT get the packet with the destination that the client asked for. */
+function nextHop({ server, endpoint, destination }: Flow): Address {
+  return server && endpoint ? endpoint.address : destination;
+}
+
+/** The packet got where it was to get; an endpoint does not answer one that has its own address for source. */
+function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
+  const { endpoint, source, routing } = flow;
+  if (!endpoint) return otherwise;
+  const isOwn = endpoint.address.text === source.text && !routing.isLocal(source);
+  return isOwn ? lose(flow, 'own-address') : 'delivered';
+}
+
+function endOf(flow: Flow, visitors: Visitors, end: End | Redirection): Verdict {
+  return end === 'sent-on' ? leave(flow, visitors) : end;
+}
+
+function lose(flow: Flow, kind: Exclude<RouteDecision['kind'], 'out'>): Verdict {
+  report(flow, { kind });
+  return 'dropped';
+}
+
+function report(flow: Flow, decision: RouteDecision): void {
+  flow.steps.push({ kind: 'route', decision, destination: flow.destination });
+}
+
+/** Everything that sees packets at a hook, in order. Undefined where the packet goes on. */
+function pass(flow: Flow, visitors: Visitors, hook: Hook): End | Redirection | undefined {
+  flow.hook = hook;
+  const { connection } = flow;
+  const nat = natStations[hook];
+  const wasSettled = !nat || !connection || connection.settled.has(nat.decides);
+  for (const { priority, natOrder, visit } of visitors[hook]) {
+    // Of several nat chains, the first that rewrites decides.
+    if (natOrder !== undefined && (wasSettled || connection.rewritten.has(nat.decides))) continue;
+    if (nat && priority > nat.priority) connection?.settled.add(nat.decides);
+    flow.priority = priority;
+    const decision = visit(flow);
+    if (decision !== 'accept' && decision !== 'return') return decision;
+  }
+  if (nat) connection?.settled.add(nat.decides);
+  return undefined;
+}
+
+function sumUp(ways: readonly Way[]): Fate {
+  const verdicts = new Map<Verdict, number>();
+  const endpoints = new Map<string, ReachedEndpoint>();
+  for (const { verdict, probability, endpoint, source } of ways) {
+    verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + probability);
+    if (!endpoint) continue;
+    const key = `${endpoint.address.text} ${endpoint.port} ${source === 'masqueraded' ? source : source.text}`;
+    const known = endpoints.get(key)?.probability ?? 0;
+    endpoints.set(key, { ...endpoint, source, probability: known + probability });
+  }
+  const verdict = verdicts.has('unknown') ? 'unknown' : likeliest([...verdicts], ([, probability]) => probability)[0];
+  const way = likeliest(
+    ways.filter((each) => each.verdict === verdict),
+    ({ probability }) => probability,
+  );
+  return {
+    verdict,
+    endpoints: [...endpoints.values()].sort((a, b) => compareAddresses(a.address, b.address) || a.port - b.port),
+    source: way.source,
+    steps: way.steps,
+    ways,
+  };
+}
+
+function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
+  // Sums of equal shares differ by their last bits.
+  return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
+}

@@ -1,0 +1,82 @@
+import type { Step, Way } from './packet.ts';
+
+/**
+ * Where the way of a packet parts: at random, or at a rule of which kpc cannot tell whether it matches. A way is walked
+ * once for each sequence of choices; `planned` are those that are made, and beyond them it takes the first.
+ */
+export class Choices {
+  readonly points: Point[] = [];
+  readonly #planned: readonly number[];
+
+  constructor(planned: readonly number[]) {
+    this.#planned = planned;
+  }
+
+  /** The index of one of the probabilities, which sum to 1. */
+  draw(probabilities: readonly number[]): number {
+    return this.#choose({ kind: 'random', probabilities });
+  }
+
+  /** Whether to go on as if it were true, where nothing tells. `steps` lead there, with what cannot be told last. */
+  doubt(steps: () => readonly Step[]): boolean {
+    return this.#choose({ kind: 'doubt', steps: steps() }) === 0;
+  }
+
+  #choose(point: Point): number {
+    const choice = this.#planned[this.points.length] ?? 0;
+    this.points.push(point);
+    return choice;
+  }
+}
+
+type Point =
+  | { readonly kind: 'random'; readonly probabilities: readonly number[] }
+  | { readonly kind: 'doubt'; readonly steps: readonly Step[] };
+
+/** Past so many doubts on one way, kpc gives up. */
+const mostDoubts = 8;
+
+/** All ways, with their probabilities. A doubt that makes no difference to the end is none. */
+export function explore(walk: (choices: Choices) => Way, planned: readonly number[] = []): readonly Way[] {
+  const choices = new Choices(planned);
+  let ways: readonly Way[] = [walk(choices)];
+  for (let at = choices.points.length - 1; at >= planned.length; at--) {
+    const point = choices.points[at] as Point;
+    const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
+    if (point.kind === 'random') {
+      ways = point.probabilities.flatMap((probability, choice) =>
+        scale(choice === 0 ? ways : explore(walk, [...before, choice]), probability),
+      );
+    } else {
+      const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
+      const others = doubts > mostDoubts ? undefined : explore(walk, [...before, 1]);
+      if (!others || !isSameEnd(ways, others)) ways = [unknownWay(ways[0] as Way, point.steps)];
+    }
+  }
+  return ways;
+}
+
+function scale(ways: readonly Way[], factor: number): readonly Way[] {
+  return factor === 1 ? ways : ways.map((way) => ({ ...way, probability: way.probability * factor }));
+}
+
+function unknownWay({ source }: Way, steps: readonly Step[]): Way {
+  return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps };
+}
+
+function isSameEnd(a: readonly Way[], b: readonly Way[]): boolean {
+  const left = sumEnds(a);
+  const right = sumEnds(b);
+  if (left.size !== right.size) return false;
+  return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < 1e-9);
+}
+
+function sumEnds(ways: readonly Way[]): ReadonlyMap<string, number> {
+  const ends = new Map<string, number>();
+  for (const { verdict, endpoint, source, probability } of ways) {
+    const from = source === 'masqueraded' ? source : source.text;
+    const end = `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${from}`;
+    ends.set(end, (ends.get(end) ?? 0) + probability);
+  }
+  return ends;
+}

@@ -1,0 +1,140 @@
+import type { Address } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import type { VirtualServer } from '../kernel/ipvs.ts';
+import type { SocketAddress } from '../kernel/socket-address.ts';
+import type { Choices } from './explore.ts';
+import { trackingPriority } from './hooks.ts';
+import type { Hook, NatHalf } from './hooks.ts';
+import type { PacketProtocol, Step, Verdict } from './packet.ts';
+import type { Routing } from './node.ts';
+
+/** What a match finds out; undefined where kpc cannot tell. */
+export type Maybe = boolean | undefined;
+
+export function negateIf(negated: boolean | undefined, result: Maybe): Maybe {
+  return negated && result !== undefined ? !result : result;
+}
+
+/** A packet on its way through the node. Rules change it as they do in the kernel. */
+export interface Flow {
+  readonly family: Family;
+  readonly protocol: PacketProtocol;
+  readonly sourcePort: number | undefined;
+  source: Address;
+  destination: Address;
+  port: number;
+  mark: number;
+  hook: Hook;
+  /** Priority of what sees it now. */
+  priority: number;
+  /** Interfaces as rules see them: '' for none, undefined where not known. */
+  input: string | undefined;
+  output: string | undefined;
+  /** What connection tracking keeps of its connection; undefined once IPVS has taken it out of tracking. */
+  connection: Connection | undefined;
+  /** The virtual server that took it. */
+  server: VirtualServer | undefined;
+  /** Where its destination was rewritten to. */
+  endpoint: SocketAddress | undefined;
+  readonly routing: Routing;
+  readonly choices: Choices;
+  readonly steps: Step[];
+}
+
+export interface Connection {
+  /** What nat has decided: it does so once for the destination, and once for the source. */
+  readonly settled: Set<NatHalf>;
+  /** What nat changed. What IPVS does is not among this. */
+  readonly rewritten: Set<NatHalf>;
+  masqueraded: boolean;
+}
+
+/** How a packet's way ended. */
+export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
+
+/** What a chain did: the packet goes back to the chain before, or on to the next table, or no further. */
+export type Decision = 'return' | 'accept' | End;
+
+/** Its connection, for what sees packets after tracking has begun. */
+export function trackedConnection(flow: Flow): Connection | undefined {
+  return flow.priority > trackingPriority ? flow.connection : undefined;
+}
+
+/** The states and statuses of a connection whose first packet this is, as iptables and nft call them. */
+export function hasState(flow: Flow, state: string): Maybe {
+  const connection = trackedConnection(flow);
+  switch (state.toLowerCase()) {
+    case 'new':
+      return connection !== undefined;
+    case 'invalid':
+      return connection === undefined && flow.priority < trackingPriority;
+    case 'untracked':
+      return connection === undefined && flow.priority > trackingPriority;
+    case 'dnat':
+      return connection?.rewritten.has('destination') === true;
+    case 'snat':
+      return connection?.rewritten.has('source') === true;
+    case 'established':
+    case 'related':
+    case 'expected':
+    case 'seen-reply':
+    case 'assured':
+    case 'confirmed':
+    case 'dying':
+      return false;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether an interface has that name; a `wildcard` at its end stands for any more characters. */
+export function isInterface(name: string | undefined, pattern: string, wildcard: '+' | '*'): Maybe {
+  // Packets from elsewhere never come by these, whatever the interface is.
+  if (name === undefined) return pattern === 'lo' || pattern === 'kube-ipvs0' ? false : undefined;
+  return pattern.endsWith(wildcard) ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+/** What the kernel calls the type of an address. */
+export function hasAddressType({ routing }: Flow, address: Address, type: string): Maybe {
+  const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
+  const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
+  const isBroadcast = address.text === '255.255.255.255';
+  switch (type.toLowerCase()) {
+    case 'local':
+      return isMulticast || isBroadcast ? false : routing.isLocal(address);
+    case 'unicast':
+      return isMulticast || isBroadcast ? false : negateIf(true, routing.isLocal(address));
+    case 'multicast':
+      return isMulticast;
+    case 'broadcast':
+      return isBroadcast;
+    default:
+      return undefined;
+  }
+}
+
+/** Ports that a client's kernel chooses from unless told otherwise (net.ipv4.ip_local_port_range). */
+const ephemeral = { first: 32768, last: 60999 };
+
+export function isPortIn(port: number | undefined, first: number, last: number): Maybe {
+  if (port !== undefined) return port >= first && port <= last;
+  if (last < ephemeral.first || first > ephemeral.last) return false;
+  return first <= ephemeral.first && last >= ephemeral.last ? true : undefined;
+}
+
+/** Sends the packet's connection on to another address. */
+export function rewriteDestination(flow: Flow, address: Address, port: number | undefined): void {
+  flow.destination = address;
+  if (port !== undefined) flow.port = port;
+  flow.endpoint = { address, port: flow.port };
+  flow.connection?.rewritten.add('destination');
+}
+
+/** Gives the packet an address of the node for its source: that of the interface by which it leaves. */
+export function masquerade(flow: Flow): void {
+  const { connection, routing } = flow;
+  if (!connection) return;
+  connection.rewritten.add('source');
+  connection.masqueraded = true;
+  flow.source = routing.sourceTo(flow.destination);
+}

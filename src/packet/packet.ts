@@ -1,0 +1,112 @@
+import type { Address } from '../kernel/address.ts';
+import type { Rule } from '../kernel/iptables.ts';
+import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
+import type { Element } from '../kernel/nftables/element.ts';
+import type { NftRule } from '../kernel/nftables/table.ts';
+import type { Origin } from '../kernel/origin.ts';
+import type { SocketAddress } from '../kernel/socket-address.ts';
+import type { Hook } from './hooks.ts';
+
+export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
+
+/** `icmp` is an echo request of either family. */
+export type PacketProtocol = (typeof packetProtocols)[number];
+
+/** The first packet of a connection. */
+export interface Packet {
+  /** Undefined for a packet of the node itself that is bound to no address: the node's routes choose its source. */
+  readonly source: Address | undefined;
+  readonly destination: Address;
+  readonly protocol: PacketProtocol;
+  /** 0 with icmp. */
+  readonly port: number;
+  /** Undefined for any port that a client's kernel may choose. */
+  readonly sourcePort?: number | undefined;
+  /** Where the packet enters the node. Undefined for one of the node itself; without a name, the node's routes name it. */
+  readonly enters: { readonly interface?: string | undefined } | undefined;
+}
+
+/**
+ * - delivered: sent on to an endpoint
+ * - refused: a rule or IPVS rejects it, and the sender learns that
+ * - dropped: a rule or the kernel throws it away
+ * - forwarded: left to routing, no rule changed its destination
+ * - local: it reaches the node itself
+ * - unknown: what happens depends on a rule that kpc does not understand
+ */
+export type Verdict = 'delivered' | 'refused' | 'dropped' | 'forwarded' | 'local' | 'unknown';
+
+/** One thing that happens to a packet on its way. */
+export type Step =
+  /** A rule that matched. */
+  | {
+      readonly kind: 'rule';
+      readonly hook: Hook;
+      readonly tool: 'iptables' | 'nftables';
+      readonly table: string;
+      readonly chain: string;
+      /** Counts from 1. */
+      readonly position: number;
+      readonly rule: Rule | NftRule;
+      /** The element of the map that decided. */
+      readonly element?: Element | undefined;
+      readonly origin: Origin | undefined;
+    }
+  /** No rule of a chain of the kernel decided, and its policy drops. */
+  | {
+      readonly kind: 'policy';
+      readonly hook: Hook;
+      readonly tool: 'iptables' | 'nftables';
+      readonly table: string;
+      readonly chain: string;
+    }
+  /** IPVS has a virtual server at the packet's destination, and chose a real server, or has none. */
+  | {
+      readonly kind: 'virtual-server';
+      readonly hook: Hook;
+      readonly server: VirtualServer;
+      readonly chosen: RealServer | undefined;
+    }
+  /** What routing decided. */
+  | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
+
+/**
+ * - local: the address is the node's own
+ * - out: it leaves by an interface; undefined where the routes are not known
+ * - no-route, not-forwarding, loopback-outside: the kernel throws it away
+ * - own-address: the endpoint gets a packet that has its own address for source, and cannot answer
+ */
+export type RouteDecision =
+  | { readonly kind: 'local' | 'no-route' | 'not-forwarding' | 'loopback-outside' | 'own-address' }
+  | { readonly kind: 'out'; readonly interface: string | undefined };
+
+/** One of the ways that a packet may take. */
+export interface Way {
+  readonly probability: number;
+  readonly verdict: Verdict;
+  /** Where its destination was rewritten to. */
+  readonly endpoint: SocketAddress | undefined;
+  /** Its source in the end. */
+  readonly source: Address | 'masqueraded';
+  readonly steps: readonly Step[];
+}
+
+/** An endpoint that packets are delivered to. */
+export interface ReachedEndpoint extends SocketAddress {
+  /** Above 0; those of all endpoints sum to 1 where the packet is delivered in all cases. */
+  readonly probability: number;
+  /** The source that it sees. */
+  readonly source: Address | 'masqueraded';
+}
+
+/** What becomes of a packet. */
+export interface Fate {
+  readonly verdict: Verdict;
+  /** Sorted by address, then port. */
+  readonly endpoints: readonly ReachedEndpoint[];
+  /** The source of the likeliest way. */
+  readonly source: Address | 'masqueraded';
+  /** The likeliest way. */
+  readonly steps: readonly Step[];
+  readonly ways: readonly Way[];
+}

@@ -1,0 +1,292 @@
+import { count as countThing } from '../changes/counts.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import { isLoopback, joinHostPort } from '../kernel/address.ts';
+import type { Address } from '../kernel/address.ts';
+import type { Rule } from '../kernel/iptables.ts';
+import { formatRule as formatIptablesRule } from '../kernel/iptables.ts';
+import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
+import type { NftRule } from '../kernel/nftables/table.ts';
+import type { Location } from '../kernel/origin.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
+import type { Fate, ReachedEndpoint, RouteDecision, Step } from '../packet/packet.ts';
+import type { Sender, Target } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** One packet with what becomes of it. */
+export interface Trace {
+  readonly sender: Sender;
+  readonly target: Target;
+  readonly fate: Fate;
+}
+
+/** A step in words. */
+export interface ToldStep {
+  readonly hook: string | undefined;
+  /** "iptables nat KUBE-SERVICES rule 3". */
+  readonly where: string;
+  readonly what: string;
+  /** As the tool writes it. */
+  readonly rule: string | undefined;
+  readonly servicePort: string | undefined;
+  readonly place: Location | undefined;
+}
+
+/** A trace for people: what comes out, then how, step by step. */
+export function explainTrace(trace: Trace, scene: Scene): readonly DescriptionLine[] {
+  const { sender, target, fate } = trace;
+  const { side, mode } = scene;
+  const name = side.services?.node.name ?? '';
+  const node = name === '' ? side.name : `node ${name}`;
+  const to = target.label === undefined ? '' : ` (${target.label})`;
+  const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
+  const where = target.protocol === 'icmp' ? `ping to ${target.address.text}` : `${target.protocol} to ${at(target)}`;
+  const notes = listNotes(trace, scene);
+  return [
+    line('heading', 0, `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`),
+    line(goodVerdicts.has(fate.verdict) ? 'good' : 'bad', 1, verdictWords(trace)),
+    ...fate.endpoints.map((endpoint) => line('plain', 2, endpointWords(endpoint, sender, scene))),
+    ...notes.map((note) => line('plain', 1, note)),
+    line('heading', 1, 'how'),
+    ...tellSteps(fate.steps, scene).flatMap((step, i) => stepLines(step, i + 1)),
+  ];
+}
+
+const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
+
+function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+  return { role, depth, text };
+}
+
+function at({ address, port }: { readonly address: Address; readonly port: number }): string {
+  return joinHostPort(address.text, port);
+}
+
+function verdictWords({ fate, target }: Trace): string {
+  switch (fate.verdict) {
+    case 'delivered': {
+      const count = new Set(fate.endpoints.map(at)).size;
+      const lost = fate.ways.reduce((sum, way) => sum + (way.verdict === 'delivered' ? 0 : way.probability), 0);
+      const rest = lost > 1e-9 ? `, but ${percent(lost)} of connections fail` : '';
+      return `delivered to ${countThing(count, 'endpoint')}${rest}:`;
+    }
+    case 'refused':
+      return 'refused: the sender gets an error at once';
+    case 'dropped':
+      return 'dropped: the sender hears nothing, and waits until it gives up';
+    case 'local':
+      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
+    case 'forwarded':
+      return 'left to routing: no rule of a Service changes it';
+    case 'unknown':
+      return 'unknown: it depends on a rule that kpc does not understand, the last one below';
+  }
+}
+
+function percent(probability: number): string {
+  return `${Number((probability * 100).toFixed(1))}%`;
+}
+
+function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }: Scene): string {
+  const { source, probability } = endpoint;
+  const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+  const where = known?.isLocal === undefined ? '' : known.isLocal ? ', on this node' : ', on another node';
+  const kept = source === 'masqueraded' ? undefined : source.text;
+  const sees =
+    kept === undefined
+      ? "sees the node's address as the client"
+      : kept === address?.text
+        ? 'sees the client as it is'
+        : `sees ${kept} as the client`;
+  return `${percent(probability).padStart(6)}  ${at(endpoint)}${where}; ${sees}`;
+}
+
+/** What an operator would ask next. */
+function listNotes({ sender, target, fate }: Trace, { ports, healthChecks, side, mode }: Scene): readonly string[] {
+  const notes: string[] = [];
+  const node = side.services?.node;
+  const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
+  if (check && node) {
+    const local = check.readyEndpoints.filter(({ nodeName }) => nodeName === node.name).length;
+    notes.push(
+      `this is the health check of ${check.namespace}/${check.service}: kube-proxy answers ${local > 0 ? '200' : '503'}, with ${countThing(local, 'ready endpoint')} on this node`,
+    );
+  }
+  const isNodePort = ports.some(({ nodePort }) => nodePort === target.port);
+  if (isNodePort && isLoopback(target.address) && fate.verdict !== 'delivered' && mode) {
+    const works = modeFacts[mode].loopbackNodePorts.includes(target.address.family);
+    notes.push(
+      works
+        ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet: ask at an address of the node instead'
+        : `${modeFacts[mode].title} serves no node port on this loopback address: ask at an address of the node instead`,
+    );
+  }
+  const strays = fate.endpoints.some(({ source, ...endpoint }) => {
+    const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
+    return source !== 'masqueraded' && known?.isLocal === false && sender.words === 'a client outside the cluster';
+  });
+  if (strays) {
+    notes.push(
+      "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails",
+    );
+  }
+  return notes;
+}
+
+function stepLines(step: ToldStep, number: number): readonly DescriptionLine[] {
+  const { hook, where, what, rule, servicePort, place } = step;
+  const owner = servicePort === undefined ? '' : ` [${servicePort}]`;
+  const from = place ? `  (${place.file}:${place.line}:${place.column})` : '';
+  return [
+    line('plain', 2, `${String(number).padStart(2)}. ${hook === undefined ? '' : `${hook}: `}${what}${owner}${from}`),
+    line('dim', 4, rule === undefined ? where : `${where}: ${rule}`),
+  ];
+}
+
+/** The steps, with the Services that they belong to. */
+export function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
+  return steps.map((step) => tellStep(step, scene));
+}
+
+function tellStep(step: Step, { owners }: Scene): ToldStep {
+  switch (step.kind) {
+    case 'rule': {
+      const { hook, tool, table, chain, position, rule, element, origin } = step;
+      const own = step.tool === 'iptables' ? owners.ofRule(rule as Rule) : undefined;
+      return {
+        hook,
+        where: `${tool} ${table} ${chain} rule ${position}`,
+        what: tool === 'iptables' ? iptablesEffect(rule as Rule) : nftEffect(rule as NftRule, step),
+        rule:
+          tool === 'iptables'
+            ? formatIptablesRule(rule as Rule)
+            : `${formatNftRule(rule as NftRule)}${element ? ` → ${formatElement(element)}` : ''}`,
+        servicePort: origin?.servicePort ?? own,
+        place: origin?.place?.locate(),
+      };
+    }
+    case 'policy':
+      return plain(step.hook, `${step.tool} ${step.table} ${step.chain}`, 'no rule decides, and the policy is to drop');
+    case 'virtual-server': {
+      const { server, chosen, hook } = step;
+      const chance = server.realServers.filter(({ weight }) => weight > 0).length;
+      const what = chosen
+        ? `IPVS sends it to ${at(chosen)}, one of ${chance} by scheduler ${server.scheduler}`
+        : 'IPVS has no real server for it, and refuses it';
+      return {
+        hook,
+        where: `virtual server ${server.protocol} ${at(server)}`,
+        what,
+        rule: undefined,
+        servicePort: server.origin?.servicePort ?? owners.ofServer(server),
+        place: server.origin?.place?.locate(),
+      };
+    }
+    case 'route':
+      return plain(undefined, 'routing', routeWords(step.decision, step.destination));
+  }
+}
+
+function plain(hook: string | undefined, where: string, what: string): ToldStep {
+  return { hook, where, what, rule: undefined, servicePort: undefined, place: undefined };
+}
+
+function routeWords(decision: RouteDecision, { text }: Address): string {
+  switch (decision.kind) {
+    case 'local':
+      return `${text} is an address of the node`;
+    case 'out':
+      return decision.interface === undefined
+        ? `it leaves the node towards ${text}`
+        : `it leaves towards ${text} by ${decision.interface}`;
+    case 'no-route':
+      return `the node has no route to ${text}`;
+    case 'not-forwarding':
+      return 'the node does not forward packets (ip_forward is 0), and drops it';
+    case 'loopback-outside':
+      return 'loopback addresses do not pass between interfaces (route_localnet is 0): the kernel drops it';
+    case 'own-address':
+      return `${text} gets a packet from its own address, and cannot answer`;
+  }
+}
+
+function iptablesEffect({ args }: Rule): string {
+  const jump = args.find((arg) => arg.kind === 'jump');
+  if (!jump) return 'matches';
+  const { target } = jump;
+  const chance = args.find((arg) => arg.kind === 'statistic');
+  const by = chance ? ` by chance, ${percent(Number(chance.probability))}` : '';
+  switch (target.kind) {
+    case 'chain':
+      return `goes on to ${target.chain}${by}`;
+    case 'accept':
+      return 'passes this table';
+    case 'return':
+      return 'leaves this chain';
+    case 'drop':
+      return 'is dropped';
+    case 'reject':
+      return 'is refused';
+    case 'masquerade':
+      return "gets the node's address as its source";
+    case 'dnat':
+      return `goes to ${target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)}${by}`;
+    case 'mark':
+      return 'has its mark changed, which later rules look at';
+    case 'other':
+      return `meets ${target.words[0] ?? ''}`;
+  }
+}
+
+function nftEffect({ expressions }: NftRule, { element }: Extract<Step, { kind: 'rule' }>): string {
+  const last = expressions.at(-1);
+  const verdict = element?.value ?? (last?.kind === 'verdict' ? last.verdict : undefined);
+  if (verdict && verdict.kind !== 'data') {
+    if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
+    return { accept: 'passes this chain', drop: 'is dropped', return: 'leaves this chain', continue: 'goes on' }[
+      verdict.kind
+    ];
+  }
+  switch (last?.kind) {
+    case 'dnat':
+      return `goes to ${at(last.target)}`;
+    case 'dnat-random':
+      return `goes to one of ${countThing(last.targets.length, 'endpoint')}`;
+    case 'goto-random':
+      return `goes on to one of ${countThing(last.chains.length, 'endpoint')}`;
+    case 'masquerade':
+      return "gets the node's address as its source";
+    case 'reject':
+      return 'is refused';
+    case 'set-mark':
+      return 'has its mark changed, which later rules look at';
+    case 'unknown':
+      return 'meets words that kpc does not understand';
+    default:
+      return 'matches';
+  }
+}
+
+/** A trace for programs. */
+export function traceJson({ fate }: Trace, scene: Scene): unknown {
+  const textOf = (source: Fate['source']): string => (source === 'masqueraded' ? source : source.text);
+  const sources = new Set(fate.endpoints.map(({ source }) => textOf(source)));
+  return {
+    verdict: fate.verdict,
+    endpoints: fate.endpoints.map(({ address, port, probability, source }) => ({
+      address: address.text,
+      port,
+      probability: Number(probability.toFixed(6)),
+      // Where endpoints differ in it, as with a pod that may reach itself.
+      ...(sources.size > 1 ? { sourceAfter: textOf(source) } : {}),
+    })),
+    sourceAfter: textOf(fate.source),
+    steps: tellSteps(fate.steps, scene).map(({ hook, where, what, rule, servicePort, place }) => ({
+      ...(hook === undefined ? {} : { hook }),
+      where,
+      what,
+      ...(rule === undefined ? {} : { rule }),
+      ...(servicePort === undefined ? {} : { servicePort }),
+      ...(place ? { file: place.file, line: place.line, column: place.column } : {}),
+    })),
+  };
+}
