@@ -1,5 +1,7 @@
 import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { describeEmptyResult } from '../cluster/left-out.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
 import { isName } from '../base/object-names.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
@@ -32,8 +34,8 @@ export interface InputTexts {
 /** What says how manifests are compiled, under the names of the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
-  /** Of kpc compile only: a bundle without a Service is what is wanted. */
-  readonly allowEmpty?: boolean | undefined;
+  /** Whether a result that programs no Service may be written; undefined for what only shows Services. */
+  readonly emptyResult?: 'refused' | 'allowed' | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
@@ -41,14 +43,24 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
 }
 
-/** What to say where there are no Services: such a bundle takes all off a node. --allow-empty says that it is meant. */
+/**
+ * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
+ * what is written, unless it is allowed.
+ */
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
-  { allowEmpty }: InputOptions,
+  prepared: Prepared,
+  { emptyResult, ipFamily }: InputOptions,
 ): readonly Diagnostic[] {
-  if (allowEmpty) return [];
+  if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
-  if (services.length > 0 || diagnostics.some(isError)) return [];
+  if (diagnostics.some(isError)) return [];
+  const isRefused = emptyResult === 'refused';
+  if (services.length > 0) {
+    if (!isRefused || prepared.diagnostics.some(isError)) return [];
+    const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
+    return describeEmptyResult(prepared.services, prepared.cluster, chosen);
+  }
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
@@ -56,12 +68,13 @@ function describeEmptiness(
   if (skipped.has('Kustomization')) return [diagnose('no-input', { problem: 'kustomization' })];
   // What looks like a misspelled Service would be taken off the node.
   if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
-    return [diagnose('no-services', { instead: 'misspelled-kinds' })];
+    return [diagnose('no-services', { instead: 'misspelled-kinds', isRefused })];
   }
-  // Endpoints are given for Services, which may have been forgotten; but a cluster can hold such slices, too.
-  if (slices.length > 0 || endpoints.length > 0) return [diagnose('no-services', { instead: 'endpoints' })];
+  if (slices.length > 0 || endpoints.length > 0) {
+    return [diagnose('no-services', { instead: 'endpoints', isRefused })];
+  }
   if (!found && skipped.size === 0) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('no-services', { instead: 'other-objects' })];
+  return [diagnose('no-services', { instead: 'other-objects', isRefused })];
 }
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
@@ -118,7 +131,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     modeNote: configured && !given ? undefined : modeNote,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
-      ...describeEmptiness(inputs, options),
+      ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
       ...(config ? [] : describeRivals(inputs.configs)),
       ...describeSkipped(inputs.skipped, networks !== undefined),
