@@ -1,6 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import { escapeText } from '../base/wording.ts';
+import { escapeText, quote } from '../base/wording.ts';
 import type { DiagnosticTable } from './table.ts';
 
 /** Why a file or folder cannot be read. */
@@ -63,6 +63,46 @@ function describeTemplate({ count, chart, folder, chartWord, exclude }: HelmTemp
   return `${what} in the chart ${chart}: render it first, as with ${render}${others}`;
 }
 
+/** What a file is written for that must be rendered first. */
+export type TemplateKind = 'helm' | 'go' | 'jinja' | 'erb' | 'ytt' | 'kustomize' | 'envsubst' | 'placeholder';
+
+interface UnrenderedTemplate {
+  readonly kind: Exclude<TemplateKind, 'helm'>;
+  /** How many files of the folder are of that kind; this is the first. */
+  readonly count: number;
+  readonly folder?: string | undefined;
+  /** What is to be filled in, as it is written. */
+  readonly mark: string;
+  /** How to name the file and its folder on a command line. */
+  readonly fileWord: string;
+  readonly folderWord: string;
+}
+
+function describeUnrendered(details: UnrenderedTemplate): string {
+  const { count, folder } = details;
+  const more = count === 1 ? '' : ` (as in ${formatCount(count - 1)} more files of ${folder ?? 'the input'})`;
+  return `${describeLanguage(details, more)}${folder === undefined ? '' : ', or leave it out with --exclude or --skip-invalid'}`;
+}
+
+function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTemplate, more: string): string {
+  switch (kind) {
+    case 'go':
+      return `a Go template${more}: render it first, as with "helm template CHART | kpc compile -f -"`;
+    case 'jinja':
+      return `a Jinja or Mustache template${more}: render it first, as with "jinja2 ${fileWord} | kpc compile -f -"`;
+    case 'erb':
+      return `an ERB template${more}: render it first, as with "erb ${fileWord} | kpc compile -f -"`;
+    case 'ytt':
+      return `a ytt template${more}: render it first, as with "ytt -f ${fileWord} | kpc compile -f -"`;
+    case 'kustomize':
+      return `${quote(mark)} is a variable that kustomize fills in${more}: compile what "kustomize build ${folderWord}" prints`;
+    case 'envsubst':
+      return `${quote(mark)} is a variable that is not filled in${more}: run "envsubst < ${fileWord} | kpc compile -f -"`;
+    case 'placeholder':
+      return `${quote(mark)} is a placeholder that is not filled in${more}: run what fills it in, and compile what that prints`;
+  }
+}
+
 interface Kustomized {
   /** Those of its fields that change the objects. */
   readonly fields: readonly string[];
@@ -118,6 +158,11 @@ export const fileDiagnostics = {
     meaning: 'a folder holds files without any Kubernetes object',
     words: ({ files }: FileNames) =>
       `skipped ${files.length === 1 ? '1 file' : `${formatCount(files.length)} files`} without any Kubernetes object: ${nameSome(files)}`,
+  },
+  'unrendered-template': {
+    severity: 'error',
+    meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
+    words: describeUnrendered,
   },
   'unreadable-file': {
     severity: 'error',

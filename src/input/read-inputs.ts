@@ -24,7 +24,7 @@ import type { CollectedObjects } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
 import type { Parsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplate } from './templates.ts';
+import { describeTemplates, findChartTemplate, findTemplates } from './templates.ts';
 import type { Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
@@ -79,9 +79,10 @@ export function collectFiles(
   const templates: Template[] = [];
   const foreign: string[] = [];
   for (const file of files) {
-    const found = findChartTemplate(file) ?? collectFile(file, context, collected);
+    const template = findChartTemplate(file);
+    const found = template ? [template] : collectFile(file, context, collected);
     if (found === 'foreign') foreign.push(file.name);
-    else if (found !== undefined) templates.push(found);
+    else templates.push(...found);
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
@@ -110,7 +111,7 @@ function collectFile(
   file: TextFile,
   { checks, parsers, kustomizations }: ReadingContext,
   into: CollectedObjects,
-): Template | 'foreign' | undefined {
+): readonly Template[] | 'foreign' {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
   const repeated: Diagnostic[] = [];
@@ -129,16 +130,16 @@ function collectFile(
   for (const document of others) collectDocument(document, checks, into);
   for (const diagnostic of repeated) into.diagnostics.push(diagnostic);
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
-  const template = findTemplate(file, into.diagnostics.slice(before));
-  if (template) {
-    // Whatever else is wrong with it is so because the template is not rendered.
+  const { templates, others: rest } = findTemplates(file, into.diagnostics.slice(before));
+  if (templates.length > 0) {
     into.diagnostics.splice(before);
-    return template;
+    for (const diagnostic of rest) into.diagnostics.push(diagnostic);
+    return templates;
   }
   if (objects === 0 && faults.length === 0) {
     into.diagnostics.push(diagnose('empty-file', {}, placeAt(file, 0)));
   }
-  return undefined;
+  return [];
 }
 
 /** Files of folders that belong to something else. */

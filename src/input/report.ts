@@ -58,11 +58,7 @@ export class Report {
     const index = this.#findMisspelled(path);
     const diagnostic = index === undefined ? undefined : this.diagnostics[index];
     if (index === undefined || diagnostic?.code !== 'unknown-field') return false;
-    this.diagnostics[index] = diagnose(
-      'unknown-field',
-      { ...diagnostic.arguments, isNeeded: true },
-      diagnostic.place,
-    );
+    this.diagnostics[index] = diagnose('unknown-field', { ...diagnostic.arguments, isNeeded: true }, diagnostic.place);
     return true;
   }
 

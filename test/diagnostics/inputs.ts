@@ -183,6 +183,7 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     words: ['compile', '-f', 'folder', '--print', 'manifest'],
     files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
   },
+  'unrendered-template': manifests(service(`clusterIP: $ADDRESS`)),
   'no-services': manifests(node('spec: {}')),
   'nothing-programmed': manifests(service('clusterIP: None')),
   'kubernetes-version': manifests(
