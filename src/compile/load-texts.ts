@@ -39,6 +39,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
+  /** Whether files with errors are left out, instead of being errors. */
+  readonly skipInvalid?: boolean | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
 }
@@ -102,8 +104,8 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const { namespace } = options;
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace });
+  const { namespace, skipInvalid } = options;
+  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace, skipInvalid });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -161,6 +163,8 @@ export function checkNamespace(namespace: string | undefined): readonly Diagnost
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
-  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => ({ kind, count }));
+  const kinds = [...skipped]
+    .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
+    .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }

@@ -117,6 +117,25 @@ function describeKustomized({ fields, more, folderWord }: Kustomized): string {
   return `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without: compile what "kustomize build ${folderWord}" prints`;
 }
 
+type LeftOut =
+  /** `reason` is the text of the first error, and `more` the number of the others. */
+  | { readonly problem: 'part'; readonly reason: string; readonly files: number; readonly more: number }
+  | { readonly problem: 'all'; readonly files: number; readonly objects: number };
+
+function describeLeftOut(details: LeftOut): string {
+  const { files } = details;
+  const counted = files === 1 ? '1 file' : `${formatCount(files)} files`;
+  if (details.problem === 'part') {
+    const { reason, more } = details;
+    const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
+    return `left out${files === 1 ? '' : ` ${counted}`}: ${reason}${others}`;
+  }
+  const { objects } = details;
+  const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
+  const parts = [...(files > 0 ? [`${counted} with errors`] : []), ...(objects > 0 ? [again] : [])];
+  return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
+}
+
 interface FileNames {
   readonly files: readonly string[];
 }
@@ -152,6 +171,11 @@ export const fileDiagnostics = {
     severity: 'warning',
     meaning: 'a kustomization changes Services that are read as their files have them',
     words: describeKustomized,
+  },
+  'left-out': {
+    severity: 'warning',
+    meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
+    words: describeLeftOut,
   },
   'skipped-files': {
     severity: 'note',

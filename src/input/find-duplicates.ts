@@ -16,6 +16,14 @@ interface Duplicate {
   readonly label: string;
   readonly first: Location;
   readonly place: Place;
+  readonly again: object;
+}
+
+/** What to say of objects that the input defines again. */
+export interface DuplicateFinding {
+  readonly diagnostic: Diagnostic;
+  /** Of the lists of the collection. */
+  readonly again: readonly object[];
 }
 
 /**
@@ -26,7 +34,7 @@ interface Duplicate {
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
-): Diagnostic[] {
+): readonly DuplicateFinding[] {
   const all = [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
@@ -52,7 +60,7 @@ function describeGroup(
   group: readonly Duplicate[],
   origins: ReadonlyMap<string, FolderOrigin>,
   isUnbuilt: boolean,
-): Diagnostic[] {
+): readonly DuplicateFinding[] {
   const [example] = group;
   if (!example) return [];
   const [first, second] = pairOf(example);
@@ -60,10 +68,10 @@ function describeGroup(
   // What a folder brought can be left out; what was named itself need not be named.
   const leaveOut = origin && first !== second ? { pattern: patternFor(origin, second), isUnbuilt } : undefined;
   if (group.length === 1 || first === second || !origin) {
-    return group.map((duplicate) => toDiagnostic(duplicate, { leaveOut }));
+    return group.map((duplicate) => ({ diagnostic: toDiagnostic(duplicate, { leaveOut }), again: [duplicate.again] }));
   }
   const among = { more: group.length - 1, folder: second, otherFolder: first };
-  return [toDiagnostic(example, { among, leaveOut })];
+  return [{ diagnostic: toDiagnostic(example, { among, leaveOut }), again: group.map(({ again }) => again) }];
 }
 
 /** What excludes a path below a folder, where a shell takes it as it is. */
@@ -101,7 +109,13 @@ function duplicatesOf(
     }
     const label = isNamespaced ? `${namespace}/${name}` : name;
     const at = ['metadata', 'name'];
-    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
+    duplicates.push({
+      kind,
+      label,
+      first: first.source.place(at).locate(),
+      place: sourced.source.place(at),
+      again: sourced,
+    });
   });
   return duplicates;
 }

@@ -96,13 +96,15 @@ const mostBefore = 80;
 const mostAfter = 200;
 
 /** One error for each chart or folder with templates, and for each template that stands alone. */
-export function describeTemplates(templates: readonly Template[]): Diagnostic[] {
+export function describeTemplates(
+  templates: readonly Template[],
+): readonly { readonly diagnostic: Diagnostic; readonly files: number }[] {
   const groups = groupBy(templates, ({ kind, file: { origin, name } }) => {
     return `${kind} ${origin?.chart ?? origin?.folder ?? name}`;
   });
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    return first ? [describe(first, group.length)] : [];
+    return first ? [{ diagnostic: describe(first, group.length), files: group.length }] : [];
   });
 }
 
