@@ -124,6 +124,8 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
   const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
+  const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
+  if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
   const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
   return {
     prepared,
@@ -147,6 +149,21 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...prepared.diagnostics,
     ]),
   };
+}
+
+/** The manifests without the files of which one object cannot be compiled beside the others; undefined if there are none. */
+function findWrongFiles(
+  { files, diagnostics, unreadable = [] }: LoadedFiles,
+  found: readonly Diagnostic[],
+): LoadedFiles | undefined {
+  const wrong = new Map<string, Diagnostic>();
+  for (const diagnostic of found) {
+    const name = diagnostic.place?.file;
+    if (name !== undefined && isError(diagnostic) && !wrong.has(name)) wrong.set(name, diagnostic);
+  }
+  const left = files.filter(({ name }) => !wrong.has(name));
+  if (left.length === files.length) return undefined;
+  return { files: left, diagnostics, unreadable: [...unreadable, ...wrong.values()] };
 }
 
 /** The options that are given: one that is undefined takes no other's place. */

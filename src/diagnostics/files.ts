@@ -45,20 +45,22 @@ interface HelmTemplate {
   readonly chart?: string | undefined;
   /** The folder that the user named, if the template is below it. */
   readonly folder?: string | undefined;
+  /** Whether the result lacks it already. */
+  readonly isLeftOut: boolean;
   /** How to name the chart on a command line. */
   readonly chartWord: string;
   /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count, chart, folder, chartWord, exclude }: HelmTemplate): string {
+function describeTemplate({ count, chart, folder, isLeftOut, chartWord, exclude }: HelmTemplate): string {
   const render = `"helm template ${chartWord} | kpc compile -f -"`;
   if (folder === undefined) return `a Helm template: render it first, as with ${render}`;
   if (chart === undefined) {
     const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`;
-    return `${what}: render the chart first, as with ${render}, or leave it out with --exclude`;
+    return `${what}: render the chart first, as with ${render}${isLeftOut ? '' : ', or leave it out with --exclude'}`;
   }
-  const others = exclude === undefined ? '' : `, or leave it out with --exclude ${exclude}`;
+  const others = exclude === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude}`;
   const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
   return `${what} in the chart ${chart}: render it first, as with ${render}${others}`;
 }
@@ -71,6 +73,8 @@ interface UnrenderedTemplate {
   /** How many files of the folder are of that kind; this is the first. */
   readonly count: number;
   readonly folder?: string | undefined;
+  /** Whether the result lacks it already. */
+  readonly isLeftOut: boolean;
   /** What is to be filled in, as it is written. */
   readonly mark: string;
   /** How to name the file and its folder on a command line. */
@@ -79,9 +83,9 @@ interface UnrenderedTemplate {
 }
 
 function describeUnrendered(details: UnrenderedTemplate): string {
-  const { count, folder } = details;
+  const { count, folder, isLeftOut } = details;
   const more = count === 1 ? '' : ` (as in ${formatCount(count - 1)} more files of ${folder ?? 'the input'})`;
-  return `${describeLanguage(details, more)}${folder === undefined ? '' : ', or leave it out with --exclude or --skip-invalid'}`;
+  return `${describeLanguage(details, more)}${folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude'}`;
 }
 
 function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTemplate, more: string): string {
@@ -120,7 +124,9 @@ function describeKustomized({ fields, more, folderWord }: Kustomized): string {
 type LeftOut =
   /** `reason` is the text of the first error, and `more` the number of the others. */
   | { readonly problem: 'part'; readonly reason: string; readonly files: number; readonly more: number }
-  | { readonly problem: 'all'; readonly files: number; readonly objects: number };
+  | { readonly problem: 'all'; readonly files: number; readonly objects: number }
+  /** Nothing is left out, but could be. */
+  | { readonly problem: 'advice'; readonly files: number; readonly all: number };
 
 function describeLeftOut(details: LeftOut): string {
   const { files } = details;
@@ -129,6 +135,9 @@ function describeLeftOut(details: LeftOut): string {
     const { reason, more } = details;
     const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
     return `left out${files === 1 ? '' : ` ${counted}`}: ${reason}${others}`;
+  }
+  if (details.problem === 'advice') {
+    return `${formatCount(files)} of ${formatCount(details.all)} files ${files === 1 ? 'has' : 'have'} errors: --skip-invalid leaves out such files, and goes on with the others`;
   }
   const { objects } = details;
   const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
@@ -173,7 +182,10 @@ export const fileDiagnostics = {
     words: describeKustomized,
   },
   'left-out': {
-    severity: 'warning',
+    severity: {
+      among: ['warning', 'note'],
+      weigh: ({ problem }: LeftOut) => (problem === 'advice' ? 'note' : 'warning'),
+    },
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
     words: describeLeftOut,
   },

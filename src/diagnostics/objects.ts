@@ -141,12 +141,10 @@ interface SkippedKinds {
 function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   const list = kinds.map(({ kind, count }) => `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`);
   if (list.length > mostKinds) {
-    const rest = kinds.slice(mostKinds).reduce((sum, { count }) => sum + count, 0);
-    list.splice(
-      mostKinds,
-      list.length,
-      `and ${formatCount(rest)} of ${formatCount(kinds.length - mostKinds)} other kinds`,
-    );
+    const rest = kinds.slice(mostKinds);
+    const objects = formatCount(rest.reduce((sum, { count }) => sum + count, 0));
+    list.length = mostKinds;
+    list.push(`and ${objects} of ${rest.length === 1 ? 'another kind' : `${formatCount(rest.length)} other kinds`}`);
   }
   const cronJobs = leavesOutCronJobs ? '; the Pods of CronJobs come and go, and none is assumed' : '';
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;

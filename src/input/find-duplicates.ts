@@ -29,11 +29,12 @@ export interface DuplicateFinding {
 /**
  * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
  * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
- * found.
+ * found; advice how to leave out some of the objects is for those that are not left out already.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
+  isLeftOut: boolean,
 ): readonly DuplicateFinding[] {
   const all = [
     ...duplicatesOf('Service', services),
@@ -47,7 +48,7 @@ export function findDuplicates(
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   // A patch of a kustomization looks like the object that it changes.
   const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
-  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isUnbuilt));
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : { isUnbuilt }));
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */
@@ -59,14 +60,15 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
 function describeGroup(
   group: readonly Duplicate[],
   origins: ReadonlyMap<string, FolderOrigin>,
-  isUnbuilt: boolean,
+  advice: { readonly isUnbuilt: boolean } | undefined,
 ): readonly DuplicateFinding[] {
   const [example] = group;
   if (!example) return [];
   const [first, second] = pairOf(example);
   const origin = origins.get(example.place.file);
   // What a folder brought can be left out; what was named itself need not be named.
-  const leaveOut = origin && first !== second ? { pattern: patternFor(origin, second), isUnbuilt } : undefined;
+  const canLeaveOut = advice && origin && first !== second;
+  const leaveOut = canLeaveOut ? { ...advice, pattern: patternFor(origin, second) } : undefined;
   if (group.length === 1 || first === second || !origin) {
     return group.map((duplicate) => ({ diagnostic: toDiagnostic(duplicate, { leaveOut }), again: [duplicate.again] }));
   }

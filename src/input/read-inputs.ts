@@ -82,6 +82,7 @@ export function collectFiles(
   const templates: Template[] = [];
   const foreign: string[] = [];
   const leftOut = new LeftOut();
+  let wrongFiles = unreadable.length;
   for (const file of files) {
     const restore = skipInvalid ? markCollection(collected) : undefined;
     const before = collected.diagnostics.length;
@@ -89,22 +90,31 @@ export function collectFiles(
     const found = template ? [template] : collectFile(file, context, collected);
     if (found === 'foreign') foreign.push(file.name);
     else templates.push(...found);
-    if (!restore || found === 'foreign') continue;
+    if (found === 'foreign') continue;
     const errors = collected.diagnostics.slice(before).filter(isError);
+    if (file.origin && errors.length + found.length > 0) wrongFiles++;
+    if (!restore) continue;
     if (errors.length + found.length > 0) restore();
     if (found.length === 0) leftOut.addFile(errors);
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
-  const duplicates = findDuplicates(collected, origins);
-  const unrendered = describeTemplates(templates);
+  const duplicates = findDuplicates(collected, origins, skipInvalid);
+  const unrendered = describeTemplates(templates, skipInvalid);
   if (skipInvalid) {
     for (const each of unreadable) leftOut.addFile([each]);
     for (const { diagnostic, files: count } of unrendered) leftOut.addFile([diagnostic], count);
     for (const { diagnostic, again } of duplicates) leftOut.addObjects(diagnostic, again.length);
     removeObjects(collected, new Set(duplicates.flatMap(({ again }) => again)));
   }
-  const wrong = [...unreadable, ...[...unrendered, ...duplicates].map(({ diagnostic }) => diagnostic)];
+  const all = files.length + unreadable.length;
+  const wrong = [
+    ...unreadable,
+    ...[...unrendered, ...duplicates].map(({ diagnostic }) => diagnostic),
+    ...(wrongFiles > 0 && wrongFiles < all
+      ? [diagnose('left-out', { problem: 'advice', files: wrongFiles, all })]
+      : []),
+  ];
   const more = [
     ...(skipInvalid ? leftOut.describe() : wrong),
     ...describeForeign(foreign),

@@ -98,21 +98,22 @@ const mostAfter = 200;
 /** One error for each chart or folder with templates, and for each template that stands alone. */
 export function describeTemplates(
   templates: readonly Template[],
+  isLeftOut: boolean,
 ): readonly { readonly diagnostic: Diagnostic; readonly files: number }[] {
   const groups = groupBy(templates, ({ kind, file: { origin, name } }) => {
     return `${kind} ${origin?.chart ?? origin?.folder ?? name}`;
   });
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    return first ? [{ diagnostic: describe(first, group.length), files: group.length }] : [];
+    return first ? [{ diagnostic: describe(first, group.length, isLeftOut), files: group.length }] : [];
   });
 }
 
-function describe({ kind, file, offset, mark }: Template, count: number): Diagnostic {
+function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean): Diagnostic {
   const { chart, folder } = file.origin ?? {};
   if (kind !== 'helm') {
     const fileWord = isPlain(file.name) ? file.name : 'FILE';
-    const details = { kind, count, folder, mark, fileWord, folderWord: folderOf(fileWord) };
+    const details = { kind, count, folder, isLeftOut, mark, fileWord, folderWord: folderOf(fileWord) };
     return diagnose('unrendered-template', details, placeAt(file, offset));
   }
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
@@ -120,6 +121,7 @@ function describe({ kind, file, offset, mark }: Template, count: number): Diagno
     count,
     chart,
     folder,
+    isLeftOut,
     chartWord: chart !== undefined && isPlain(chart) ? chart : 'CHART',
     exclude: below !== '' && isPlain(below) ? below : undefined,
   };
