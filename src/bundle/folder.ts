@@ -5,7 +5,7 @@ import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, write
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile } from '../base/read-file.ts';
 import { encodeChunks } from '../base/chunks.ts';
-import { goldenHead } from './golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import { bundleFileNames } from './manifest.ts';
 import { findStrangers, readOwnFile } from './own-files.ts';

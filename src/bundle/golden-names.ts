@@ -1,5 +1,4 @@
-/** What a golden says of the node and the settings that it was compiled for. A folder that holds it is a golden. */
-export const goldenHead = 'golden.json';
+import { goldenHead } from '../base/own-names.ts';
 
 /** What a node has whatever its Services are. */
 export const goldenNodeFile = 'node.txt';

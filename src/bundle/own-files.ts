@@ -2,7 +2,8 @@ import { lstatSync, realpathSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
 import { join, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import { goldenHead, goldenNodeFile, isGoldenFile } from './golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
+import { goldenNodeFile, isGoldenFile } from './golden-names.ts';
 
 /**
  * The bytes of a file of a folder. A link that leads out of the folder is refused: who writes one into a repository could have

@@ -6,7 +6,7 @@ import { sortRanges } from '../cluster/service-ranges.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
-import { goldenHead } from './golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
 import type { BundleFiles } from './make-bundle.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames, formatVersion } from './manifest.ts';

@@ -6,6 +6,7 @@ import { compareText } from '../kernel/compare-text.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isLeftToOther, skipReason } from './build-cluster.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
 import { maxPoolSize, pick } from './stable-choice.ts';
 
@@ -54,15 +55,28 @@ export interface Assignment {
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
-  if (lacking.length === 0) return { services, assigned: [], diagnostics: [] };
+  const pending = ranges.loadBalancerIPs?.length ? [] : describePending(services);
+  if (lacking.length === 0) return { services, assigned: [], diagnostics: pending };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
   for (const service of lacking.toSorted(compareServices)) results.set(service, assigner.assign(service));
   return {
     services: services.map((service) => ({ ...service, object: results.get(service) ?? service.object })),
     assigned: assigner.assigned,
-    diagnostics: assigner.diagnostics,
+    diagnostics: [...assigner.diagnostics, ...pending],
   };
+}
+
+/** One note for all load balancers without an address, as most have none in git. */
+function describePending(services: readonly Sourced<Service>[]): readonly Diagnostic[] {
+  const pending = services
+    .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
+    .sort(compareServices);
+  const [first] = pending;
+  if (!first) return [];
+  const names = pending.map(({ object }) => labelOf(object));
+  const place = first.source.place(['spec', 'type']);
+  return [diagnose('no-load-balancer-ip', { problem: 'not-assigned', services: names }, place)];
 }
 
 function compareServices(a: Sourced<Service>, b: Sourced<Service>): number {
@@ -99,8 +113,12 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
 }
 
 /** Whether a load balancer would give the Service addresses, and the ranges say which. */
-function wantsLoadBalancer({ spec, ingress }: Service, { loadBalancerIPs = [] }: AssignmentRanges): boolean {
-  return spec.type === 'LoadBalancer' && ingress.length === 0 && loadBalancerIPs.length > 0;
+function wantsLoadBalancer(service: Service, { loadBalancerIPs = [] }: AssignmentRanges): boolean {
+  return lacksLoadBalancer(service) && loadBalancerIPs.length > 0;
+}
+
+function lacksLoadBalancer({ spec, ingress }: Service): boolean {
+  return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
 class Assigner {

@@ -10,7 +10,7 @@ import type { Service, Sourced } from './objects.ts';
 
 /**
  * What to say where there are Services, and nothing is programmed for any of them: such a bundle takes all Services off a
- * node, which is seldom what was meant. It is an error where one of them would get rules in a cluster.
+ * node, which is seldom what was meant.
  */
 export function describeEmptyResult(
   services: readonly Sourced<Service>[],

@@ -3,7 +3,7 @@ import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
 import { makeBundle } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodesAndResult, hasErrors } from './compile.ts';
+import { checkNodesOf, hasErrors } from './compile.ts';
 import type { Request } from './compile.ts';
 import { compileNode, NodeMemo } from './compile-node.ts';
 import type { Fleet } from './fleet-nodes.ts';
@@ -33,7 +33,7 @@ export function compileFleet(
   const { prepared, modeNote } = loaded;
   const { preparedFor, diagnostics: wrongVersions } = prepareForNodes(prepared, loaded.version, fleet.nodes);
   const isTold = (name: string) => fleet.hostAddresses.has(name);
-  const found = checkNodesAndResult({ names: fleet.nodes, flag: fleet.named, isTold }, request, loaded);
+  const found = checkNodesOf(loaded, { names: fleet.nodes, flag: fleet.named, isTold });
   const diagnostics = [
     ...refusals,
     ...fleet.diagnostics,

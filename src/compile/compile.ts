@@ -1,8 +1,6 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
 import { isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeEmptyResult } from '../cluster/left-out.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodes, oneNode } from './check-node.ts';
 import type { CheckedNodes } from './check-node.ts';
@@ -26,7 +24,7 @@ export interface Compilation {
 }
 
 /** What a program knows of a compilation besides the input. */
-export interface Request extends Pick<CompileOptions, 'node' | 'ipFamily' | 'allowEmpty'> {
+export interface Request extends Pick<CompileOptions, 'node' | 'ipFamily'> {
   /** What is wrong with what was asked for; said before what is wrong with the input. */
   readonly refusals: readonly Diagnostic[];
   /** Whether to say which mode was taken, where nothing names one. */
@@ -42,7 +40,7 @@ export function compile(texts: InputTexts, options: CompileOptions, refusals: re
 export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...request }: Request): Compilation {
   const nodeName = chooseNodeName(request.node, read.prepared);
   const { prepared, hostAddresses, modeNote, diagnostics: said } = settleVersion(read, nodeName);
-  const found = checkNodesAndResult(oneNode(nodeName, request.node, hostAddresses), request, read);
+  const found = checkNodesOf(read, oneNode(nodeName, request.node, hostAddresses));
   const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
@@ -53,18 +51,9 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
 }
 
 /** What is wrong with compiling for these nodes. */
-export function checkNodesAndResult(
-  nodes: CheckedNodes,
-  { allowEmpty, ipFamily }: Pick<InputOptions, 'ipFamily' | 'allowEmpty'>,
-  { prepared, diagnostics }: LoadedInputs,
-): readonly Diagnostic[] {
+export function checkNodesOf({ prepared, diagnostics }: LoadedInputs, nodes: CheckedNodes): readonly Diagnostic[] {
   // An object that is wrong is not there.
-  if (hasErrors(diagnostics)) return [];
-  const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
-  return [
-    ...checkNodes(nodes, prepared),
-    ...(allowEmpty ? [] : describeEmptyResult(prepared.services, prepared.cluster, chosen)),
-  ];
+  return hasErrors(diagnostics) ? [] : checkNodes(nodes, prepared);
 }
 
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {

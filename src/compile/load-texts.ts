@@ -1,5 +1,7 @@
 import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { describeEmptyResult } from '../cluster/left-out.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
 import { isName } from '../base/object-names.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
@@ -32,23 +34,35 @@ export interface InputTexts {
 /** What says how manifests are compiled, under the names of the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
-  /** Of kpc compile only: a bundle without a Service is what is wanted. */
-  readonly allowEmpty?: boolean | undefined;
+  /** Whether a result that programs no Service may be written; undefined for what only shows Services. */
+  readonly emptyResult?: 'refused' | 'allowed' | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
+  /** Whether files with errors are left out, instead of being errors. */
+  readonly skipInvalid?: boolean | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
 }
 
-/** What to say where there are no Services: such a bundle takes all off a node. --allow-empty says that it is meant. */
+/**
+ * What to say if no Service is programmed: putting such a result into a node removes all Services from it. That is an error in
+ * what is written, unless it is allowed.
+ */
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
-  { allowEmpty }: InputOptions,
+  prepared: Prepared,
+  { emptyResult, ipFamily }: InputOptions,
 ): readonly Diagnostic[] {
-  if (allowEmpty) return [];
+  if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
-  if (services.length > 0 || diagnostics.some(isError)) return [];
+  if (diagnostics.some(isError)) return [];
+  const isRefused = emptyResult === 'refused';
+  if (services.length > 0) {
+    if (!isRefused || prepared.diagnostics.some(isError)) return [];
+    const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
+    return describeEmptyResult(prepared.services, prepared.cluster, chosen);
+  }
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
@@ -56,12 +70,13 @@ function describeEmptiness(
   if (skipped.has('Kustomization')) return [diagnose('no-input', { problem: 'kustomization' })];
   // What looks like a misspelled Service would be taken off the node.
   if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
-    return [diagnose('no-services', { instead: 'misspelled-kinds' })];
+    return [diagnose('no-services', { instead: 'misspelled-kinds', isRefused })];
   }
-  // Endpoints are given for Services, which may have been forgotten; but a cluster can hold such slices, too.
-  if (slices.length > 0 || endpoints.length > 0) return [diagnose('no-services', { instead: 'endpoints' })];
+  if (slices.length > 0 || endpoints.length > 0) {
+    return [diagnose('no-services', { instead: 'endpoints', isRefused })];
+  }
   if (!found && skipped.size === 0) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('no-services', { instead: 'other-objects' })];
+  return [diagnose('no-services', { instead: 'other-objects', isRefused })];
 }
 
 /** Of several configurations none is better than the others, and the order of files must not choose. */
@@ -89,8 +104,8 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const { namespace } = options;
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace });
+  const { namespace, skipInvalid } = options;
+  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace, skipInvalid });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -109,6 +124,8 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
   const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
+  const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
+  if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
   const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
   return {
     prepared,
@@ -118,7 +135,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     modeNote: configured && !given ? undefined : modeNote,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
-      ...describeEmptiness(inputs, options),
+      ...describeEmptiness(inputs, prepared, options),
       ...checkNamespace(namespace),
       ...(config ? [] : describeRivals(inputs.configs)),
       ...describeSkipped(inputs.skipped, networks !== undefined),
@@ -132,6 +149,21 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...prepared.diagnostics,
     ]),
   };
+}
+
+/** The manifests without the files of which one object cannot be compiled beside the others; undefined if there are none. */
+function findWrongFiles(
+  { files, diagnostics, unreadable = [] }: LoadedFiles,
+  found: readonly Diagnostic[],
+): LoadedFiles | undefined {
+  const wrong = new Map<string, Diagnostic>();
+  for (const diagnostic of found) {
+    const name = diagnostic.place?.file;
+    if (name !== undefined && isError(diagnostic) && !wrong.has(name)) wrong.set(name, diagnostic);
+  }
+  const left = files.filter(({ name }) => !wrong.has(name));
+  if (left.length === files.length) return undefined;
+  return { files: left, diagnostics, unreadable: [...unreadable, ...wrong.values()] };
 }
 
 /** The options that are given: one that is undefined takes no other's place. */
@@ -148,6 +180,8 @@ export function checkNamespace(namespace: string | undefined): readonly Diagnost
 /** Objects of other kinds are no fault, but a user may wonder where they went. */
 function describeSkipped(skipped: Inputs['skipped'], assumes: boolean): readonly Diagnostic[] {
   if (skipped.size === 0) return [];
-  const kinds = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => ({ kind, count }));
+  const kinds = [...skipped]
+    .toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))
+    .map(([kind, count]) => ({ kind, count }));
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }

@@ -1,6 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
-import type { DiagnosticTable } from './table.ts';
+import type { DiagnosticTable, Severity } from './table.ts';
 
 const wayOut =
   'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
@@ -54,22 +54,40 @@ function describeNodePort(details: NodePortLack): string {
   }
 }
 
-type LoadBalancerLack = Lacking & { readonly ranges: readonly string[] } & (
-    | { readonly problem: 'range-is-full' }
-    | {
-        readonly problem: 'not-the-one-asked-for';
-        /** What loadBalancerIP is. */
-        readonly asked: string;
-      }
-  );
+type LoadBalancerLack =
+  /** All Services that lack an address, sorted. */
+  | { readonly problem: 'not-assigned'; readonly services: readonly string[] }
+  | (Lacking & { readonly problem: 'range-is-full'; readonly ranges: readonly string[] })
+  | (Lacking & {
+      readonly problem: 'not-the-one-asked-for';
+      readonly ranges: readonly string[];
+      /** What loadBalancerIP is. */
+      readonly asked: string;
+    });
 
 function describeLoadBalancer(details: LoadBalancerLack): string {
-  const ranges = details.ranges.join(', ');
   switch (details.problem) {
+    case 'not-assigned': {
+      const { services } = details;
+      const which = services.length === 1 ? '1 Service' : `${formatCount(services.length)} Services`;
+      const [verb, whose] = services.length === 1 ? ['has', 'its load balancer'] : ['have', 'their load balancers'];
+      return `${which} of type LoadBalancer ${verb} no address yet, so kube-proxy has no rules for ${whose}: ${nameSome(services)}; let kpc choose with --load-balancer-ip-range`;
+    }
     case 'range-is-full':
-      return `no address of ${ranges} is free for this Service`;
+      return `${details.service}: no address of ${details.ranges.join(', ')} is free for this Service`;
     case 'not-the-one-asked-for':
-      return `loadBalancerIP ${details.asked} is not free in ${ranges} (--load-balancer-ip-range): kpc chooses another address`;
+      return `${details.service}: loadBalancerIP ${details.asked} is not free in ${details.ranges.join(', ')} (--load-balancer-ip-range): kpc chooses another address`;
+  }
+}
+
+function weighLoadBalancer({ problem }: LoadBalancerLack): Severity {
+  switch (problem) {
+    case 'not-assigned':
+      return 'note';
+    case 'range-is-full':
+      return 'error';
+    case 'not-the-one-asked-for':
+      return 'warning';
   }
 }
 
@@ -108,11 +126,11 @@ export const assignmentDiagnostics = {
   },
   'no-load-balancer-ip': {
     severity: {
-      among: ['error', 'warning'],
-      weigh: ({ problem }: LoadBalancerLack) => (problem === 'range-is-full' ? 'error' : 'warning'),
+      among: ['error', 'warning', 'note'],
+      weigh: weighLoadBalancer,
     },
-    meaning: '--load-balancer-ip-range has no address for a Service, or not the one that it asks for',
-    words: (details: LoadBalancerLack) => `${details.service}: ${describeLoadBalancer(details)}`,
+    meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
+    words: describeLoadBalancer,
   },
   'no-node-port': {
     severity: {

@@ -83,6 +83,9 @@ type UnknownField =
   /** The object has such a field elsewhere; `position` is "beside spec" or "in spec.ports[0]". */
   | { readonly problem: 'misplaced'; readonly name: string; readonly position: string; readonly meant: string };
 
+/** `isNeeded`: the object lacks the field that is meant, and is wrong without it. */
+type MisspelledField = UnknownField & { readonly isNeeded?: true | undefined };
+
 function describeUnknown(details: UnknownField): string {
   const { name, meant } = details;
   const odd = adviseOnOddSpace(name);
@@ -305,9 +308,12 @@ export const fieldDiagnostics = {
     words: describeOddCidr,
   },
   'unknown-field': {
-    severity: 'warning',
+    severity: {
+      among: ['error', 'warning'],
+      weigh: ({ isNeeded }: MisspelledField) => (isNeeded ? 'error' : 'warning'),
+    },
     meaning: 'an object or the configuration has an unknown field, or one in the wrong place: it is ignored',
-    words: describeUnknown,
+    words: (details: MisspelledField) => describeUnknown(details),
   },
 } satisfies DiagnosticTable;
 

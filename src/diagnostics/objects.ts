@@ -128,8 +128,11 @@ function pluralOfKind(kind: string): string {
   return kind.endsWith('s') ? kind : `${kind}s`;
 }
 
+/** How many kinds are named. */
+const mostKinds = 5;
+
 interface SkippedKinds {
-  /** Sorted; a kind of a version that kpc does not read is "Service of v2". */
+  /** The most frequent first; a kind of a version that kpc does not read is "Service of v2". */
   readonly kinds: readonly { readonly kind: string; readonly count: number }[];
   /** Whether Pods are assumed of workloads, but none of the CronJobs among the kinds. */
   readonly leavesOutCronJobs: boolean;
@@ -137,6 +140,12 @@ interface SkippedKinds {
 
 function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   const list = kinds.map(({ kind, count }) => `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`);
+  if (list.length > mostKinds) {
+    const rest = kinds.slice(mostKinds);
+    const objects = formatCount(rest.reduce((sum, { count }) => sum + count, 0));
+    list.length = mostKinds;
+    list.push(`and ${objects} of ${rest.length === 1 ? 'another kind' : `${formatCount(rest.length)} other kinds`}`);
+  }
   const cronJobs = leavesOutCronJobs ? '; the Pods of CronJobs come and go, and none is assumed' : '';
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }

@@ -1,6 +1,6 @@
 import { nameSome } from '../base/name-some.ts';
 
-import type { DiagnosticTable, Severity } from './table.ts';
+import type { DiagnosticTable } from './table.ts';
 
 /** Why nothing is programmed for a Service. */
 export type LeftOutReason =
@@ -20,28 +20,21 @@ const reasonWords: { readonly [R in LeftOutReason]: string } = {
 /** In the order of the message. */
 export const leftOutReasons = Object.keys(reasonWords) as readonly LeftOutReason[];
 
-/** Reasons that look like a mistake: the input is incomplete, or the flags ask for the wrong part of it. */
-const faulty: ReadonlySet<LeftOutReason> = new Set(['no-cluster-ip', 'other-family']);
-
 interface NothingProgrammed {
   /** How many Services there are. */
   readonly services: number;
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
 }
 
-function weighEmptyResult({ leftOut }: NothingProgrammed): Severity {
-  return leftOut.some(({ reason }) => faulty.has(reason)) ? 'error' : 'warning';
-}
+/** How to write an empty result after all. */
+const allowing = '(if this is intended, add --allow-empty)';
 
-function describeEmptyResult(details: NothingProgrammed): string {
-  const { services, leftOut } = details;
+function describeEmptyResult({ services, leftOut }: NothingProgrammed): string {
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const [nothing, take] =
-    weighEmptyResult(details) === 'error' ? ['nothing would be', 'would remove'] : ['nothing is', 'removes'];
-  return `${nothing} programmed for ${which}, and the result ${take} all Services from a node: ${groups.join('; ')} (if this is intended, add --allow-empty)`;
+  return `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')} ${allowing}`;
 }
 
 interface NoInput {
@@ -62,16 +55,23 @@ function describeNoInput({ problem }: NoInput): string {
 interface NoServices {
   /** What the input holds instead of Services. */
   readonly instead: 'endpoints' | 'misspelled-kinds' | 'other-objects';
+  /** Whether the result would be written, and not only shown. */
+  readonly isRefused: boolean;
 }
 
-function describeNoServices({ instead }: NoServices): string {
+function describeNoServices({ instead, isRefused }: NoServices): string {
+  const found = describeWithoutServices(instead);
+  return isRefused ? `${found}: the result would remove all Services from a node ${allowing}` : found;
+}
+
+function describeWithoutServices(instead: NoServices['instead']): string {
   switch (instead) {
     case 'other-objects':
-      return 'the input holds no Services: the compiled rules remove all Services from a node';
+      return 'the input holds no Services';
     case 'endpoints':
-      return 'the input holds EndpointSlices or Endpoints, but no Services: the compiled rules remove all Services from a node; add the Services';
+      return 'the input holds EndpointSlices or Endpoints, but no Services; add the Services';
     case 'misspelled-kinds':
-      return 'the input holds no Services, only objects whose kind or apiVersion looks misspelled: the compiled rules would remove all Services from a node (kpc compile --allow-empty takes it, if this is intended)';
+      return 'the input holds no Services, only objects whose kind or apiVersion looks misspelled';
   }
 }
 
@@ -85,17 +85,14 @@ export const resultDiagnostics = {
   'no-services': {
     severity: {
       among: ['error', 'warning'],
-      weigh: ({ instead }: NoServices) => (instead === 'misspelled-kinds' ? 'error' : 'warning'),
+      weigh: ({ isRefused }: NoServices) => (isRefused ? 'error' : 'warning'),
     },
-    meaning: 'the input holds no Services, and the result removes all Services from a node',
+    meaning: 'the input holds no Services, and the result would remove all Services from a node',
     words: describeNoServices,
   },
   'nothing-programmed': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: weighEmptyResult,
-    },
-    meaning: 'kube-proxy programs nothing for any of the Services, and the result removes all from a node',
+    severity: 'error',
+    meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
     words: describeEmptyResult,
   },
 } satisfies DiagnosticTable;

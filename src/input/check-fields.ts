@@ -101,11 +101,12 @@ export function isCheckedKind(kind: string): kind is CheckedKind {
  * them. Says where the field belongs, where it is known elsewhere in the object.
  */
 export function checkFields(kind: CheckedKind, value: object, report: Report): void {
-  visit(value, known[kind], [], { kind, report, told: new Set() });
+  visit(value, known[kind], [], { kind, object: value, report, told: new Set() });
 }
 
 interface Visit {
   readonly kind: CheckedKind;
+  readonly object: object;
   readonly report: Report;
   /** Fields of list items that were told of one item: of the others there is no need. */
   readonly told: Set<string>;
@@ -115,7 +116,7 @@ function visit(value: object, here: Fields, path: FieldPath, context: Visit): vo
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;
     const below = here.get(key);
-    if (!below) warn(key, here, path, context);
+    if (!below) warn(key, value, here, path, context);
     else if (below !== anything)
       visitBelow((value as Readonly<Record<string, unknown>>)[key], below, path, key, context);
   }
@@ -127,7 +128,7 @@ function visitBelow(value: unknown, here: Fields, path: FieldPath, key: string, 
   for (const [i, item] of value.entries()) if (isObject(item)) visit(item, here, [...path, key, i], context);
 }
 
-function warn(key: string, here: Fields, path: FieldPath, { kind, report, told }: Visit): void {
+function warn(key: string, value: object, here: Fields, path: FieldPath, { kind, object, report, told }: Visit): void {
   const name = [...path.filter((step) => typeof step === 'string'), key].join('.');
   if (told.has(name)) return;
   told.add(name);
@@ -135,12 +136,27 @@ function warn(key: string, here: Fields, path: FieldPath, { kind, report, told }
   const near = findNearest(key, [...here.keys()]);
   const right = findPath(key, known[kind], '');
   const at = [...path, key];
-  if (right !== undefined && near?.toLowerCase() !== key.toLowerCase()) {
+  const written = (value as Readonly<Record<string, unknown>>)[key];
+  // What holds fields of its own is not meant to be one of a number or a text.
+  const isNear = near !== undefined && here.get(near) !== anything && typeof written === 'object' && written !== null;
+  if (right !== undefined && !isNear && near?.toLowerCase() !== key.toLowerCase()) {
     const position = here === known[kind] ? `beside ${right.split(/[.[]/, 1)[0] ?? ''}` : `in ${where}`;
-    report.addAtKey(at, 'unknown-field', { problem: 'misplaced', name: key, position, meant: right });
-  } else {
-    report.addAtKey(at, 'unknown-field', { problem: 'object', name: key, parent: where, meant: near });
+    const details = { problem: 'misplaced', name: key, position, meant: right } as const;
+    const meant = right.split(/(?:\[\])?\./);
+    if (holds(object, meant)) report.addAtKey(at, 'unknown-field', details);
+    else report.addMisspelled(at, meant, details);
+    return;
   }
+  const details = { problem: 'object', name: key, parent: where, meant: near } as const;
+  if (near === undefined || Object.hasOwn(value, near)) report.addAtKey(at, 'unknown-field', details);
+  else report.addMisspelled(at, [...path, near], details);
+}
+
+/** Whether there is a field of these names, in one item of a list at least. */
+function holds(value: unknown, [name, ...below]: readonly string[]): boolean {
+  if (name === undefined) return true;
+  if (Array.isArray(value)) return value.some((item) => holds(item, [name, ...below]));
+  return isObject(value) && Object.hasOwn(value, name) && holds(value[name], below);
 }
 
 /** "spec.ports[0]". */

@@ -16,17 +16,26 @@ interface Duplicate {
   readonly label: string;
   readonly first: Location;
   readonly place: Place;
+  readonly again: object;
+}
+
+/** What to say of objects that the input defines again. */
+export interface DuplicateFinding {
+  readonly diagnostic: Diagnostic;
+  /** Of the lists of the collection. */
+  readonly again: readonly object[];
 }
 
 /**
  * Errors for objects of the same kind, namespace and name: a cluster has one of them only, and nothing says which. Where two
  * folders hold many of the same, as a base and what is rendered of it, that is told once. `origins` says of a file how it was
- * found.
+ * found; advice how to leave out some of the objects is for those that are not left out already.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
-): Diagnostic[] {
+  isLeftOut: boolean,
+): readonly DuplicateFinding[] {
   const all = [
     ...duplicatesOf('Service', services),
     ...duplicatesOf('EndpointSlice', slices),
@@ -39,7 +48,7 @@ export function findDuplicates(
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   // A patch of a kustomization looks like the object that it changes.
   const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
-  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isUnbuilt));
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : { isUnbuilt }));
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */
@@ -51,19 +60,20 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
 function describeGroup(
   group: readonly Duplicate[],
   origins: ReadonlyMap<string, FolderOrigin>,
-  isUnbuilt: boolean,
-): Diagnostic[] {
+  advice: { readonly isUnbuilt: boolean } | undefined,
+): readonly DuplicateFinding[] {
   const [example] = group;
   if (!example) return [];
   const [first, second] = pairOf(example);
   const origin = origins.get(example.place.file);
   // What a folder brought can be left out; what was named itself need not be named.
-  const leaveOut = origin && first !== second ? { pattern: patternFor(origin, second), isUnbuilt } : undefined;
+  const canLeaveOut = advice && origin && first !== second;
+  const leaveOut = canLeaveOut ? { ...advice, pattern: patternFor(origin, second) } : undefined;
   if (group.length === 1 || first === second || !origin) {
-    return group.map((duplicate) => toDiagnostic(duplicate, { leaveOut }));
+    return group.map((duplicate) => ({ diagnostic: toDiagnostic(duplicate, { leaveOut }), again: [duplicate.again] }));
   }
   const among = { more: group.length - 1, folder: second, otherFolder: first };
-  return [toDiagnostic(example, { among, leaveOut })];
+  return [{ diagnostic: toDiagnostic(example, { among, leaveOut }), again: group.map(({ again }) => again) }];
 }
 
 /** What excludes a path below a folder, where a shell takes it as it is. */
@@ -101,7 +111,13 @@ function duplicatesOf(
     }
     const label = isNamespaced ? `${namespace}/${name}` : name;
     const at = ['metadata', 'name'];
-    duplicates.push({ kind, label, first: first.source.place(at).locate(), place: sourced.source.place(at) });
+    duplicates.push({
+      kind,
+      label,
+      first: first.source.place(at).locate(),
+      place: sourced.source.place(at),
+      again: sourced,
+    });
   });
   return duplicates;
 }

@@ -39,7 +39,7 @@ interface Part {
 
 function split(diagnostic: Diagnostic): Part | undefined {
   const { code, place, text } = diagnostic;
-  if (code === 'empty-file') return place && { diagnostic, name: place.file, words: text };
+  if (code === 'empty-file' || code === 'unknown-kind') return place && { diagnostic, name: place.file, words: text };
   const name = findSubject(diagnostic);
   const start = `${name}: `;
   return name !== undefined && text.startsWith(start)

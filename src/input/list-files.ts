@@ -1,10 +1,12 @@
 import ignore from 'ignore';
 import type { Ignore } from 'ignore';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
+import { bundleHead, goldenHead, kpcYaml } from '../base/own-names.ts';
 import { quote } from '../base/wording.ts';
 
 /** What a folder's files must be called to be read. */
@@ -55,11 +57,12 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
         entries.map(({ name }) => name),
       ),
     ];
+    if (path !== folder && isCompiled(path, entries)) return;
     const isChart = entries.some(({ name }) => name === 'Chart.yaml');
     for (const entry of entries) {
       const child = join(path, entry.name);
       const isFolder = entry.isDirectory();
-      if (!isFolder && !manifestName.test(entry.name)) continue;
+      if (!isFolder && (!manifestName.test(entry.name) || entry.name === kpcYaml)) continue;
       if (matches(excluded, child, isFolder)) continue;
       if (matches(rules, child, isFolder)) ignored.push(isFolder ? child + sep : child);
       else if (isFolder) {
@@ -76,6 +79,13 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
     above(folder).flatMap((path) => rulesOf(path, readdirSync(path))),
   );
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
+}
+
+/** Whether a folder is a bundle or a golden: kpc wrote it, and no object is in it. */
+function isCompiled(path: string, entries: readonly Dirent[]): boolean {
+  if (entries.some(({ name }) => name === goldenHead)) return true;
+  if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
+  return /^\{\s*"formatVersion":/.test(readRegularFile(join(path, bundleHead)).subarray(0, 200).toString('utf8'));
 }
 
 /** The folders from the working folder down to the one above this, where it lies below that. */

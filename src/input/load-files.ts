@@ -15,6 +15,8 @@ import type { FolderOrigin } from './text-file.ts';
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
   readonly diagnostics: readonly Diagnostic[];
+  /** What is wrong with files of folders, which nobody named. */
+  readonly unreadable?: readonly Diagnostic[] | undefined;
 }
 
 /** What was read from stdin, for the source '-'. */
@@ -31,17 +33,18 @@ export function loadFiles(
 ): LoadedFiles {
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
+  const unreadable: Diagnostic[] = [];
   for (const source of sources) {
-    for (const { path, origin } of listFiles(source, exclude, diagnostics)) {
+    for (const { path, origin } of listFiles(source, exclude, { diagnostics, unreadable })) {
       const key = path === '-' ? path : realPath(path);
       if (files.has(key)) continue;
       // Only what is named itself may be what a shell hands over in a file's place.
       const loaded = origin ? loadAs(path, () => readRegularFile(path), origin) : loadFile(path, stdin);
       if (loaded instanceof TextFile) files.set(key, loaded);
-      else diagnostics.push(loaded);
+      else (origin ? unreadable : diagnostics).push(loaded);
     }
   }
-  return { files: [...files.values()], diagnostics };
+  return { files: [...files.values()], diagnostics, unreadable };
 }
 
 /** Reads one file as text, or says why it cannot be read. */
@@ -67,7 +70,11 @@ function findMistake(path: string): FileProblem | undefined {
 /** What is to be read of a source: itself, or the files of a folder. */
 type Listed = Pick<ListedFile, 'path'> & Partial<ListedFile>;
 
-function listFiles(source: string, exclude: readonly string[], diagnostics: Diagnostic[]): readonly Listed[] {
+function listFiles(
+  source: string,
+  exclude: readonly string[],
+  { diagnostics, unreadable }: { readonly diagnostics: Diagnostic[]; readonly unreadable: Diagnostic[] },
+): readonly Listed[] {
   if (source === '-') return [{ path: source }];
   try {
     if (!statSync(source).isDirectory()) return [{ path: source }];
@@ -80,7 +87,7 @@ function listFiles(source: string, exclude: readonly string[], diagnostics: Diag
     const root = realPath(source);
     return files.filter(({ path }) => {
       const inside = isInside(path, root);
-      if (!inside) diagnostics.push(fileError(path, { problem: 'link-outside', folder: source }));
+      if (!inside) unreadable.push(fileError(path, { problem: 'link-outside', folder: source }));
       return inside;
     });
   } catch (error) {

@@ -1,4 +1,4 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type {
   Endpoints,
@@ -19,12 +19,12 @@ import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { LoadedFiles } from './load-files.ts';
 import { isForeign, isForeignText } from './no-objects.ts';
 import { takeDocuments } from './read-documents.ts';
-import { Checks, collectDocument, emptyCollection } from './read-objects.ts';
+import { Checks, collectDocument, emptyCollection, markCollection, removeObjects } from './read-objects.ts';
 import type { CollectedObjects } from './read-objects.ts';
 import { createParsers } from './parsers.ts';
 import type { Parsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplate } from './templates.ts';
+import { describeTemplates, findChartTemplate, findTemplates } from './templates.ts';
 import type { Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
@@ -56,11 +56,13 @@ export interface ReadOptions {
   readonly workloads?: boolean | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
+  /** Whether files that something is wrong with are left out, which a warning says, instead of being errors. */
+  readonly skipInvalid?: boolean | undefined;
 }
 
 /** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
-export function collectInputs({ files, diagnostics }: LoadedFiles, options: ReadOptions = {}): Inputs {
-  const collected = collectFiles(files, options);
+export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
+  const collected = collectFiles(files, options, unreadable);
   return {
     ...collected,
     diagnostics: sortDiagnostics([...diagnostics, ...collected.diagnostics]),
@@ -71,28 +73,84 @@ export function collectInputs({ files, diagnostics }: LoadedFiles, options: Read
 /** The objects in texts that have been read. */
 export function collectFiles(
   files: readonly TextFile[],
-  { workloads = false, namespace = 'default' }: Pick<ReadOptions, 'workloads' | 'namespace'> = {},
+  { workloads = false, namespace = 'default', skipInvalid = false }: ReadOptions = {},
+  unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
   const collected = emptyCollection();
   const kustomizations: InputDocument[] = [];
   const context = { checks: new Checks(workloads, namespace), parsers: createParsers(), kustomizations };
   const templates: Template[] = [];
   const foreign: string[] = [];
+  const leftOut = new LeftOut();
+  let wrongFiles = unreadable.length;
   for (const file of files) {
-    const found = findChartTemplate(file) ?? collectFile(file, context, collected);
+    const restore = skipInvalid ? markCollection(collected) : undefined;
+    const before = collected.diagnostics.length;
+    const template = findChartTemplate(file);
+    const found = template ? [template] : collectFile(file, context, collected);
     if (found === 'foreign') foreign.push(file.name);
-    else if (found !== undefined) templates.push(found);
+    else templates.push(...found);
+    if (found === 'foreign') continue;
+    const errors = collected.diagnostics.slice(before).filter(isError);
+    if (file.origin && errors.length + found.length > 0) wrongFiles++;
+    if (!restore) continue;
+    if (errors.length + found.length > 0) restore();
+    if (found.length === 0) leftOut.addFile(errors);
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
+  const duplicates = findDuplicates(collected, origins, skipInvalid);
+  const unrendered = describeTemplates(templates, skipInvalid);
+  if (skipInvalid) {
+    for (const each of unreadable) leftOut.addFile([each]);
+    for (const { diagnostic, files: count } of unrendered) leftOut.addFile([diagnostic], count);
+    for (const { diagnostic, again } of duplicates) leftOut.addObjects(diagnostic, again.length);
+    removeObjects(collected, new Set(duplicates.flatMap(({ again }) => again)));
+  }
+  const all = files.length + unreadable.length;
+  const wrong = [
+    ...unreadable,
+    ...[...unrendered, ...duplicates].map(({ diagnostic }) => diagnostic),
+    ...(wrongFiles > 0 && wrongFiles < all
+      ? [diagnose('left-out', { problem: 'advice', files: wrongFiles, all })]
+      : []),
+  ];
   const more = [
-    ...describeTemplates(templates),
+    ...(skipInvalid ? leftOut.describe() : wrong),
     ...describeForeign(foreign),
-    ...findDuplicates(collected, origins),
     ...describeKustomizations(kustomizations, ofServices),
   ];
   for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;
+}
+
+/** What --skip-invalid leaves out. */
+class LeftOut {
+  readonly #warnings: Diagnostic[] = [];
+  #files = 0;
+  #objects = 0;
+
+  /** Files that the first of these errors is about: one, or the templates of a chart. */
+  addFile([first, ...others]: readonly Diagnostic[], files = 1): void {
+    if (!first) return;
+    this.#files += files;
+    this.#warn(first, files, others.length);
+  }
+
+  /** Objects of a file that others define already. */
+  addObjects(error: Diagnostic, count: number): void {
+    this.#objects += count;
+    this.#warn(error, 1, 0);
+  }
+
+  #warn({ text, place }: Diagnostic, files: number, more: number): void {
+    this.#warnings.push(diagnose('left-out', { problem: 'part', reason: text, files, more }, place));
+  }
+
+  describe(): readonly Diagnostic[] {
+    if (this.#warnings.length === 0) return [];
+    return [diagnose('left-out', { problem: 'all', files: this.#files, objects: this.#objects }), ...this.#warnings];
+  }
 }
 
 interface ReadingContext {
@@ -110,7 +168,7 @@ function collectFile(
   file: TextFile,
   { checks, parsers, kustomizations }: ReadingContext,
   into: CollectedObjects,
-): Template | 'foreign' | undefined {
+): readonly Template[] | 'foreign' {
   const before = into.diagnostics.length;
   const others: InputDocument[] = [];
   const repeated: Diagnostic[] = [];
@@ -129,16 +187,16 @@ function collectFile(
   for (const document of others) collectDocument(document, checks, into);
   for (const diagnostic of repeated) into.diagnostics.push(diagnostic);
   for (const diagnostic of faults) into.diagnostics.push(diagnostic);
-  const template = findTemplate(file, into.diagnostics.slice(before));
-  if (template) {
-    // Whatever else is wrong with it is so because the template is not rendered.
+  const { templates, others: rest } = findTemplates(file, into.diagnostics.slice(before));
+  if (templates.length > 0) {
     into.diagnostics.splice(before);
-    return template;
+    for (const diagnostic of rest) into.diagnostics.push(diagnostic);
+    return templates;
   }
   if (objects === 0 && faults.length === 0) {
     into.diagnostics.push(diagnose('empty-file', {}, placeAt(file, 0)));
   }
-  return undefined;
+  return [];
 }
 
 /** Files of folders that belong to something else. */

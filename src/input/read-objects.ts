@@ -100,6 +100,29 @@ export function emptyCollection(): CollectedObjects {
   };
 }
 
+/** Remembers what is collected so far; the function that it returns takes out all that was added since. */
+export function markCollection(collected: CollectedObjects): () => void {
+  const lists = listsOf(collected).map((list) => ({ list, length: list.length }));
+  const skipped = [...collected.skipped];
+  return () => {
+    for (const { list, length } of lists) list.length = length;
+    collected.skipped.clear();
+    for (const [kind, count] of skipped) collected.skipped.set(kind, count);
+  };
+}
+
+/** Takes objects out of the lists that hold them. */
+export function removeObjects(collected: CollectedObjects, objects: ReadonlySet<unknown>): void {
+  for (const list of listsOf(collected)) {
+    const left = list.filter((each) => !objects.has(each));
+    list.splice(0, list.length, ...left);
+  }
+}
+
+function listsOf(collected: CollectedObjects): unknown[][] {
+  return Object.values(collected).filter((value): value is unknown[] => Array.isArray(value));
+}
+
 /** How deep lists may stand in lists: kubectl prints one, and who puts such files together makes a few more. */
 const maxListDepth = 8;
 

@@ -27,7 +27,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
   const metadata = readMetadata(raw.metadata, 'label', report, names);
   const spec = raw.spec ?? {};
   if (!raw.spec) {
-    report.add([], 'missing-field', { field: 'spec' });
+    report.add(['spec'], 'missing-field', { field: 'spec' });
     report.settle(['spec']);
   }
   const type = spec.type || 'ClusterIP';
@@ -42,7 +42,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
     // The API server takes blanks around a range, and so does kube-proxy.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
-  checkCombinations(raw, spec, type, report);
+  if (!report.isDoubtful(['spec', 'type'])) checkCombinations(raw, spec, type, report);
   const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,
@@ -80,6 +80,7 @@ function readClusterIPs(
   const given = spec.clusterIPs ?? [];
   const clusterIP = spec.clusterIP || (given[0] ?? '');
   const clusterIPs = given.length > 0 || clusterIP === '' ? given : [clusterIP];
+  if (clusterIP === '' && type !== 'ExternalName') report.need(['spec', 'clusterIP']);
   if (type !== 'ExternalName') {
     if (spec.clusterIP && given.length === 0) checkClusterIP(spec.clusterIP, 0, ['spec', 'clusterIP'], spec, report);
     checkClusterIPList(given, spec, report);
@@ -130,13 +131,18 @@ function checkClusterIP(
 
 function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report): ServicePortSpec[] {
   const raw = spec.ports ?? [];
-  if (raw.length === 0 && type !== 'ExternalName' && spec.clusterIP !== 'None') {
+  const needsPorts = type !== 'ExternalName' && spec.clusterIP !== 'None' && !report.isDoubtful(['spec', 'type']);
+  if (raw.length === 0 && needsPorts) {
+    report.need(['spec', 'ports']);
     report.add(['spec', 'ports'], 'no-ports', {});
   }
   const ports = raw.map((port, i) => readPort(port, i, raw.length, report));
   if (ports.length > 1) checkAllDistinct(ports, report);
+  if (type === 'NodePort' || type === 'LoadBalancer') {
+    for (const [i, { nodePort }] of ports.entries()) if (nodePort === 0) report.need(['spec', 'ports', i, 'nodePort']);
+  }
   const external = ports.findIndex(({ nodePort }) => nodePort !== 0);
-  if (external >= 0 && type === 'ClusterIP') {
+  if (external >= 0 && type === 'ClusterIP' && !report.isExplainedBy(['spec', 'type'])) {
     report.add(['spec', 'ports', external, 'nodePort'], 'bad-type', { problem: 'node-port' });
   }
   return ports;
@@ -145,7 +151,7 @@ function readPorts(spec: RawSpec, type: Service['spec']['type'], report: Report)
 function readPort(raw: RawServicePort, index: number, count: number, report: Report): ServicePortSpec {
   const name = raw.name ?? '';
   if (name !== '') checkName(name, 'label', ['spec', 'ports', index, 'name'], report);
-  else if (count > 1) report.add(['spec', 'ports', index], 'unnamed-port', {});
+  else if (count > 1) report.add(['spec', 'ports', index, 'name'], 'unnamed-port', {});
   const port = raw.port ?? 0;
   if (port === 0) report.add(['spec', 'ports', index, 'port'], 'missing-field', { field: 'port', index });
   checkTargetPort(raw.targetPort ?? 0, ['spec', 'ports', index, 'targetPort'], report);
@@ -195,7 +201,7 @@ function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
     if (name !== '') continue;
     const first = seen.get(protocol);
     if (first === undefined) seen.set(protocol, i);
-    else report.add(['spec', 'ports', i], 'duplicate-port', { problem: 'unnamed', index: i, protocol, first });
+    else report.add(['spec', 'ports', i, 'name'], 'duplicate-port', { problem: 'unnamed', index: i, protocol, first });
   }
 }
 
@@ -211,8 +217,14 @@ function checkDistinct(
     const key = keyOf(port);
     const first = seen.get(key);
     if (key === '') continue;
-    if (first === undefined) seen.set(key, i);
-    else report.add(['spec', 'ports', i, field], 'duplicate-port', { problem: 'value', field, value: key, first });
+    if (first === undefined) {
+      seen.set(key, i);
+      continue;
+    }
+    // Their protocols may be meant to differ.
+    const areTold = [first, i].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
+    if (field !== 'name' && areTold) continue;
+    report.add(['spec', 'ports', i, field], 'duplicate-port', { problem: 'value', field, value: key, first });
   }
 }
 

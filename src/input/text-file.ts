@@ -35,6 +35,11 @@ export class TextFile {
     return { file: this.name, line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
   }
 
+  /** The offset of the first character of a line, counted from 1. */
+  offsetOf(line: number): number {
+    return this.#starts()[line - 1] ?? this.text.length;
+  }
+
   /** A line without its end, counted from 1; '' where there is none. */
   lineAt(line: number): string {
     const starts = this.#starts();

@@ -126,7 +126,7 @@ function reportFault(error: ErrorObject, report: Report): void {
 
 function nearestWord(data: string, schema: Schema): string {
   const words = (schema.enum ?? []).filter((word): word is string => typeof word === 'string' && word !== '');
-  return words.find((word) => word.toLowerCase() === data.toLowerCase()) ?? schema.expected ?? words.join(', ');
+  return findNearest(data.trim(), words) ?? schema.expected ?? words.join(', ');
 }
 
 /** A JSON pointer as ajv gives it; a step into a list is a number. */

@@ -143,10 +143,11 @@ function fileOf(value: NamedText, what: string): TextFile {
 
 function pipelineOptions({
   ipFamily = 'auto',
+  allowEmpty = false,
   ...options
 }: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }
-  return { ...options, ipFamily };
+  return { ...options, ipFamily, emptyResult: allowEmpty ? 'allowed' : 'refused' };
 }

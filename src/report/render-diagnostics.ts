@@ -19,7 +19,8 @@ export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: Li
     const location = place?.locate();
     const where = location ? `${location.file}:${location.line}:${location.column}` : 'kpc';
     const header = `${chalk.bold(printable(where))}: ${paint[severity](severity)}: ${printable(text)} ${chalk.dim(`[${code}]`)}\n`;
-    if (!location) return header;
+    // Of what is left out, a line each is enough.
+    if (!location || code === 'left-out') return header;
     const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
     return excerpt === undefined ? header : `${header}  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
   });

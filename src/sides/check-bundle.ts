@@ -1,7 +1,8 @@
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
 import { describeError } from '../bundle/errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../bundle/folder.ts';
-import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
+import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
 
 /** A file before and after. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { isBundleFile } from '../bundle/folder.ts';
-import { goldenHead } from '../bundle/golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckedFolderProblem } from '../diagnostics/sides.ts';

@@ -3,7 +3,8 @@ import { describeError } from '../bundle/errors.ts';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFolder } from '../bundle/folder.ts';
-import { goldenHead, isGoldenFile } from '../bundle/golden-names.ts';
+import { goldenHead } from '../base/own-names.ts';
+import { isGoldenFile } from '../bundle/golden-names.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { settingsOf } from '../bundle/manifest.ts';
 import type { NodeContext, ServiceRange } from '../cluster/model.ts';
@@ -88,9 +89,11 @@ export function readStoredDump(
   return found && sideOfDump(paths.join(', '), found.dump, found.diagnostics);
 }
 
-/** The first folder inside a folder that holds a bundle. */
+/** The first folder inside a folder that holds a bundle; undefined where manifests are beside it. */
 function findBundleInside(path: string): string | undefined {
-  return statSync(path).isDirectory() ? findNode(path, readdirSync(path).toSorted()) : undefined;
+  if (!statSync(path).isDirectory()) return undefined;
+  const found = findNode(path, readdirSync(path).toSorted());
+  return found !== undefined && listFolder(path, []).files.length > 0 ? undefined : found;
 }
 
 /** The first dump in a folder that holds none of its own and no manifests. */

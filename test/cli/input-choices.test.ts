@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { compile as compileInLibrary } from '../../src/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-choices-'));
@@ -14,6 +15,14 @@ function write(...documents: readonly object[]): string {
   const file = join(scratch, `${++files}.json`);
   writeFileSync(file, documents.map((document) => JSON.stringify(document)).join('\n'));
   return file;
+}
+
+/** Path → text of all files below a folder. */
+function readAll(folder: string): ReadonlyMap<string, string> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(
+    entries.map((entry) => join(entry.parentPath, entry.name)).map((path) => [path, readFileSync(path, 'utf8')]),
+  );
 }
 
 function service(name: string, spec: object = {}, metadata: object = {}): object {
@@ -217,12 +226,51 @@ describe.concurrent('a result without a Service', () => {
     expect(run.stderr).toContain('1 of an address family that --ip-family leaves out: default/web');
   });
 
-  test('is a warning where kube-proxy programs nothing for such Services anywhere', async () => {
+  const ways: readonly (readonly string[])[] = [['-o'], ['--golden'], ['--check'], ['--all-nodes', '-o']];
+
+  test.each([
+    ['no Service at all', [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }], 'no-services'],
+    ['a Service of another program', [{ apiVersion: 'serving.knative.dev/v1', kind: 'Service' }], 'no-services'],
+    ['a Node and a slice', [node('worker-2'), slice('web', [])], 'no-services'],
+    ['headless Services', [service('c', { clusterIP: 'None' })], 'nothing-programmed'],
+    [
+      'ExternalName Services',
+      [service('d', { type: 'ExternalName', externalName: 'example.com', clusterIP: undefined })],
+      'nothing-programmed',
+    ],
+    ['Services without an address', [service('a', bare)], 'nothing-programmed'],
+    ['Services without ports', [service('f', { ports: [] })], 'nothing-programmed'],
+  ])('is refused for %s, and what is there stays as it is', async (_, objects, code) => {
+    const file = write(...objects);
+    const good = write(service('web'), node('worker-1'));
+    for (const [i, way] of ways.entries()) {
+      const folder = join(scratch, `kept-${code}-${file.replace(/.*\//, '')}-${i}`);
+      const makes = way.map((word) => (word === '--check' ? '-o' : word));
+      expect(await runKpc(['compile', '-f', good, '-q', ...makes, folder])).toMatchObject({ status: 0 });
+      const before = readAll(folder);
+      const run = await runKpc(['compile', '-f', file, '-f', write(node('worker-1')), '-q', ...way, folder]);
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr).toMatch(/^kpc: error: .*would remove all Services from a node.*add --allow-empty\) \[/);
+      expect(run.stderr).toContain(`[${code}]`);
+      expect(readAll(folder)).toEqual(before);
+    }
+    const stdin = readFileSync(file, 'utf8');
+    expect(await runKpc(['compile', '-f', '-', ...printIpvs], { stdin })).toMatchObject({ status: 2, stdout: '' });
+    expect(await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty'])).toMatchObject({ status: 0 });
+    const manifests = [{ name: 'in.json', text: stdin }];
+    const compiled = compileInLibrary({ manifests });
+    expect(compiled.bundle).toBeUndefined();
+    expect(compiled.diagnostics).toContainEqual(expect.objectContaining({ code, severity: 'error' }));
+    expect(compileInLibrary({ manifests, allowEmpty: true }).bundle).toBeDefined();
+  });
+
+  test('is shown, for nothing is written', async () => {
+    const nodes = write(node('worker-1'));
+    const run = await runKpc(['describe', '-f', nodes]);
+    expect(run.stderr).toContain('kpc: warning: the input holds no Services [no-services]');
     const file = write(service('c', { clusterIP: 'None' }));
-    const run = await runKpc(['compile', '-f', file, ...printIpvs]);
-    expect(run.status).toBe(0);
-    expect(run.stderr).toContain('warning: nothing is programmed for the one Service');
-    expect((await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty'])).stderr).not.toContain('warning');
+    expect(await runKpc(['describe', '-f', file])).toMatchObject({ status: 0 });
+    expect(await runKpc(['diff', file, file])).toMatchObject({ status: 0 });
   });
 
   test('is what one asks for', async () => {
@@ -231,7 +279,6 @@ describe.concurrent('a result without a Service', () => {
     expect(await runKpc(['compile', '-f', empty, ...printIpvs])).toMatchObject({ status: 2 });
     expect(await runKpc(['compile', '-f', empty, ...printIpvs, '--allow-empty'])).toMatchObject({ status: 0 });
     const nodes = write(node('worker-1'));
-    expect((await runKpc(['compile', '-f', nodes, ...printIpvs])).stderr).toContain('[no-services]');
     expect((await runKpc(['compile', '-f', nodes, ...printIpvs, '--allow-empty'])).stderr).toBe('');
   });
 

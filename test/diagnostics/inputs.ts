@@ -183,6 +183,9 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     words: ['compile', '-f', 'folder', '--print', 'manifest'],
     files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
   },
+  'unrendered-template': manifests(service(`clusterIP: $ADDRESS`)),
+  'no-services': manifests(node('spec: {}')),
+  'nothing-programmed': manifests(service('clusterIP: None')),
   'kubernetes-version': manifests(
     web + node('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'),
     '--kubernetes-version',

@@ -107,6 +107,7 @@ test('without ranges, each Service that kube-proxy would leave out gets a warnin
     'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
     `warning: default/s0: kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [no-cluster-ip]`,
+    'note: 1 Service of type LoadBalancer has no address yet, so kube-proxy has no rules for its load balancer: default/s1; let kpc choose with --load-balancer-ip-range [no-load-balancer-ip]',
     `warning: default/s1: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [no-health-check-port]`,
     `warning: default/s1: kube-proxy opens no node port for 80/TCP, because there is no nodePort yet: ${wayOut} --service-node-port-range [no-node-port]`,
   ]);
@@ -173,3 +174,25 @@ test('the choice hangs on the set of Services alone, is free and in range, and h
 function scramble({ object }: Sourced<Service>, seed: number): number {
   return [...object.metadata.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0) + seed) % 1009, 7);
 }
+
+test('load balancers without an address are one note, whatever else they lack', () => {
+  const type = 'LoadBalancer';
+  const nodePort = { ports: [{ port: 80, nodePort: 30080 }] };
+  const pending = services(
+    { ...port, type },
+    { ...nodePort, type, clusterIP: '10.96.0.7' },
+    { ...nodePort, type: 'NodePort', clusterIP: '10.96.0.8' },
+    { ...port, type, clusterIP: '10.96.0.9', allocateLoadBalancerNodePorts: false },
+  );
+  const said = ({ diagnostics }: Assignment): readonly string[] =>
+    diagnostics.filter(({ code }) => code === 'no-load-balancer-ip').map(({ severity, text }) => `${severity}: ${text}`);
+  expect(said(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
+    'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3; let kpc choose with --load-balancer-ip-range',
+  ]);
+  expect(said(assignAddresses(pending.slice(1, 2), { clusterIPs: [] }))).toEqual([
+    expect.stringContaining('1 Service of type LoadBalancer has no address yet'),
+  ]);
+  const loadBalancerIPs = networks('203.0.113.0/24');
+  expect(said(assignAddresses(pending, { clusterIPs: networks('10.96.0.0/16'), loadBalancerIPs }))).toEqual([]);
+  expect(said(assignAddresses(pending.slice(2, 3), { clusterIPs: [] }))).toEqual([]);
+});

@@ -89,6 +89,49 @@ describe('a chart', () => {
   });
 });
 
+describe('a template of another language', () => {
+  test.each([
+    ['{{ .Name }}', 'a Go template: render it first, as with "helm template CHART | kpc compile -f -"'],
+    ['{{ .Name }}-web', 'a Go template'],
+    ['"{{ $name }}"', 'a Go template'],
+    ['{{ name }}', 'a Jinja or Mustache template: render it first, as with "jinja2 a.yaml | kpc compile -f -"'],
+    ['"{{name}}"', 'a Jinja or Mustache template'],
+    ['{% if x %}a{% endif %}', 'a Jinja or Mustache template'],
+    ['${NAME}', '"${NAME}" is a variable that is not filled in: run "envsubst < a.yaml | kpc compile -f -"'],
+    ['${NAME:-web}', '"${NAME:-web}" is a variable that is not filled in'],
+    ['$NAME', '"$NAME" is a variable that is not filled in'],
+    ['web-$(NAME)', '"$(NAME)" is a variable that kustomize fills in: compile what "kustomize build ." prints'],
+    ['<%= @name %>', 'an ERB template: render it first, as with "erb a.yaml | kpc compile -f -"'],
+    ['#@ data.values.name', 'a ytt template: render it first, as with "ytt -f a.yaml | kpc compile -f -"'],
+    ['${var.name}', '"${var.name}" is a placeholder that is not filled in'],
+    ['%%NAME%%', '"%%NAME%%" is a placeholder that is not filled in'],
+    ['@NAME@', '"@NAME@" is a placeholder that is not filled in'],
+    ['__THE_NAME__', '"__THE_NAME__" is a placeholder that is not filled in'],
+  ])('is named as what it is, in one error: %s', async (name, words) => {
+    const text = `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  clusterIP: ${name}\n  ports:\n  - port: ${name}\n`;
+    const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(`: error: ${words}`);
+    expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
+  });
+
+  test('hides no error that does not result from it', async () => {
+    const text = `${service('$NAME')}---\n${service('web', 'nowhere')}`;
+    const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
+    expect(run.stderr.match(/error:/g)).toHaveLength(2);
+    expect(run.stderr).toContain('clusterIP "nowhere" is not an IP address');
+  });
+
+  test('is one error for all files of a folder', async () => {
+    const files = Object.fromEntries(['a', 'b', 'c'].map((name) => [`in/${name}.yaml`, service('$NAME')]));
+    const run = await compile(write(files), '-f', 'in');
+    expect(run.stderr.match(/error:/g)).toHaveLength(1);
+    expect(run.stderr).toContain(
+      'in/a.yaml:3:19: error: "$NAME" is a variable that is not filled in (as in 2 more files of in)',
+    );
+  });
+});
+
 test.each([
   [
     'helm template',

@@ -114,7 +114,7 @@ test('lines that are indented with characters that only look like spaces are key
   const warning = (name: string): string =>
     `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: the character U+00A0 looks like a space, and is none to YAML: write a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
-    '1:1 error: the Service has no spec [missing-field]',
+    '5:1 error: the Service has no spec [missing-field]',
     `6:1 ${warning('clusterIP')}`,
     `7:1 ${warning('ports')}`,
   ]);
@@ -126,4 +126,59 @@ test('a line of millions of spaces is looked at once', () => {
   expect(found).toEqual([expect.stringContaining('this line is indented deeper than the key above it')]);
   // It took hours where each space was a place to look back from.
   expect(process.cpuUsage(started).user).toBeLessThan(20_000_000);
+});
+
+/** A Service of this spec, and what is said of it, without what the release and the mode add. */
+const ofSpec = (...lines: readonly string[]): readonly string[] =>
+  diagnose(['apiVersion: v1', 'kind: Service', 'metadata: { name: web }', 'spec:', ...lines, ''].join('\n'));
+
+test.each([
+  [
+    'a type in other capitals',
+    ['  type: Nodeport', '  ports: [{ port: 80, nodePort: 30080 }]'],
+    'type is "Nodeport": write NodePort',
+  ],
+  [
+    'a type with blanks',
+    ["  type: ' NodePort '", '  ports: [{ port: 80, nodePort: 30080 }]'],
+    'type is " NodePort ": write NodePort',
+  ],
+  [
+    'a type that lacks a letter',
+    ['  type: ExternlName', '  externalName: a.example'],
+    'type is "ExternlName": write ExternalName',
+  ],
+  ['a type under another name', ['  typ: NodePort', '  ports: [{ port: 80, nodePort: 30080 }]'], 'did you mean type?'],
+  [
+    'a protocol in other letters',
+    ['  clusterIP: 10.96.0.10', '  ports: [{ name: a, port: 53 }, { name: b, port: 53, protocol: udp }]'],
+    'protocol is "udp": write UDP',
+  ],
+  [
+    'a protocol under another name',
+    ['  clusterIP: 10.96.0.10', '  ports: [{ name: a, port: 53 }, { name: b, port: 53, protcol: UDP }]'],
+    'did you mean protocol?',
+  ],
+  ['clusterIP in other capitals', ['  clusterIp: 10.96.0.10', '  ports: [{ port: 80 }]'], 'did you mean clusterIP?'],
+  ['clusterIP beside spec', ['  ports: [{ port: 80 }]', 'clusterIP: 10.96.0.10'], 'did you mean spec.clusterIP?'],
+  [
+    'nodePort in other capitals',
+    ['  clusterIP: 10.96.0.10', '  type: NodePort', '  ports: [{ port: 80, nodeport: 30080 }]'],
+    'did you mean nodePort?',
+  ],
+  ['ports without their s', ['  clusterIP: 10.96.0.10', '  port: [{ port: 80 }]'], 'did you mean ports?'],
+  ['a port in spec', ['  clusterIP: 10.96.0.10', '  port: 80'], 'did you mean spec.ports[].port?'],
+  [
+    'externalName in other capitals',
+    ['  type: ExternalName', '  externalname: a.example'],
+    'did you mean externalName?',
+  ],
+])('%s is one error', (_, lines, words) => {
+  expect(ofSpec(...lines)).toEqual([expect.stringMatching(/^\d+:\d+ error: /)]);
+  expect(ofSpec(...lines)[0]).toContain(words);
+});
+
+test('a field that no rule needs is a warning under another name', () => {
+  const lines = ['  clusterIP: 10.96.0.10', '  selctor: { app: web }', '  ports: [{ port: 80 }]'];
+  expect(ofSpec(...lines)).toEqual([expect.stringMatching(/^6:3 warning: .*did you mean selector\?/)]);
 });

@@ -43,6 +43,7 @@ interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly golden?: string;
   readonly print?: string;
   readonly check?: string;
+  readonly allowEmpty?: boolean;
   readonly output: OutputFormat;
 }
 
@@ -94,7 +95,9 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   }
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
-  const loaded = await loadInputs(isHostFolder(hosts) || isFleet(options) ? others : options, terminal.readStdin);
+  const emptyResult = options.allowEmpty ? ('allowed' as const) : ('refused' as const);
+  const named = isHostFolder(hosts) || isFleet(options) ? others : options;
+  const loaded = await loadInputs({ ...named, emptyResult }, terminal.readStdin);
   const mistaken = await describeMistakenInput(loaded, options, terminal);
   if (mistaken) {
     await reportDiagnostics([mistaken], loaded.files, terminal);

@@ -13,6 +13,10 @@ export function addInputOptions(command: Command): Command {
       'leave out files in folders, by a pattern as in .gitignore (repeat for more)',
       append,
     )
+    .option(
+      '--skip-invalid',
+      'leave out files with errors, and objects that are there twice, and go on with the others',
+    )
     .option('-n, --namespace <name>', 'the namespace of objects that name none (default: default)')
     .option(
       '--config <file>',

@@ -3,6 +3,7 @@ import { diagnose, placeAtLine } from '../../diagnostics/diagnostic.ts';
 import { findingOf } from '../../diagnostics/found.ts';
 import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
+import { kpcYaml } from '../../base/own-names.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { Command, Option } from 'commander';
@@ -18,9 +19,6 @@ import { knownNetworks } from '../../input/pod-networks.ts';
 import { proxyFlags } from '../../settings/flags.ts';
 import { findOtherName } from '../shared/other-names.ts';
 import type { FlagPlaces } from './message-options.ts';
-
-/** The file that holds flags for a repository. */
-const kpcYaml = 'kpc.yaml';
 
 /** The commands whose flags it may hold. */
 export const configuredCommands = ['compile', 'diff', 'describe', 'trace'] as const;

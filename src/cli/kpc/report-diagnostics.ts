@@ -15,13 +15,18 @@ export async function reportDiagnostics(
   files: Inputs['files'],
   terminal: Terminal,
 ): Promise<void> {
-  const wanted = terminal.quiet ? diagnostics.filter(isError) : diagnostics;
+  const wanted = terminal.quiet ? diagnostics.filter(isLoud) : diagnostics;
   if (wanted.length === 0) return;
   const lineOf = (file: string, line: number) => files.get(file)?.lineAt(line) ?? '';
   const folded = foldDiagnostics(wanted);
   const shown = chooseShown(folded);
   const more = describeOthers(folded, shown);
   await terminal.err(renderDiagnostics([...shown, ...more], lineOf, terminal.colour.err));
+}
+
+/** Whether --quiet says it all the same: an error, or that the result is not of the whole input. */
+function isLoud(diagnostic: Diagnostic): boolean {
+  return isError(diagnostic) || (diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'all');
 }
 
 /** The first of each file, errors before all else, in the order they came. */

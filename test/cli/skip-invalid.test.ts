@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+import type { Run } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+import type { Files } from '../support/write-folder.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-skip-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+let count = 0;
+
+/** A folder with these files. */
+const write = (files: Files): string => writeFolder(join(scratch, String(++count)), files);
+
+const run = (cwd: string, ...args: readonly string[]): Promise<Run> => runKpc(args, { cwd });
+
+const service = (name: string, spec = 'clusterIP: 10.96.0.10') =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { ${spec}, ports: [{ port: 80 }] }\n`;
+
+const printIpvs = ['--proxy-mode', 'ipvs', '--print', 'ipvsadm', '--skip-invalid'];
+
+const broken: Files = {
+  'in/a.yaml': service('web'),
+  'in/broken.yaml': `${service('half', 'clusterIP: 10.96.0.11')}---\nkind: [\n`,
+  'in/bytes.yaml': 'a\0b',
+  'in/chart/Chart.yaml': 'apiVersion: v2\nname: shop\nversion: 1.2.3\n',
+  'in/chart/templates/one.yaml': service('{{ .Values.a }}'),
+  'in/chart/templates/two.yaml': service('{{ .Values.b }}'),
+  'in/twice.yaml': `${service('web')}---\n${service('other', 'clusterIP: 10.96.0.12')}`,
+  'in/variable.yaml': service('$NAME'),
+  'in/wrong.yaml': `${service('good', 'clusterIP: 10.96.0.13')}---\n${service('bad', 'clusterIP: 10.96.0.300')}`,
+};
+
+const warnings = [
+  'kpc: warning: the result lacks 6 files with errors and 1 object that the input defines twice (--skip-invalid) [left-out]',
+  'in/broken.yaml:7:1: warning: left out: not valid YAML: the document ends where a value is expected [left-out]',
+  'in/bytes.yaml:1:1: warning: left out: the file is binary: kpc reads YAML and JSON [left-out]',
+  'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart: render it first, as with "helm template in/chart | kpc compile -f -" [left-out]',
+  'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',
+  'in/variable.yaml:3:19: warning: left out: "$NAME" is a variable that is not filled in: run "envsubst < in/variable.yaml | kpc compile -f -" [left-out]',
+  'in/wrong.yaml:9:20: warning: left out: clusterIP "10.96.0.300" is not an IP address [left-out]',
+];
+
+const leftOutOf = ({ stderr }: Run): readonly string[] =>
+  stderr.split('\n').filter((line) => line.includes('left-out'));
+
+test('a tree with broken files is compiled, described and compared without them, with a line for each', async () => {
+  const cwd = write({
+    ...broken,
+    'good/all.yaml': `${service('web')}---\n${service('other', 'clusterIP: 10.96.0.12')}`,
+  });
+  const compiled = await run(cwd, 'compile', 'in', ...printIpvs);
+  expect(compiled).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n-A -t 10.96.0.12:80 -s rr\n' });
+  expect(leftOutOf(compiled)).toEqual(warnings);
+  // No line of the files is quoted below.
+  expect(compiled.stderr).not.toMatch(/\^\n/);
+  const described = await run(cwd, 'describe', 'other', 'in', '--skip-invalid');
+  expect(described).toMatchObject({ status: 0, stdout: expect.stringContaining('10.96.0.12') });
+  expect(leftOutOf(described)).toEqual(warnings);
+  const compared = await run(cwd, 'diff', 'in', 'good', '--skip-invalid');
+  expect(compared).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+  expect(leftOutOf(compared)).toEqual(warnings);
+});
+
+test('how many are left out is said in every case', async () => {
+  const cwd = write(broken);
+  const quiet = await run(cwd, 'compile', 'in', ...printIpvs, '-q');
+  expect(quiet).toMatchObject({ status: 0, stderr: `${warnings[0]}\n` });
+  expect(await run(cwd, 'compile', 'in', ...printIpvs, '--strict')).toMatchObject({ status: 2, stdout: '' });
+});
+
+test('without the flag nothing is left out, and the flag is named', async () => {
+  const cwd = write(broken);
+  const refused = await run(cwd, 'compile', 'in', '-o', 'out');
+  expect(refused).toMatchObject({ status: 2, stdout: '' });
+  expect(refused.stderr).toContain('kpc: note: 6 of 9 files have errors: --skip-invalid leaves out such files');
+});
+
+test('what can be compiled only by itself is left out with its file', async () => {
+  const wide = 'clusterIP: 10.96.0.11, ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv6]';
+  const cwd = write({ 'in/a.yaml': service('web'), 'in/b.yaml': service('wide', wide) });
+  const flags = ['--service-cluster-ip-range', '10.96.0.0/16'];
+  const compiled = await run(cwd, 'compile', 'in', ...printIpvs, ...flags);
+  expect(compiled).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+  expect(compiled.stderr).toContain(
+    'in/b.yaml:4:78: warning: left out: default/wide: the Service wants an IPv6 address',
+  );
+});
+
+test('an input of which nothing is left is refused', async () => {
+  const cwd = write({ 'in/a.yaml': service('$NAME') });
+  const compiled = await run(cwd, 'compile', 'in', '--skip-invalid', '-o', 'out');
+  expect(compiled).toMatchObject({ status: 2, stderr: expect.stringContaining('nothing to compile') });
+});
+
+test("a folder's own bundles, goldens and kpc.yaml are none of its manifests", async () => {
+  const cwd = write({ 'kpc.yaml': 'file: [.]\nproxy-mode: ipvs\n', 'web.yaml': service('web') });
+  for (const folder of ['out', 'more/out'])
+    expect(await run(cwd, 'compile', '-o', folder)).toMatchObject({ status: 0 });
+  expect(await run(cwd, 'compile', '--golden', 'golden')).toMatchObject({ status: 0 });
+  const again = await run(cwd, 'compile', '--check', 'golden');
+  expect(again).toMatchObject({ status: 0, stdout: '' });
+  expect(again.stderr).not.toMatch(/skipped|ignored/);
+  expect(await run(cwd, 'describe')).toMatchObject({ status: 0, stdout: expect.stringContaining('default/web') });
+});
+
+test('kinds that are skipped are counted, and the five most frequent named', async () => {
+  const kinds = ['Role', 'Role', 'Secret', 'Alpha', 'Beta', 'Gamma', 'Delta', 'Delta', 'Delta', 'Omega'];
+  const objects = kinds.map((kind) => `apiVersion: example.com/v1\nkind: ${kind}\n---\n`).join('');
+  const cwd = write({ 'in.yaml': `${objects}${service('web')}` });
+  expect((await run(cwd, 'compile', '-f', 'in.yaml', ...printIpvs)).stderr).toContain(
+    'ignored (kube-proxy does not read them): 3 Deltas, 2 Roles, 1 Alpha, 1 Beta, 1 Gamma, and 2 of 2 other kinds [skipped-kinds]',
+  );
+});
