@@ -194,7 +194,8 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-const servicePortLabel = /(?:^| )([a-z0-9](?:[-a-z0-9]*)\/[a-z0-9](?:[-a-z0-9.]*)(?::[-a-z0-9]*)?)(?= |$)/;
+/** Whoever shows a dump may have put other names in, such as YYYY/XXX. */
+const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
 /** The Service port that kube-proxy's comment on a rule names. Up to 1.14 a port without a name had its colon too. */
 export function labelInComment(rule: Rule): string | undefined {

@@ -3,7 +3,7 @@ import type { Owners } from '../changes/owners.ts';
 import { parseAskedAddress } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
-import { cutLines } from './describe-words.ts';
+import { cutLines, pathLines } from './describe-words.ts';
 import { listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';
 import type { DeafNodePort } from './find-subject.ts';
@@ -115,22 +115,15 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     depth,
     text,
   });
-  const policies = [
-    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
-    ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
-    ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
-    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
-    ...(port.sourceRanges.length === 0 ? [] : [`for ${port.sourceRanges.join(', ')} only`]),
-    ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
-  ];
-  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes }) =>
-    line(2, takes.length === 0 ? endpoint : `${endpoint}  for policy ${takes.join(' and ')}`),
-  );
+  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
+    const use = draining ? '  weight 0: no new connections' : takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
+    return line(2, endpoint + use);
+  });
   return [
     line(0, port.name),
     ...port.addresses.map(({ kind, address }) => line(1, `${addressWords[kind]} ${address} ${describePort(port)}`)),
     ...(port.nodePort === undefined ? [] : [line(1, `node port ${port.nodePort}/${port.protocol}`)]),
-    ...(policies.length > 0 ? [line(1, policies.join(', '))] : []),
+    ...pathLines(port),
     line(1, headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];

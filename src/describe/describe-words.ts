@@ -6,6 +6,7 @@ import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescrip
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { Because, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
+import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -109,8 +110,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
   const used = port.endpoints.filter(isUsedInWords).length;
   return [
     line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
-    line('plain', 1, policyWords(port)),
-    ...(port.fallback === undefined ? [] : [line('bad', 1, fallbackWords(port.fallback))]),
+    ...pathLines(port),
     line(
       'plain',
       1,
@@ -120,14 +120,58 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
   ];
 }
 
-function policyWords(port: PortInFamily): string {
+/** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
+type KnownPath = Pick<
+  DecompiledPort,
+  | 'internalTrafficPolicy'
+  | 'externalTrafficPolicy'
+  | 'affinitySeconds'
+  | 'scheduler'
+  | 'sourceRanges'
+  | 'hidesSourceRanges'
+  | 'healthCheckNodePort'
+  | 'masquerade'
+> & { readonly fallback?: NonNullable<PortInFamily['fallback']> };
+
+/** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
+export function pathLines(port: Partial<KnownPath>): readonly DescriptionLine[] {
+  const policies = policyWords(port);
+  const { fallback, masquerade } = port;
   return [
-    `internalTrafficPolicy ${port.internalTrafficPolicy}`,
+    ...(policies === '' ? [] : [line('plain', 1, policies)]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback))]),
+    ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
+  ];
+}
+
+function policyWords({ sourceRanges = [], ...port }: Partial<KnownPath>): string {
+  return [
+    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
     ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
     ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
-    ...(port.sourceRanges.length === 0 ? [] : [`load balancer for ${port.sourceRanges.join(', ')} only`]),
+    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
+    ...(sourceRanges.length === 0 ? [] : [`load balancer for ${sourceRanges.join(', ')} only`]),
+    ...(port.hidesSourceRanges ? ['load balancer for some sources only, which are not shown'] : []),
     ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
   ].join(', ');
+}
+
+function masqueradeWords({ clusterIP, external }: Masquerade): string {
+  return [
+    ...(clusterIP ? [`traffic to the cluster IP${clientWords(clusterIP)}`] : []),
+    ...(external ? [`external traffic${clientWords(external)}`] : []),
+  ].join(', ');
+}
+
+function clientWords(clients: MasqueradedClients): string {
+  switch (clients.kind) {
+    case 'all':
+      return '';
+    case 'all-but':
+      return ` that is not from ${clients.clients}`;
+    case 'node':
+      return ' of the node itself';
+  }
 }
 
 function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {

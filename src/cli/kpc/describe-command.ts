@@ -184,15 +184,18 @@ async function readView(
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
   const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
+  const { findShown } = await import('../../describe/decompile.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
     await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
   }
+  const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
     services,
-    owners: findOwners(labels ? [labels, state] : [state]),
+    owners,
+    shownOf: findShown(state, owners),
     compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
   };
 }
