@@ -72,7 +72,7 @@ class RulesReader {
     const [, prefix, hash] = serviceChain.exec(jumpChain(rule) ?? '') ?? [];
     const address = addressOf(rule);
     const port = portOf(rule);
-    const name = nameInComment(rule) ?? addressName(rule);
+    const name = labelInComment(rule) ?? addressName(rule);
     if (name === undefined) return undefined;
     const known =
       this.#byHash.get(hash ?? '') ??
@@ -108,7 +108,7 @@ class RulesReader {
 
   /** nat KUBE-SERVICES: the addresses, and by the chain that a packet goes to, the policy. */
   #readCapture(rule: Rule): void {
-    const draft = addressOf(rule) === undefined && nameInComment(rule) === undefined ? undefined : this.#draftOf(rule);
+    const draft = addressOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
     const kind = kindOf(rule, draft);
     if (jumpChain(rule) === 'KUBE-MARK-MASQ') {
@@ -128,7 +128,7 @@ class RulesReader {
   }
 
   #readNodePort(rule: Rule): void {
-    const draft = portOf(rule) === undefined && nameInComment(rule) === undefined ? undefined : this.#draftOf(rule);
+    const draft = portOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
     if (!draft) return;
     draft.nodePort ??= portOf(rule);
     if (jumpChain(rule) === 'KUBE-MARK-MASQ') noteMasquerade(draft, 'external', rule);
@@ -169,7 +169,7 @@ class RulesReader {
 
   #readHealthCheck(rule: Rule): void {
     if (!commentOf(rule).endsWith(' health check node port')) return;
-    const name = nameInComment(rule);
+    const name = labelInComment(rule);
     if (name === undefined) return;
     const draft = this.#byName.get(name)?.[0] ?? this.#add(name);
     draft.healthCheckNodePort = portOf(rule);
@@ -203,7 +203,7 @@ class RulesReader {
 
   #draftNamedIn({ rules }: Chain, kind: string): Draft | undefined {
     for (const rule of rules) {
-      const drafts = this.#byName.get(nameInComment(rule) ?? '');
+      const drafts = this.#byName.get(labelInComment(rule) ?? '');
       if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
     }
     return undefined;
@@ -250,7 +250,8 @@ function rulesOf(chains: Chains, name: string): readonly Rule[] {
 
 function finish({ prefixes: _, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
   const finished = finishDraft(draft);
-  return hasEndpointsTold && !lacksChains ? finished : { ...finished, endpoints: undefined };
+  const isRefused = finished.fallback === 'no-endpoints' && draft.endpoints.size === 0;
+  return isRefused || (hasEndpointsTold && !lacksChains) ? finished : { ...finished, endpoints: undefined };
 }
 
 function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
@@ -266,15 +267,6 @@ function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & {
 
 function commentOf(rule: Rule): string {
   return find(rule, 'comment')?.text ?? '';
-}
-
-/** What kube-proxy writes behind the name of a Service port, in rules that all share. */
-const nameAlone =
-  /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|health check node port|traffic not accepted by \S+))?$/;
-
-/** The name of the Service port beside a rule. Whoever shows a dump may have taken its namespace out. */
-function nameInComment(rule: Rule): string | undefined {
-  return labelInComment(rule) ?? nameAlone.exec(commentOf(rule))?.[1];
 }
 
 /** What a Service port is called that nothing names. */

@@ -1,11 +1,12 @@
 import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
-import type { Because, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
+import type { Because, ClosedPort, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
 import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
 import type { KernelItem } from './kernel-items.ts';
 
@@ -74,6 +75,8 @@ function describeBecause(because: Because): string | undefined {
       return 'this is one of its external IPs';
     case 'load-balancer-ip':
       return "this is its load balancer's address";
+    case 'port':
+      return 'this is its port';
     case 'node-port':
       return 'this is its node port';
     case 'health-check-node-port':
@@ -295,9 +298,10 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode, deaf }: Finding & { readonly kind: 'nothing' },
+  { suggestions, otherMode, deaf, closed }: Finding & { readonly kind: 'nothing' },
 ): string {
   if (deaf) return describeDeaf(deaf);
+  if (closed) return describeClosed(closed);
   const hint = otherMode
     ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
     : suggestions.length === 0
@@ -310,6 +314,18 @@ export function describeNothing(
 export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
   const owner = label === undefined ? '' : ` of ${label}`;
   return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
+}
+
+/** Whose an address is that was asked for with a port that its Services do not have. */
+export function describeClosed({ address, port, owners }: ClosedPort): string {
+  const clauses = owners.map(({ service, isEndpoint, ports }) => {
+    const has = ports.length === 0 ? '' : ` (has ${ports.join(', ')})`;
+    if (service === undefined) return `${address} has no port ${port}${has}`;
+    return isEndpoint
+      ? `${address} is an endpoint of ${service}, which has no port ${port} there${has}`
+      : `${address} belongs to ${service}, which has no port ${port}${has}`;
+  });
+  return nameSome(clauses);
 }
 
 function section<T>(

@@ -77,8 +77,13 @@ export function finishDraft(draft: PortDraft): DecompiledPort {
     sourceRanges: [...sourceRanges],
     ...(hasFirewall && sourceRanges.size === 0 ? { hidesSourceRanges: true } : {}),
     ...(fallback === undefined ? {} : { fallback }),
-    ...(Object.keys(masquerade).length === 0 ? {} : { masquerade }),
+    ...(masquerade.clusterIP || masquerade.external ? { masquerade: sortPaths(masquerade) } : {}),
     scheduler: undefined,
     endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
   };
+}
+
+/** The same however the rules are ordered. */
+function sortPaths({ clusterIP, external }: Masquerade): Masquerade {
+  return { ...(clusterIP ? { clusterIP } : {}), ...(external ? { external } : {}) };
 }
