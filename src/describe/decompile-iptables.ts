@@ -154,7 +154,8 @@ class RulesReader {
     const kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
     addAddress(draft, kind, address);
     draft.port ??= portOf(rule);
-    if (refusal === 'drop') draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
+    if (refusal === 'drop')
+      draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
   }
 
   /** filter KUBE-PROXY-FIREWALL: packets to a load balancer's address that come from outside of its source ranges. */

@@ -164,7 +164,9 @@ function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, Masquera
     const nat = iptables[family]?.nat;
     const reaches = (rule: Rule, chain: string): boolean =>
       jumpChain(rule) === 'KUBE-MARK-MASQ' ||
-      (jumpChain(rule) === 'KUBE-LOAD-BALANCER' && chain === 'KUBE-SERVICES' && marksAll(nat?.get('KUBE-LOAD-BALANCER')));
+      (jumpChain(rule) === 'KUBE-LOAD-BALANCER' &&
+        chain === 'KUBE-SERVICES' &&
+        marksAll(nat?.get('KUBE-LOAD-BALANCER')));
     for (const chain of ['KUBE-SERVICES', 'KUBE-NODE-PORT']) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
         const match = rule.args.find((arg) => arg.kind === 'match-set');
@@ -245,7 +247,11 @@ function policy(isLocal: boolean): TrafficPolicy {
 
 function shared(server: Omit<Told, 'address'>, { onNode }: SetFacts, isLocal: boolean, masquerade: Masquerade) {
   const realServers = server.realServers?.map(({ address, port, weight }) => {
-    return { endpoint: joinHostPort(address.text, port), takes: [], ...(weight === 0 ? { draining: true as const } : {}) };
+    return {
+      endpoint: joinHostPort(address.text, port),
+      takes: [],
+      ...(weight === 0 ? { draining: true as const } : {}),
+    };
   });
   const taking = realServers?.filter(({ draining }) => !draining);
   // Without a real server on the node, those of all nodes take the traffic of policy Local.

@@ -158,7 +158,11 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     text,
   });
   const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
-    const use = draining ? '  weight 0: no new connections' : takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
+    const use = draining
+      ? '  weight 0: no new connections'
+      : takes.length > 0
+        ? `  for policy ${takes.join(' and ')}`
+        : '';
     return line(2, endpoint + use);
   });
   return [

@@ -362,8 +362,7 @@ function matchHeadless(view: View, address: string): Finding | undefined {
 function findNodePort(what: string, view: View): Finding | undefined {
   const asked = parseAskedPort(what);
   if (!asked) return undefined;
-  const isMeant = ({ protocol }: ServicePort): boolean =>
-    asked.protocol === undefined || asked.protocol === protocol;
+  const isMeant = ({ protocol }: ServicePort): boolean => asked.protocol === undefined || asked.protocol === protocol;
   const ofNode = matchPorts(view, (port) => {
     if (port.nodePort === asked.port && isMeant(port)) return { kind: 'node-port' };
     return port.healthCheckNodePort === asked.port ? { kind: 'health-check-node-port' } : undefined;

@@ -149,42 +149,39 @@ describe('a dump is described as the manifests that it was compiled from', () =>
   test.for([
     ...releases.map((release) => ['iptables', release] as const),
     ...releases.slice(1).map((release) => ['nftables', release] as const),
-  ])(
-    '%s mode, release %s',
-    async ([mode, release]) => {
-      for (let seed = 1; seed <= 4; seed++) {
-        const { said, ports } = await describeBoth(mode, release, seed);
-        const dumped = new Map(ports.map((port) => [`${port.name} ${port.family}`, port]));
-        expect([...dumped.keys()].toSorted()).toEqual([...said.keys()].toSorted());
-        for (const [key, port] of said) {
-          const shown = dumped.get(key);
-          const isServed = refusalOf(port) !== 'no-endpoints';
-          // Where all is rejected, nothing shows whose packets would not be.
-          const isGuarded = mode === 'nftables' || isServed;
-          const isLocal = (policy: string | undefined) => (policy === 'Local' ? 'Local' : undefined);
-          expect({
-            key,
-            fallback: shown?.fallback,
-            nodePort: shown?.nodePort,
-            ranges: ofFamily(shown?.sourceRanges ?? [], port.family),
-            addresses: shown?.addresses.map(({ address }) => address).toSorted(),
-            masquerade: shown?.masquerade,
-            internal: isServed ? isLocal(shown?.internalTrafficPolicy) : undefined,
-            external: isServed ? isLocal(shown?.externalTrafficPolicy) : undefined,
-          }).toEqual({
-            key,
-            fallback: refusalOf(port),
-            nodePort: port.nodePort,
-            ranges: isGuarded ? ofFamily(port.sourceRanges, port.family) : [],
-            addresses: [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].toSorted(),
-            masquerade: port.masquerade,
-            internal: isServed ? isLocal(port.internalTrafficPolicy) : undefined,
-            external: isServed ? isLocal(port.externalTrafficPolicy) : undefined,
-          });
-        }
+  ])('%s mode, release %s', async ([mode, release]) => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const { said, ports } = await describeBoth(mode, release, seed);
+      const dumped = new Map(ports.map((port) => [`${port.name} ${port.family}`, port]));
+      expect([...dumped.keys()].toSorted()).toEqual([...said.keys()].toSorted());
+      for (const [key, port] of said) {
+        const shown = dumped.get(key);
+        const isServed = refusalOf(port) !== 'no-endpoints';
+        // Where all is rejected, nothing shows whose packets would not be.
+        const isGuarded = mode === 'nftables' || isServed;
+        const isLocal = (policy: string | undefined) => (policy === 'Local' ? 'Local' : undefined);
+        expect({
+          key,
+          fallback: shown?.fallback,
+          nodePort: shown?.nodePort,
+          ranges: ofFamily(shown?.sourceRanges ?? [], port.family),
+          addresses: shown?.addresses.map(({ address }) => address).toSorted(),
+          masquerade: shown?.masquerade,
+          internal: isServed ? isLocal(shown?.internalTrafficPolicy) : undefined,
+          external: isServed ? isLocal(shown?.externalTrafficPolicy) : undefined,
+        }).toEqual({
+          key,
+          fallback: refusalOf(port),
+          nodePort: port.nodePort,
+          ranges: isGuarded ? ofFamily(port.sourceRanges, port.family) : [],
+          addresses: [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].toSorted(),
+          masquerade: port.masquerade,
+          internal: isServed ? isLocal(port.internalTrafficPolicy) : undefined,
+          external: isServed ? isLocal(port.externalTrafficPolicy) : undefined,
+        });
       }
-    },
-  );
+    }
+  });
 
   test.for(releases)('IPVS mode, release %s', async (release) => {
     for (let seed = 1; seed <= 4; seed++) {
@@ -204,7 +201,9 @@ describe('a dump is described as the manifests that it was compiled from', () =>
           expect(at(address)?.masquerade?.['external']).toEqual(port.masquerade?.['external']);
         }
         for (const address of port.loadBalancerIPs) {
-          expect(ofFamily(at(address)?.sourceRanges ?? [], port.family)).toEqual(ofFamily(port.sourceRanges, port.family));
+          expect(ofFamily(at(address)?.sourceRanges ?? [], port.family)).toEqual(
+            ofFamily(port.sourceRanges, port.family),
+          );
         }
         if (port.nodePort === undefined) continue;
         const ofNodePort = ports.find((each) => each.nodePort === port.nodePort && each.family === port.family);

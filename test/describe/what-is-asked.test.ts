@@ -74,7 +74,9 @@ describe('a node port at loopback', () => {
         expect(run.stdout.split('\n')[0]).toContain('default/nginx');
       } else {
         expect(run.status).toBe(1);
-        expect(run.stderr).toMatch(/^kpc: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/m);
+        expect(run.stderr).toMatch(
+          /^kpc: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/m,
+        );
       }
     }
   });
@@ -124,6 +126,37 @@ test.for(cases)('a bare number is a node port, or else a port: %s, %s mode', asy
     expect(run.status, run.stderr).toBe(0);
   }
   for (const what of ['81', '80/udp', ':80']) expect((await ask(what, input, mode)).status).toBe(1);
+});
+
+describe('a folder that is called as a Service is', () => {
+  beforeAll(() => {
+    for (const name of ['nginx', 'default/nginx', '30080']) mkdirSync(join(cwd, name), { recursive: true });
+    const other =
+      'apiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {clusterIP: 10.96.0.90, ports: [{port: 80}]}\n';
+    writeFileSync(join(cwd, 'nginx/other.yaml'), other);
+  });
+
+  test.for(['nginx', 'default/nginx', '30080'])('%s', async (what) => {
+    const run = await runKpc(['describe', what, 'svc.yaml'], { cwd });
+    expect(run.stdout.split('\n')[0]).toContain('Service default/nginx ');
+    expect(run.stderr).toContain(
+      `kpc: note: "${what}" is taken for what is asked about: write "./${what}" to read it\n`,
+    );
+    const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
+    expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });
+  });
+
+  test('is read where it is written as a path, or alone', async () => {
+    for (const args of [['./nginx', 'svc.yaml'], ['nginx']]) {
+      const run = await runKpc(['describe', ...args, '-q'], { cwd });
+      expect(run.stdout).toContain('default/other');
+    }
+  });
+
+  test('a dump beside manifests that name its Services is read', async () => {
+    const run = await runKpc(['describe', 'dump-ipvs', 'svc.yaml', '-q'], { cwd });
+    expect(run.stdout).toMatch(/^default\/nginx +LoadBalancer/m);
+  });
 });
 
 test.for(modes)('no local endpoint, %s mode', async (mode) => {
@@ -189,7 +222,9 @@ Members:
   });
 
   test('two Services that were given one name stay two', async () => {
-    const rules = (n: number) => `-A KUBE-SERVICES -d 10.96.0.${n}/32 -p tcp -m comment --comment "YYYY/XXX:http cluster IP" -m tcp --dport 80 -j KUBE-SVC-${'ABC'[n]?.repeat(16)}
+    const rules = (
+      n: number,
+    ) => `-A KUBE-SERVICES -d 10.96.0.${n}/32 -p tcp -m comment --comment "YYYY/XXX:http cluster IP" -m tcp --dport 80 -j KUBE-SVC-${'ABC'[n]?.repeat(16)}
 -A KUBE-SVC-${'ABC'[n]?.repeat(16)} -m comment --comment "YYYY/XXX:http -> 10.244.0.${n}:80" -j KUBE-SEP-${'XYZ'[n]?.repeat(16)}
 `;
     const stdin = `*nat\n${rules(1)}${rules(2)}COMMIT\n`;
