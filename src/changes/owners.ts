@@ -194,12 +194,26 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-const servicePortLabel = /(?:^| )([a-z0-9](?:[-a-z0-9]*)\/[a-z0-9](?:[-a-z0-9.]*)(?::[-a-z0-9]*)?)(?= |$)/;
+/** Whoever shows a dump may have put other names in, such as YYYY/XXX. */
+const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
-/** The Service port that kube-proxy's comment on a rule names. Up to 1.14 a port without a name had its colon too. */
+/** What kube-proxy writes behind the name of a Service port, in rules that all share. */
+const nameBefore =
+  /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
+
+/**
+ * The Service port that kube-proxy's comment on a rule names: "namespace/name:port", or without the namespace where whoever shows
+ * a dump took it out. Up to 1.14 a port without a name had its colon too.
+ */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {
-    if (arg.kind === 'comment') return servicePortLabel.exec(arg.text)?.[1]?.replace(/:$/, '');
+    if (arg.kind !== 'comment') continue;
+    const label = servicePortLabel.exec(arg.text)?.[1] ?? nameBefore.exec(arg.text)?.[1];
+    if (label !== undefined) return label.replace(/:$/, '');
+    // A word alone is a name beside a jump that only kube-proxy writes.
+    const target = jumpChain(rule);
+    const isOwn = target !== undefined && (isServiceChain(target) || target === 'KUBE-MARK-MASQ');
+    return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
   }
   return undefined;
 }

@@ -1,19 +1,21 @@
 import { labelInComment } from '../changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import { isNetwork, singleAddress } from '../kernel/address-range.ts';
+import { singleAddress } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { Chain, Rule, RuleArg, Target } from '../kernel/iptables.ts';
+import type { Chain, Rule, RuleArg, Tables, Target } from '../kernel/iptables.ts';
 import { nameProtocol } from '../kernel/iptables-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
-import { finishDraft, startDraft } from './port-draft.ts';
+import type { DecompiledAddress, DecompiledPort, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
 import type { PortDraft } from './port-draft.ts';
 
 /** A Service port while its rules are read. */
 interface Draft extends PortDraft {
+  /** Which chains of its own rules lead to: "SVC", "EXT". */
+  readonly prefixes: Set<string>;
   /** Whether a chain that chooses among its endpoints is there, or a rule that says that it has none. */
   hasEndpointsTold: boolean;
   /** Whether its rules jump to a chain on the way to its endpoints that is not there: a kernel has all that rules jump to. */
@@ -22,45 +24,235 @@ interface Draft extends PortDraft {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from the rules of iptables mode. Only rules with kube-proxy's comments can be read. */
+/** Reads Service ports back from the rules of iptables mode: by what they do, and named by kube-proxy's comments. */
 export function decompileIptables(state: KernelState): readonly DecompiledPort[] {
-  return families.flatMap((family) => {
-    const nat = state.iptables[family]?.nat ?? noChains;
-    const filter = state.iptables[family]?.filter ?? noChains;
-    const drafts = new Map<string, Draft>();
-    for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) {
-      readCapture(rule, drafts, family);
-      checkWay(rule, nat, labelInComment(rule), drafts);
-    }
-    for (const name of ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']) {
-      for (const rule of filter.get(name)?.rules ?? []) readRefusal(rule, drafts, family);
-    }
-    for (const rule of nat.get('KUBE-NODEPORTS')?.rules ?? []) {
-      readNodePort(rule, drafts, family);
-      checkWay(rule, nat, labelInComment(rule), drafts);
-    }
-    for (const rule of filter.get('KUBE-NODEPORTS')?.rules ?? []) readHealthCheck(rule, drafts, family);
-    const labels = labelsOfJumps(nat);
-    for (const chain of nat.values()) readServiceChain(chain, nat, labels, drafts);
-    return [...drafts.values()].map(finish);
-  });
+  return families.flatMap((family) => new RulesReader(state.iptables[family] ?? {}, family).read());
 }
 
 const noChains: Chains = new Map();
 
-function finish({ hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
-  const finished = finishDraft(draft);
-  return hasEndpointsTold && !lacksChains ? finished : { ...finished, endpoints: undefined };
+/** A chain of a Service port, by its name. XLB is what releases up to 1.23 have for EXT under policy Local. */
+const serviceChain = /^KUBE-(SVC|SVL|EXT|FW|XLB)-(.+)$/;
+
+/** Reads the tables of one family. */
+class RulesReader {
+  readonly #nat: Chains;
+  readonly #filter: Chains;
+  readonly #family: Family;
+  readonly #drafts: Draft[] = [];
+  readonly #byName = new Map<string, Draft[]>();
+  readonly #byHash = new Map<string, Draft>();
+
+  constructor({ nat = noChains, filter = noChains }: Tables, family: Family) {
+    this.#nat = nat;
+    this.#filter = filter;
+    this.#family = family;
+  }
+
+  read(): readonly DecompiledPort[] {
+    // A jump tells whose a rule is for sure: those rules come first.
+    const captures = rulesOf(this.#nat, 'KUBE-SERVICES');
+    const nodePorts = rulesOf(this.#nat, 'KUBE-NODEPORTS');
+    const leads = (rule: Rule): boolean => serviceChain.test(jumpChain(rule) ?? '');
+    for (const rule of captures.filter(leads)) this.#readCapture(rule);
+    for (const rule of nodePorts.filter(leads)) this.#readNodePort(rule);
+    for (const rule of captures.filter((each) => !leads(each))) this.#readCapture(rule);
+    for (const rule of nodePorts.filter((each) => !leads(each))) this.#readNodePort(rule);
+    for (const name of ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES']) {
+      for (const rule of rulesOf(this.#filter, name)) this.#readRefusal(rule, name);
+    }
+    for (const rule of rulesOf(this.#filter, 'KUBE-PROXY-FIREWALL')) this.#readFirewall(rule);
+    for (const rule of rulesOf(this.#filter, 'KUBE-NODEPORTS')) this.#readHealthCheck(rule);
+    for (const chain of this.#nat.values()) this.#readServiceChain(chain);
+    return this.#drafts.map(finish);
+  }
+
+  /** The Service port that a rule of a chain is there for that all share. */
+  #draftOf(rule: Rule): Draft | undefined {
+    const [, prefix, hash] = serviceChain.exec(jumpChain(rule) ?? '') ?? [];
+    const address = addressOf(rule);
+    const port = portOf(rule);
+    const name = labelInComment(rule) ?? addressName(rule);
+    if (name === undefined) return undefined;
+    const known =
+      this.#byHash.get(hash ?? '') ??
+      this.#byName.get(name)?.find(
+        (draft) =>
+          // Names may have been made the same before the rules were shown.
+          (prefix === undefined || !draft.prefixes.has(prefix)) &&
+          (address === undefined || port === undefined || draft.port === undefined || draft.port === port),
+      );
+    const draft = known ?? this.#add(name);
+    if (prefix !== undefined && hash !== undefined) {
+      draft.prefixes.add(prefix);
+      this.#byHash.set(hash, draft);
+    }
+    const protocol = protocolOf(rule);
+    if (protocol !== undefined) draft.protocol = protocol;
+    return draft;
+  }
+
+  #add(name: string): Draft {
+    const draft: Draft = {
+      ...startDraft(name, this.#family, 'TCP'),
+      prefixes: new Set(),
+      hasEndpointsTold: false,
+      lacksChains: false,
+    };
+    this.#drafts.push(draft);
+    const others = this.#byName.get(name);
+    if (others) others.push(draft);
+    else this.#byName.set(name, [draft]);
+    return draft;
+  }
+
+  /** nat KUBE-SERVICES: the addresses, and by the chain that a packet goes to, the policy. */
+  #readCapture(rule: Rule): void {
+    const draft = addressOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
+    if (!draft) return;
+    const kind = kindOf(rule, draft);
+    if (jumpChain(rule) === 'KUBE-MARK-MASQ') {
+      noteMasquerade(draft, kind === 'cluster-ip' ? 'clusterIP' : 'external', rule);
+      if (kind === 'unknown') return;
+    }
+    const address = addressOf(rule);
+    if (address !== undefined) {
+      addAddress(draft, kind, address);
+      draft.port ??= portOf(rule);
+    }
+    const target = jumpChain(rule) ?? '';
+    if (kind === 'cluster-ip' && serviceChain.test(target))
+      draft.internalTrafficPolicy = target.startsWith('KUBE-SVL-') ? 'Local' : 'Cluster';
+    if (target.startsWith('KUBE-XLB-')) draft.externalTrafficPolicy = 'Local';
+    this.#checkWay(rule, draft);
+  }
+
+  #readNodePort(rule: Rule): void {
+    const draft = portOf(rule) === undefined && labelInComment(rule) === undefined ? undefined : this.#draftOf(rule);
+    if (!draft) return;
+    draft.nodePort ??= portOf(rule);
+    if (jumpChain(rule) === 'KUBE-MARK-MASQ') noteMasquerade(draft, 'external', rule);
+    if (jumpChain(rule)?.startsWith('KUBE-XLB-')) draft.externalTrafficPolicy = 'Local';
+    this.#checkWay(rule, draft);
+  }
+
+  /** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
+  #readRefusal(rule: Rule, chain: string): void {
+    const refusal = refusalOf(rule);
+    const draft = refusal && this.#draftOf(rule);
+    if (!draft) return;
+    draft.refusals.add(refusal);
+    draft.hasEndpointsTold = true;
+    if (find(rule, 'address-type')) {
+      draft.nodePort ??= portOf(rule);
+      if (refusal === 'drop') draft.externalTrafficPolicy ??= 'Local';
+      return;
+    }
+    const address = addressOf(rule);
+    if (address === undefined) return;
+    const isInternal = chain === 'KUBE-SERVICES' && !hasClusterIP(draft);
+    const kind = draft.addresses.get(address)?.kind ?? (isInternal ? 'cluster-ip' : 'unknown');
+    addAddress(draft, kind, address);
+    draft.port ??= portOf(rule);
+    if (refusal === 'drop')
+      draft[kind === 'cluster-ip' ? 'internalTrafficPolicy' : 'externalTrafficPolicy'] ??= 'Local';
+  }
+
+  /** filter KUBE-PROXY-FIREWALL: packets to a load balancer's address that come from outside of its source ranges. */
+  #readFirewall(rule: Rule): void {
+    const address = refusalOf(rule) && addressOf(rule);
+    const draft = address === undefined ? undefined : this.#draftOf(rule);
+    if (!draft || address === undefined) return;
+    addAddress(draft, 'load-balancer-ip', address);
+    draft.port ??= portOf(rule);
+    draft.hasFirewall = true;
+  }
+
+  #readHealthCheck(rule: Rule): void {
+    if (!commentOf(rule).endsWith(' health check node port')) return;
+    const name = labelInComment(rule);
+    if (name === undefined) return;
+    const draft = this.#byName.get(name)?.[0] ?? this.#add(name);
+    draft.healthCheckNodePort = portOf(rule);
+  }
+
+  /** The chains of one Service port: found by the hash in their names, by their comments, or by what jumps to them. */
+  #readServiceChain(chain: Chain): void {
+    const [, kind, hash] = serviceChain.exec(chain.name) ?? [];
+    if (kind === undefined || hash === undefined) return;
+    const draft = this.#byHash.get(hash) ?? this.#draftNamedIn(chain, kind);
+    if (!draft) return;
+    for (const rule of chain.rules) this.#checkWay(rule, draft);
+    switch (kind) {
+      case 'EXT':
+        draft.externalTrafficPolicy = chain.rules.some((rule) => isFromNode(rule)) ? 'Local' : 'Cluster';
+        break;
+      case 'FW':
+        this.#readFirewallChain(chain, draft);
+        break;
+      case 'XLB':
+        draft.externalTrafficPolicy = 'Local';
+        if (chain.rules.some((rule) => jumpChain(rule) === 'KUBE-MARK-DROP')) draft.refusals.add('drop');
+        this.#readEndpoints(chain, 'Local', draft);
+        break;
+      default:
+        this.#readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', draft);
+    }
+    const path = kind === 'SVC' || kind === 'SVL' ? 'clusterIP' : 'external';
+    for (const rule of chain.rules) if (jumpChain(rule) === 'KUBE-MARK-MASQ') noteMasquerade(draft, path, rule);
+  }
+
+  #draftNamedIn({ rules }: Chain, kind: string): Draft | undefined {
+    for (const rule of rules) {
+      const drafts = this.#byName.get(labelInComment(rule) ?? '');
+      if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
+    }
+    return undefined;
+  }
+
+  /** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
+  #readFirewallChain(chain: Chain, draft: Draft): void {
+    for (const rule of chain.rules) {
+      const range = findPlain(rule, 'source')?.range;
+      if (!range || jumpChain(rule) === undefined) continue;
+      const single = singleAddress(range)?.text;
+      if (single === undefined || !draft.addresses.has(single)) draft.sourceRanges.add(range.text);
+    }
+    if (draft.sourceRanges.size > 0) draft.hasFirewall = true;
+  }
+
+  #readEndpoints(chain: Chain, policy: TrafficPolicy, draft: Draft): void {
+    for (const rule of chain.rules) {
+      // Of a chain that grep found by an address there is the rule that marks packets alone.
+      if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
+      const recent = find(rule, 'recent')?.action;
+      if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
+      const target = jumpChain(rule);
+      if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
+      const own = this.#nat.get(target);
+      const endpoint = destinationOf(own) ?? destinationInComment(rule) ?? sourceOf(own);
+      draft.hasEndpointsTold = true;
+      if (endpoint === undefined) draft.lacksChains = true;
+      else addEndpoint(draft, endpoint, policy);
+    }
+  }
+
+  /** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
+  #checkWay(rule: Rule, draft: Draft): void {
+    const target = jumpChain(rule);
+    if (target === undefined || !serviceChain.test(target)) return;
+    if (rulesOf(this.#nat, target).length === 0) draft.lacksChains = true;
+  }
 }
 
-function draftOf(rule: Rule, drafts: Map<string, Draft>, family: Family): Draft | undefined {
-  const name = labelInComment(rule);
-  if (name === undefined) return undefined;
-  const known = drafts.get(name);
-  if (known) return known;
-  const draft: Draft = { ...startDraft(name, family, 'TCP'), hasEndpointsTold: false, lacksChains: false };
-  drafts.set(name, draft);
-  return draft;
+function rulesOf(chains: Chains, name: string): readonly Rule[] {
+  return chains.get(name)?.rules ?? [];
+}
+
+function finish({ prefixes: _, hasEndpointsTold, lacksChains, ...draft }: Draft): DecompiledPort {
+  const finished = finishDraft(draft);
+  const isRefused = finished.fallback === 'no-endpoints' && draft.endpoints.size === 0;
+  return isRefused || (hasEndpointsTold && !lacksChains) ? finished : { ...finished, endpoints: undefined };
 }
 
 function find<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
@@ -78,18 +270,19 @@ function commentOf(rule: Rule): string {
   return find(rule, 'comment')?.text ?? '';
 }
 
-function readProtocol(rule: Rule, draft: Draft): void {
-  const arg = findPlain(rule, 'protocol');
-  const protocol = arg && nameProtocol(arg.protocol).toUpperCase();
-  if (protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP') draft.protocol = protocol;
+/** What a Service port is called that nothing names. */
+function addressName(rule: Rule): string | undefined {
+  const address = addressOf(rule);
+  const port = portOf(rule);
+  const protocol = protocolOf(rule);
+  if (port === undefined || protocol === undefined) return undefined;
+  return address === undefined ? `node port ${port}/${protocol}` : `${joinHostPort(address, port)}/${protocol}`;
 }
 
-/** Notes where a rule jumps to a chain of the Service port's that is not there, or that has none of its rules. */
-function checkWay(rule: Rule, nat: Chains, label: string | undefined, drafts: Map<string, Draft>): void {
-  const target = jumpChain(rule);
-  const draft = drafts.get(label ?? '');
-  if (!draft || target === undefined || !/^KUBE-(SVC|SVL|EXT|XLB|FW)-/.test(target)) return;
-  if ((nat.get(target)?.rules.length ?? 0) === 0) draft.lacksChains = true;
+function protocolOf(rule: Rule): DecompiledPort['protocol'] | undefined {
+  const arg = findPlain(rule, 'protocol');
+  const protocol = arg && nameProtocol(arg.protocol).toUpperCase();
+  return protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP' ? protocol : undefined;
 }
 
 function portOf(rule: Rule): number | undefined {
@@ -97,121 +290,58 @@ function portOf(rule: Rule): number | undefined {
   return ports?.first === ports?.last ? ports?.first : undefined;
 }
 
-function addAddress(rule: Rule, draft: Draft, kind: DecompiledAddress['kind']): void {
+function addressOf(rule: Rule): string | undefined {
   const range = findPlain(rule, 'destination')?.range;
-  if (!range) return;
-  const address = (singleAddress(range) ?? range).text;
-  const known = draft.addresses.get(address);
-  if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
-  draft.port ??= portOf(rule);
+  return range && (singleAddress(range) ?? range).text;
 }
 
-/** nat KUBE-SERVICES: the addresses, and by the chain that a packet goes to, the internal policy. */
-function readCapture(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
-  const draft = draftOf(rule, drafts, family);
-  if (!draft) return;
-  readProtocol(rule, draft);
-  const comment = commentOf(rule);
-  if (comment.endsWith(' cluster IP')) {
-    addAddress(rule, draft, 'cluster-ip');
-    draft.internalTrafficPolicy = jumpChain(rule)?.startsWith('KUBE-SVL-') ? 'Local' : 'Cluster';
-  } else if (comment.endsWith(' external IP')) addAddress(rule, draft, 'external-ip');
-  else if (comment.endsWith(' loadbalancer IP')) addAddress(rule, draft, 'load-balancer-ip');
-  else if (jumpChain(rule) !== 'KUBE-MARK-MASQ') addAddress(rule, draft, 'unknown');
-}
-
-/** filter: packets that no rule takes. In KUBE-SERVICES they are for the cluster IP; elsewhere nothing tells for what. */
-function readRefusal(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
-  const draft = draftOf(rule, drafts, family);
-  if (!draft) return;
-  readProtocol(rule, draft);
-  if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
-  if (find(rule, 'address-type')) {
-    draft.nodePort ??= portOf(rule);
-    return;
-  }
-  addAddress(rule, draft, draft.addresses.size === 0 ? 'cluster-ip' : 'unknown');
-}
-
-function readNodePort(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
-  const draft = draftOf(rule, drafts, family);
-  if (!draft) return;
-  readProtocol(rule, draft);
-  draft.nodePort ??= portOf(rule);
-}
-
-function readHealthCheck(rule: Rule, drafts: Map<string, Draft>, family: Family): void {
-  if (!commentOf(rule).endsWith(' health check node port')) return;
-  const draft = draftOf(rule, drafts, family);
-  if (draft) draft.healthCheckNodePort = portOf(rule);
-}
-
-/** The chains of one Service port: found by the jumps of the chains above, but each also tells its own name. */
-function readServiceChain(
-  chain: Chain,
-  nat: Chains,
-  labels: ReadonlyMap<string, string>,
-  drafts: Map<string, Draft>,
-): void {
-  const kind = /^KUBE-(SVC|SVL|EXT|FW)-/.exec(chain.name)?.[1];
-  if (kind === undefined) return;
-  const label = labelOfRules(chain) ?? labels.get(chain.name);
-  const draft = drafts.get(label ?? '');
-  if (!draft) return;
-  for (const rule of chain.rules) checkWay(rule, nat, label, drafts);
-  if (kind === 'EXT') draft.externalTrafficPolicy = isLocalExternal(chain) ? 'Local' : 'Cluster';
-  else if (kind === 'FW') {
-    for (const rule of chain.rules) {
-      const range = findPlain(rule, 'source')?.range;
-      if (range && isNetwork(range)) draft.sourceRanges.push(range.text);
+/** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
+function kindOf(rule: Rule, draft: Draft): DecompiledAddress['kind'] {
+  const [, word] = / (cluster|external|loadbalancer) IP$/.exec(commentOf(rule)) ?? [];
+  switch (word) {
+    case 'cluster':
+      return 'cluster-ip';
+    case 'external':
+      return 'external-ip';
+    case 'loadbalancer':
+      return 'load-balancer-ip';
+    default: {
+      const [, kind] = serviceChain.exec(jumpChain(rule) ?? '') ?? [];
+      if (kind === 'FW') return 'load-balancer-ip';
+      return (kind === 'SVC' || kind === 'SVL') && !hasClusterIP(draft) ? 'cluster-ip' : 'unknown';
     }
-  } else readEndpoints(chain, kind === 'SVC' ? 'Cluster' : 'Local', nat, draft);
-}
-
-function labelOfRules(chain: Chain): string | undefined {
-  for (const rule of chain.rules) {
-    const label = labelInComment(rule);
-    if (label !== undefined) return label;
   }
-  return undefined;
 }
 
-/**
- * In large clusters the rules that name an endpoint have no comments; the jumps to a Service port's chains still have.
- * Chain → label.
- */
-function labelsOfJumps(nat: Chains): ReadonlyMap<string, string> {
-  const labels = new Map<string, string>();
-  for (const rule of nat.get('KUBE-SERVICES')?.rules ?? []) {
-    const target = jumpChain(rule);
-    const label = labelInComment(rule);
-    if (target !== undefined && label !== undefined && !labels.has(target)) labels.set(target, label);
-  }
-  return labels;
+function hasClusterIP({ addresses }: Draft): boolean {
+  return [...addresses.values()].some(({ kind }) => kind === 'cluster-ip');
 }
 
-function isLocalExternal(chain: Chain): boolean {
-  return chain.rules.some((rule) => / LOCAL traffic for /.test(commentOf(rule)));
+function refusalOf(rule: Rule): 'reject' | 'drop' | undefined {
+  const target = find(rule, 'jump')?.target;
+  if (target?.kind === 'reject' || target?.kind === 'drop') return target.kind;
+  return target?.kind === 'chain' && target.chain === 'KUBE-MARK-DROP' ? 'drop' : undefined;
 }
 
-function readEndpoints(chain: Chain, policy: TrafficPolicy, nat: Chains, draft: Draft): void {
-  for (const rule of chain.rules) {
-    // Of a chain that grep found by an address there is the rule that marks packets alone.
-    if (/ has no (?:local )?endpoints$/.test(commentOf(rule))) draft.hasEndpointsTold = true;
-    const recent = find(rule, 'recent')?.action;
-    if (recent?.kind === 'rcheck') draft.affinitySeconds = recent.seconds;
-    const target = jumpChain(rule);
-    if (target === undefined || !target.startsWith('KUBE-SEP-')) continue;
-    const endpoint = destinationOf(nat.get(target)) ?? destinationInComment(rule) ?? sourceOf(nat.get(target));
-    draft.hasEndpointsTold = true;
-    if (endpoint === undefined) {
-      draft.lacksChains = true;
-      continue;
-    }
-    const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
-    takes.add(policy);
-    draft.endpoints.set(endpoint, takes);
-  }
+/** Under policy Local the node's own packets take another way. */
+function isFromNode(rule: Rule): boolean {
+  const type = find(rule, 'address-type');
+  return type?.which === 'source' && type.type === 'LOCAL';
+}
+
+function noteMasquerade(draft: Draft, path: 'clusterIP' | 'external', rule: Rule): void {
+  const clients = clientsOf(rule);
+  if (clients) draft.masquerade[path] ??= clients;
+}
+
+/** Whose packets a rule takes that has them masqueraded; undefined for those of one client, as of an endpoint. */
+export function clientsOf(rule: Rule): MasqueradedClients | undefined {
+  if (isFromNode(rule)) return { kind: 'node' };
+  if (findPlain(rule, 'source') ?? findPlain(rule, 'in-interface')) return undefined;
+  const source = find(rule, 'source');
+  if (source) return { kind: 'all-but', clients: source.range.text };
+  const from = find(rule, 'in-interface');
+  return from ? { kind: 'all-but', clients: `interface ${from.name}` } : { kind: 'all' };
 }
 
 /** Since 1.24 the jump to an endpoint's chain says where that sends packets: "default/web -> 10.244.0.2:8080". */

@@ -2,16 +2,24 @@ import type { Owners } from '../changes/owners.ts';
 import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
 import type { Protocol } from '../kernel/family.ts';
+import type { Chain, Rule } from '../kernel/iptables.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
+import type { DecompiledAddress, DecompiledPort, Masquerade, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import { clientsOf } from './decompile-iptables.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */
 interface SetFacts {
+  /** The endpoints that run on the node: "10.244.1.2:80"; undefined where nothing lists them. */
+  readonly onNode: ReadonlySet<string> | undefined;
+  /** Whose packets are masqueraded, by the set that the packets' destination is in. */
+  readonly masquerade: ReadonlyMap<string, MasqueradedClients>;
   /** "set without its family" → "10.96.0.1,tcp:80" or "30080". */
   has(set: string, entry: string): boolean;
   /** Source ranges by "10.96.0.1,tcp:80". */
@@ -25,7 +33,7 @@ interface SetFacts {
  * was printed, one without real servers may have some.
  */
 export function decompileIpvs(state: KernelState, owners: Owners, isPart = false): readonly DecompiledPort[] {
-  const facts = readSets(state);
+  const facts = { ...readSets(state), masquerade: readMasquerade(state) };
   const isNodePort = findNodePortServers(state);
   const ports = new Map<string, DecompiledPort>();
   for (const listed of state.virtualServers) {
@@ -63,7 +71,18 @@ function mergePorts(one: DecompiledPort, other: DecompiledPort): DecompiledPort 
     scheduler: one.scheduler ?? other.scheduler,
     sourceRanges: [...new Set([...one.sourceRanges, ...other.sourceRanges])],
     endpoints: one.endpoints || other.endpoints ? [...endpoints.values()] : undefined,
+    ...(one.hidesSourceRanges || other.hidesSourceRanges ? { hidesSourceRanges: true } : {}),
+    ...mergeFallbacks(one.fallback, other.fallback),
+    ...(one.masquerade || other.masquerade ? { masquerade: { ...one.masquerade, ...other.masquerade } } : {}),
   };
+}
+
+function mergeFallbacks(
+  one: DecompiledPort['fallback'],
+  other: DecompiledPort['fallback'],
+): Pick<DecompiledPort, 'fallback'> {
+  const fallback = one === 'local-to-all' || other === 'local-to-all' ? 'local-to-all' : (one ?? other);
+  return fallback === undefined ? {} : { fallback };
 }
 
 /**
@@ -117,14 +136,16 @@ type ToldServer = Omit<VirtualServer, 'realServers'> & {
   readonly realServers: VirtualServer['realServers'] | undefined;
 };
 
-function readSets(state: KernelState): SetFacts {
+function readSets(state: KernelState): Omit<SetFacts, 'masquerade'> {
+  const onNode = new Set<string>();
   const entries = new Set<string>();
   const ranges = new Map<string, string[]>();
   for (const set of state.sets) {
     const name = bareSetName(set.name);
     for (const entry of set.entries) {
       entries.add(`${name} ${formatEntry(entry)}`);
-      const { source } = entry;
+      const { source, address, port } = entry;
+      if (name === 'LOOP-BACK' && address && port !== undefined) onNode.add(joinHostPort(address.text, port));
       if (!source || !name.startsWith('LOAD-BALANCER-SOURCE-CID')) continue;
       const at = formatEntry({ ...entry, source: undefined });
       const known = ranges.get(at);
@@ -132,7 +153,36 @@ function readSets(state: KernelState): SetFacts {
       else ranges.set(at, [source.text]);
     }
   }
-  return { has: (set, entry) => entries.has(`${set} ${entry}`), ranges };
+  const hasLoopBack = state.sets.some(({ name }) => bareSetName(name) === 'LOOP-BACK');
+  return { has: (set, entry) => entries.has(`${set} ${entry}`), ranges, onNode: hasLoopBack ? onNode : undefined };
+}
+
+/** The rules match sets: which packets of a set are masqueraded, one rule says for all of its entries. */
+function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, MasqueradedClients> {
+  const found = new Map<string, MasqueradedClients>();
+  for (const family of families) {
+    const nat = iptables[family]?.nat;
+    const reaches = (rule: Rule, chain: string): boolean =>
+      jumpChain(rule) === 'KUBE-MARK-MASQ' ||
+      (jumpChain(rule) === 'KUBE-LOAD-BALANCER' &&
+        chain === 'KUBE-SERVICES' &&
+        marksAll(nat?.get('KUBE-LOAD-BALANCER')));
+    for (const chain of ['KUBE-SERVICES', 'KUBE-NODE-PORT']) {
+      for (const rule of nat?.get(chain)?.rules ?? []) {
+        const match = rule.args.find((arg) => arg.kind === 'match-set');
+        // Where the source is of the set, too, the packets are those of the Services themselves.
+        if (!match || match.directions.includes('src') || !reaches(rule, chain)) continue;
+        const clients = clientsOf(rule);
+        if (clients) found.set(`${family} ${bareSetName(match.set)}`, clients);
+      }
+    }
+  }
+  return found;
+}
+
+/** Whether packets that no rule of the chain lets return are masqueraded. */
+function marksAll(chain: Chain | undefined): boolean {
+  return chain?.rules.some((rule) => jumpChain(rule) === 'KUBE-MARK-MASQ') ?? false;
 }
 
 function decompileServer(server: Told, facts: SetFacts, label: string | undefined): DecompiledPort {
@@ -140,16 +190,29 @@ function decompileServer(server: Told, facts: SetFacts, label: string | undefine
   const entry = formatEntry({ address, protocol, port });
   const isLocal = facts.has('EXTERNAL-IP-LOCAL', entry) || facts.has('LOAD-BALANCER-LOCAL', entry);
   const kind = kindOf(entry, facts);
+  const isExternal = kind === 'external-ip' || kind === 'load-balancer-ip';
+  const sourceRanges = facts.ranges.get(entry) ?? [];
+  const clients = facts.masquerade.get(`${server.family} ${setsByKind[kind]}`);
+  const masquerade: Masquerade = clients && !isLocal ? { [isExternal ? 'external' : 'clusterIP']: clients } : {};
   return {
     name: label ?? `${joinHostPort(address.text, port)}/${protocol}`,
-    ...shared(server),
+    ...shared(server, facts, isLocal, masquerade),
     port,
     addresses: [{ kind, address: address.text }],
     nodePort: undefined,
-    externalTrafficPolicy: kind === 'external-ip' || kind === 'load-balancer-ip' ? policy(isLocal) : undefined,
-    sourceRanges: facts.ranges.get(entry) ?? [],
+    externalTrafficPolicy: isExternal ? policy(isLocal) : undefined,
+    sourceRanges,
+    ...(sourceRanges.length === 0 && facts.has('LOAD-BALANCER-FW', entry) ? { hidesSourceRanges: true } : {}),
   };
 }
+
+/** The set that lists the addresses of a kind. */
+const setsByKind: { readonly [K in DecompiledAddress['kind']]: string } = {
+  'cluster-ip': 'CLUSTER-IP',
+  'load-balancer-ip': 'LOAD-BALANCER',
+  'external-ip': 'EXTERNAL-IP',
+  unknown: '',
+};
 
 function kindOf(entry: string, facts: SetFacts): DecompiledAddress['kind'] {
   if (facts.has('CLUSTER-IP', entry)) return 'cluster-ip';
@@ -166,9 +229,10 @@ function decompileNodePort(server: ToldNodePort, facts: SetFacts, label: string 
     protocol === 'SCTP'
       ? facts.has('NODE-PORT-LOCAL-SCTP-HASH', formatEntry({ address, protocol, port }))
       : facts.has(`NODE-PORT-LOCAL-${protocol}`, formatEntry({ port }));
+  const clients = facts.masquerade.get(`${server.family} NODE-PORT-${protocol}${protocol === 'SCTP' ? '-HASH' : ''}`);
   return {
     name: label ?? `node port ${port}/${protocol}`,
-    ...shared(server),
+    ...shared(server, facts, isLocal, clients && !isLocal ? { external: clients } : {}),
     port: undefined,
     addresses: [],
     nodePort: port,
@@ -181,7 +245,18 @@ function policy(isLocal: boolean): TrafficPolicy {
   return isLocal ? 'Local' : 'Cluster';
 }
 
-function shared(server: Omit<Told, 'address'>) {
+function shared(server: Omit<Told, 'address'>, { onNode }: SetFacts, isLocal: boolean, masquerade: Masquerade) {
+  const realServers = server.realServers?.map(({ address, port, weight }) => {
+    return {
+      endpoint: joinHostPort(address.text, port),
+      takes: [],
+      ...(weight === 0 ? { draining: true as const } : {}),
+    };
+  });
+  const taking = realServers?.filter(({ draining }) => !draining);
+  // Without a real server on the node, those of all nodes take the traffic of policy Local.
+  const goesToAll = isLocal && onNode !== undefined && taking?.every(({ endpoint }) => !onNode.has(endpoint));
+  const fallback = taking?.length === 0 ? 'no-endpoints' : goesToAll ? 'local-to-all' : undefined;
   return {
     family: server.family,
     protocol: server.protocol,
@@ -189,9 +264,8 @@ function shared(server: Omit<Told, 'address'>) {
     affinitySeconds: server.persistentSeconds,
     healthCheckNodePort: undefined,
     scheduler: server.scheduler,
-    endpoints: server.realServers?.map(({ address, port }) => ({
-      endpoint: joinHostPort(address.text, port),
-      takes: [],
-    })),
+    endpoints: realServers,
+    ...(fallback === undefined ? {} : ({ fallback } as const)),
+    ...(Object.keys(masquerade).length === 0 ? {} : { masquerade }),
   } satisfies Partial<DecompiledPort>;
 }

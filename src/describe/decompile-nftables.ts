@@ -1,4 +1,4 @@
-import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import type { NftName } from '../kube-proxy/nftables-names.ts';
 import { targetsOf } from '../changes/nft-owners.ts';
@@ -7,12 +7,12 @@ import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
+import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledPort, TrafficPolicy } from './decompile.ts';
-import { finishDraft, startDraft } from './port-draft.ts';
+import type { DecompiledAddress, DecompiledPort, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
 import type { PortDraft } from './port-draft.ts';
 
 /** Reads Service ports back from kube-proxy's tables, whose chains are named after them. */
@@ -28,11 +28,15 @@ class TableReader {
   readonly #owners: NftOwners;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
+  /** Whose packets to any cluster IP are masqueraded, by the one rule that newer releases have for all. */
+  readonly #toAllClusterIPs: MasqueradedClients | undefined;
 
   constructor(table: NftTable, owners: NftOwners) {
     this.#table = table;
     this.#owners = owners;
     this.#clusterIPs = new Set(this.#elements(nftSets.clusterIPs).map(({ key }) => formatKey(key)));
+    const rules = table.chains.get(nftChains.services)?.rules ?? [];
+    this.#toAllClusterIPs = rules.flatMap((rule) => clientsOf(rule) ?? [])[0];
   }
 
   read(): readonly DecompiledPort[] {
@@ -69,8 +73,9 @@ class TableReader {
     if (!draft) return;
     const chain = chainOf(element);
     const kind = this.#kindOf(address, set, chain);
-    const known = draft.addresses.get(address);
-    if (!known || known.kind === 'unknown') draft.addresses.set(address, { kind, address });
+    addAddress(draft, kind, address);
+    if (set === nftSets.firewallIPs) draft.hasFirewall = true;
+    if (kind === 'cluster-ip' && chain && this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     draft.port ??= parsePort(port ?? '');
     if (kind !== 'cluster-ip') return noteRefusal(draft, 'externalTrafficPolicy', element);
     if (chain) draft.internalTrafficPolicy = chain.kind === 'local' ? 'Local' : 'Cluster';
@@ -96,6 +101,11 @@ class TableReader {
     const name = parseNftName(chain.name);
     const draft = name && this.#draftOf(this.#owners.ofNftChain(chain), name.protocol);
     if (!draft) return;
+    for (const rule of chain.rules) {
+      const clients = clientsOf(rule);
+      if (clients && name.kind === 'external') draft.masquerade.external ??= clients;
+      else if (clients && (name.kind === 'cluster' || name.kind === 'local')) draft.masquerade.clusterIP ??= clients;
+    }
     switch (name.kind) {
       case 'cluster':
         return this.#readEndpoints(chain, 'Cluster', draft);
@@ -105,7 +115,7 @@ class TableReader {
         draft.externalTrafficPolicy = looksAtSource(chain) ? 'Local' : 'Cluster';
         return;
       case 'firewall':
-        draft.sourceRanges.push(...this.#rangesOf(chain));
+        for (const range of this.#rangesOf(chain)) draft.sourceRanges.add(range);
         return;
       case 'endpoint':
       case 'affinity':
@@ -131,11 +141,8 @@ class TableReader {
   }
 
   #readEndpoints(chain: NftChain, policy: TrafficPolicy, draft: PortDraft): void {
-    for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)]) {
-      const takes = draft.endpoints.get(endpoint) ?? new Set<TrafficPolicy>();
-      takes.add(policy);
-      draft.endpoints.set(endpoint, takes);
-    }
+    for (const endpoint of [...endpointsOf(chain), ...this.#stickyEndpoints(chain, draft)])
+      addEndpoint(draft, endpoint, policy);
   }
 
   /** With session affinity each endpoint has a chain of its own, and a set of clients with a timeout. */
@@ -181,11 +188,37 @@ function noteRefusal(
   policy: 'internalTrafficPolicy' | 'externalTrafficPolicy',
   element: Element,
 ): void {
-  if (element.value?.kind === 'drop') draft[policy] = 'Local';
+  const { value } = element;
+  if (value?.kind === 'drop') {
+    draft[policy] = 'Local';
+    draft.refusals.add('drop');
+  } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
 }
 
 function endpointsOf(chain: NftChain): readonly string[] {
   return targetsOf(chain).map(({ address, port }) => joinHostPort(address.text, port));
+}
+
+/** Whose packets a rule marks to be masqueraded; undefined where it marks none. */
+function clientsOf({ expressions }: NftRule): MasqueradedClients | undefined {
+  const marks = expressions.some(
+    (each) =>
+      each.kind === 'set-mark' ||
+      (each.kind === 'verdict' && each.verdict.kind === 'jump' && each.verdict.chain === nftChains.markForMasquerade),
+  );
+  if (!marks) return undefined;
+  for (const each of expressions) {
+    if (each.kind !== 'match' || each.right.kind === 'set') continue;
+    const [field] = each.left;
+    if (field?.kind === 'fib') return { kind: 'node' };
+    const isInterface = field?.kind === 'meta' && field.key === 'iifname';
+    if (!isInterface && !(field?.kind === 'payload' && field.field === 'saddr')) continue;
+    if (each.negated !== true) return undefined;
+    const { right } = each;
+    const text = (right.kind === 'any-of' ? right.values : [right.value]).map((value) => formatKey([value])).join(', ');
+    return { kind: 'all-but', clients: isInterface ? `interface ${text}` : text };
+  }
+  return { kind: 'all' };
 }
 
 /** Under policy Local the node's own packets, told by their source, take another way. */

@@ -30,12 +30,32 @@ export interface DecompiledPort {
   readonly externalTrafficPolicy: TrafficPolicy | undefined;
   readonly affinitySeconds: number | undefined;
   readonly sourceRanges: readonly string[];
+  /** Set where packets from outside of source ranges are dropped, and nothing shows the ranges. */
+  readonly hidesSourceRanges?: true;
   readonly healthCheckNodePort: number | undefined;
   /** IPVS mode only. */
   readonly scheduler: string | undefined;
   /** Undefined where nothing tells them, as in sets alone. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
+  /** What becomes of traffic that no endpoint is chosen for. */
+  readonly fallback?: 'no-endpoints' | 'local-drops' | 'local-to-all';
+  readonly masquerade?: Masquerade;
 }
+
+/** Whose packets leave the node with the node's address for their source. */
+export interface Masquerade {
+  /** Of those to the cluster IP. */
+  clusterIP?: MasqueradedClients;
+  /** Of those to external addresses and the node port. */
+  external?: MasqueradedClients;
+}
+
+export type MasqueradedClients =
+  | { readonly kind: 'all' }
+  /** `clients` is what pods are told by: a network, or "interface cni0". */
+  | { readonly kind: 'all-but'; readonly clients: string }
+  /** The node's own. */
+  | { readonly kind: 'node' };
 
 export type TrafficPolicy = 'Cluster' | 'Local';
 
@@ -49,6 +69,8 @@ export interface DecompiledEndpoint {
   readonly endpoint: string;
   /** The policies whose traffic it takes, as far as the state tells them apart. */
   readonly takes: readonly TrafficPolicy[];
+  /** Set of a real server of weight 0: it takes no new connections. */
+  readonly draining?: true;
 }
 
 /** What a state tells of the Services that it came from. */
@@ -112,4 +134,20 @@ export function decompile(
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
   const key = ({ name, family }: DecompiledPort) => `${name} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
+}
+
+/** Finds what a state that is compiled shows of a Service port. It is read when it is first asked for. */
+export function findShown(
+  state: KernelState,
+  owners: Owners,
+): (label: string, family: Family) => DecompiledPort | undefined {
+  let ports: ReadonlyMap<string, DecompiledPort> | undefined;
+  return (label, family) => {
+    ports ??= new Map(
+      decompile(state, owners, () => 'kube-proxy', { virtualServers: true }).ports.map(
+        (port) => [`${port.family} ${port.name}`, port] as const,
+      ),
+    );
+    return ports.get(`${family} ${label}`);
+  };
 }

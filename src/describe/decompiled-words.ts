@@ -1,12 +1,13 @@
 import { formatCount } from '../base/format-count.ts';
 import type { Owners } from '../changes/owners.ts';
-import { parseAskedAddress } from './asked-address.ts';
+import { isLoopback } from '../kernel/address.ts';
+import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
-import { cutLines } from './describe-words.ts';
+import { cutLines, pathLines } from './describe-words.ts';
 import { listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';
-import type { DeafNodePort } from './find-subject.ts';
+import type { ClosedPort, DeafNodePort } from './find-subject.ts';
 import { bareName, parseRuleLine } from './find-subject.ts';
 import type { OwnAddresses } from './node-addresses.ts';
 
@@ -37,7 +38,7 @@ export function isAbout(port: DecompiledPort, what: string, node: OwnAddresses):
 
 function hasName(port: DecompiledPort, what: string): boolean {
   // In IPVS mode a port that nothing names is called by its address.
-  const [, service, portName] = /^([^/:]+\/[^/:]+)(?::([^/:]+))?$/.exec(port.name) ?? [];
+  const [service, portName] = splitName(port.name);
   if (service === undefined) return false;
   const asked = [what, nameInKubectl(what) ?? what].map(parseAskedName);
   return asked.some(
@@ -47,11 +48,51 @@ function hasName(port: DecompiledPort, what: string): boolean {
   );
 }
 
+/** The Service and the port in "namespace/name:port", or in one without its namespace; nothing in an address. */
+function splitName(name: string): readonly [service?: string, port?: string] {
+  const [, service, port] = /^((?:[^/: ]+\/)?[^/: ]+)(?::([^/: ]+))?$/.exec(name) ?? [];
+  return service === undefined ? [] : port === undefined ? [service] : [service, port];
+}
+
+/** The Services of an address that was asked for with another port than theirs. */
+export function findClosedPort(ports: readonly DecompiledPort[], what: string): ClosedPort | undefined {
+  const asked = parseAskedAddress(what);
+  if (asked?.port === undefined) return undefined;
+  const { text: address } = asked.address;
+  const owners = new Map<string, ClosedPort['owners'][number]>();
+  for (const port of ports.filter((each) => hasAddress(each, address))) {
+    const [service] = splitName(port.name);
+    const isEndpoint = port.addresses.every((each) => each.address !== address);
+    const own = isEndpoint
+      ? (port.endpoints ?? []).flatMap(({ endpoint }) => {
+          const known = parseAskedAddress(endpoint);
+          return known?.address.text === address && known.port !== undefined ? [known.port] : [];
+        })
+      : port.port === undefined
+        ? []
+        : [port.port];
+    const key = service === undefined ? '' : `${service} ${isEndpoint}`;
+    const known = owners.get(key)?.ports ?? [];
+    const shown = own.map((number) => `${number}/${port.protocol}`);
+    owners.set(key, { service, isEndpoint, ports: [...new Set([...known, ...shown])] });
+  }
+  if (owners.size === 0) return undefined;
+  const number = asked.protocol === undefined ? String(asked.port) : `${asked.port}/${asked.protocol}`;
+  return { address, port: number, owners: [...owners.values()] };
+}
+
 function hasNodePort({ nodePort, healthCheckNodePort, protocol }: DecompiledPort, what: string): boolean {
-  const [, number, asked] = /^:?(\d+)(?:\/(tcp|udp|sctp))?$/i.exec(what) ?? [];
-  if (number === undefined) return false;
-  if (number === String(healthCheckNodePort) && (asked ?? 'TCP').toUpperCase() === 'TCP') return true;
-  return number === String(nodePort) && (asked === undefined || asked.toUpperCase() === protocol);
+  const asked = parseAskedPort(what);
+  if (!asked) return false;
+  if (asked.port === healthCheckNodePort && (asked.protocol ?? 'TCP') === 'TCP') return true;
+  return asked.port === nodePort && (asked.protocol === undefined || asked.protocol === protocol);
+}
+
+/** Whether a bare number is a Service's own port; of a node port with that number it is more likely. */
+export function hasPort({ port, protocol }: DecompiledPort, what: string): boolean {
+  const asked = parseAskedPort(what);
+  if (!asked || asked.isOfNode || asked.port !== port) return false;
+  return asked.protocol === undefined || asked.protocol === protocol;
 }
 
 /**
@@ -67,7 +108,8 @@ function listensAt(
   if (asked?.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
   if (asked.protocol !== undefined && asked.protocol !== protocol) return 'no';
   const own = node.addresses.get(family);
-  if (own !== undefined && own.size > 0 && !own.has(asked.address.text)) return 'no';
+  const isOther = own !== undefined && own.size > 0 && !own.has(asked.address.text);
+  if (isOther && !isLoopback(asked.address)) return 'no';
   const listens = listensOn(node.listeners({ family, protocol, port: nodePort }), asked.address);
   return listens === false ? 'deaf' : 'yes';
 }
@@ -115,22 +157,19 @@ export function describeDecompiled(port: DecompiledPort, limit: number): readonl
     depth,
     text,
   });
-  const policies = [
-    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
-    ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
-    ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
-    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
-    ...(port.sourceRanges.length === 0 ? [] : [`for ${port.sourceRanges.join(', ')} only`]),
-    ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
-  ];
-  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes }) =>
-    line(2, takes.length === 0 ? endpoint : `${endpoint}  for policy ${takes.join(' and ')}`),
-  );
+  const endpoints = (port.endpoints ?? []).map(({ endpoint, takes, draining }) => {
+    const use = draining
+      ? '  weight 0: no new connections'
+      : takes.length > 0
+        ? `  for policy ${takes.join(' and ')}`
+        : '';
+    return line(2, endpoint + use);
+  });
   return [
     line(0, port.name),
     ...port.addresses.map(({ kind, address }) => line(1, `${addressWords[kind]} ${address} ${describePort(port)}`)),
     ...(port.nodePort === undefined ? [] : [line(1, `node port ${port.nodePort}/${port.protocol}`)]),
-    ...(policies.length > 0 ? [line(1, policies.join(', '))] : []),
+    ...pathLines(port),
     line(1, headEndpoints(port)),
     ...cutLines(endpoints, limit, 2),
   ];
@@ -141,11 +180,15 @@ function describePort({ port, protocol }: DecompiledPort): string {
   return port === undefined ? `${protocol}, port unknown` : `port ${port}/${protocol}`;
 }
 
-function headEndpoints({ endpoints, internalTrafficPolicy, scheduler }: DecompiledPort): string {
-  if (endpoints === undefined) {
-    const ofServers = scheduler === undefined ? 'the virtual servers' : 'the real servers';
-    const lacking = internalTrafficPolicy === undefined ? ofServers : 'all the chains that lead to them';
-    return `endpoints: unknown, because the dump does not show ${lacking}`;
-  }
+function headEndpoints(port: DecompiledPort): string {
+  const { endpoints } = port;
+  if (endpoints === undefined) return `endpoints: unknown, because the dump does not show ${nameLacking(port)}`;
   return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
+}
+
+/** What leads to endpoints, and is not in the dump. */
+function nameLacking({ name, internalTrafficPolicy, scheduler }: DecompiledPort): string {
+  if (internalTrafficPolicy !== undefined) return 'all the chains that lead to them';
+  if (scheduler !== undefined) return 'the real servers';
+  return splitName(name).length === 0 ? 'the virtual servers' : 'what leads to them';
 }

@@ -11,6 +11,7 @@ import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import type { DecompiledPort, Masquerade } from './decompile.ts';
 import type { DnsRecord } from './dns.ts';
 import { dnsRecords } from './dns.ts';
 import type { EnvironmentVariable } from './environment.ts';
@@ -58,7 +59,8 @@ export interface PortInFamily {
   readonly healthCheckNodePort?: number;
   readonly endpoints: readonly EndpointDescription[];
   /** What becomes of traffic that no endpoint is chosen for. */
-  readonly fallback?: 'no-endpoints-given' | 'no-endpoints' | 'local-drops' | 'local-to-all';
+  readonly fallback?: 'no-endpoints-given' | NonNullable<DecompiledPort['fallback']>;
+  readonly masquerade?: Masquerade;
 }
 
 export interface EndpointDescription {
@@ -112,7 +114,9 @@ function portsOf(service: ServiceInfo, view: View): readonly (readonly [string, 
   return [...ports];
 }
 
-function describePort(port: ServicePort, service: ServiceInfo, { services: { node, settings } }: View): PortInFamily {
+function describePort(port: ServicePort, service: ServiceInfo, view: View): PortInFamily {
+  const { node, settings } = view.services;
+  const masquerade = view.shownOf(port.label, port.family)?.masquerade;
   const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
   const fallback = fallbackOf(port, service, chooseEndpoints(port, node), settings.mode);
   return {
@@ -133,6 +137,7 @@ function describePort(port: ServicePort, service: ServiceInfo, { services: { nod
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
     ),
     ...(fallback === undefined ? {} : { fallback }),
+    ...(masquerade === undefined ? {} : { masquerade }),
   };
 }
 

@@ -1,11 +1,13 @@
 import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
-import type { Because, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
+import type { Because, ClosedPort, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
+import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -73,6 +75,8 @@ function describeBecause(because: Because): string | undefined {
       return 'this is one of its external IPs';
     case 'load-balancer-ip':
       return "this is its load balancer's address";
+    case 'port':
+      return 'this is its port';
     case 'node-port':
       return 'this is its node port';
     case 'health-check-node-port':
@@ -109,8 +113,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
   const used = port.endpoints.filter(isUsedInWords).length;
   return [
     line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
-    line('plain', 1, policyWords(port)),
-    ...(port.fallback === undefined ? [] : [line('bad', 1, fallbackWords(port.fallback))]),
+    ...pathLines(port),
     line(
       'plain',
       1,
@@ -120,14 +123,58 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
   ];
 }
 
-function policyWords(port: PortInFamily): string {
+/** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
+type KnownPath = Pick<
+  DecompiledPort,
+  | 'internalTrafficPolicy'
+  | 'externalTrafficPolicy'
+  | 'affinitySeconds'
+  | 'scheduler'
+  | 'sourceRanges'
+  | 'hidesSourceRanges'
+  | 'healthCheckNodePort'
+  | 'masquerade'
+> & { readonly fallback?: NonNullable<PortInFamily['fallback']> };
+
+/** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
+export function pathLines(port: Partial<KnownPath>): readonly DescriptionLine[] {
+  const policies = policyWords(port);
+  const { fallback, masquerade } = port;
   return [
-    `internalTrafficPolicy ${port.internalTrafficPolicy}`,
+    ...(policies === '' ? [] : [line('plain', 1, policies)]),
+    ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback))]),
+    ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
+  ];
+}
+
+function policyWords({ sourceRanges = [], ...port }: Partial<KnownPath>): string {
+  return [
+    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
     ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
     ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
-    ...(port.sourceRanges.length === 0 ? [] : [`load balancer for ${port.sourceRanges.join(', ')} only`]),
+    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
+    ...(sourceRanges.length === 0 ? [] : [`load balancer for ${sourceRanges.join(', ')} only`]),
+    ...(port.hidesSourceRanges ? ['load balancer for some sources only, which are not shown'] : []),
     ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
   ].join(', ');
+}
+
+function masqueradeWords({ clusterIP, external }: Masquerade): string {
+  return [
+    ...(clusterIP ? [`traffic to the cluster IP${clientWords(clusterIP)}`] : []),
+    ...(external ? [`external traffic${clientWords(external)}`] : []),
+  ].join(', ');
+}
+
+function clientWords(clients: MasqueradedClients): string {
+  switch (clients.kind) {
+    case 'all':
+      return '';
+    case 'all-but':
+      return ` that is not from ${clients.clients}`;
+    case 'node':
+      return ' of the node itself';
+  }
 }
 
 function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string {
@@ -251,9 +298,10 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode, deaf }: Finding & { readonly kind: 'nothing' },
+  { suggestions, otherMode, deaf, closed }: Finding & { readonly kind: 'nothing' },
 ): string {
   if (deaf) return describeDeaf(deaf);
+  if (closed) return describeClosed(closed);
   const hint = otherMode
     ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
     : suggestions.length === 0
@@ -266,6 +314,18 @@ export function describeNothing(
 export function describeDeaf({ port, label, address, listeners }: DeafNodePort): string {
   const owner = label === undefined ? '' : ` of ${label}`;
   return `no Service answers at ${joinHostPort(address, port)}: node port ${port}${owner} listens on ${describeListeners(listeners)}${listeners.kind === 'listed' ? ' only' : ''}`;
+}
+
+/** Whose an address is that was asked for with a port that its Services do not have. */
+export function describeClosed({ address, port, owners }: ClosedPort): string {
+  const clauses = owners.map(({ service, isEndpoint, ports }) => {
+    const has = ports.length === 0 ? '' : ` (has ${ports.join(', ')})`;
+    if (service === undefined) return `${address} has no port ${port}${has}`;
+    return isEndpoint
+      ? `${address} is an endpoint of ${service}, which has no port ${port} there${has}`
+      : `${address} belongs to ${service}, which has no port ${port}${has}`;
+  });
+  return nameSome(clauses);
 }
 
 function section<T>(

@@ -1,7 +1,7 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../changes/owners.ts';
 import type { Address } from '../kernel/address.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
@@ -15,7 +15,7 @@ import type { FindListeners, NodePortListeners } from '../kube-proxy/node-port-l
 import { findNodePortListeners, listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { setName } from '../kube-proxy/sets.ts';
-import { parseAskedAddress } from './asked-address.ts';
+import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
 import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
@@ -33,7 +33,22 @@ export type Finding =
       /** Set where the name is of a chain that only another mode makes. */
       readonly otherMode: OtherMode | undefined;
       readonly deaf?: DeafNodePort | undefined;
+      readonly closed?: ClosedPort | undefined;
     };
+
+/** An address of Services that was asked for with a port that they do not have. */
+export interface ClosedPort {
+  readonly address: string;
+  /** "81", or "81/UDP" where the protocol was asked for. */
+  readonly port: string;
+  readonly owners: readonly {
+    /** "namespace/name"; undefined where nothing names it. */
+    readonly service: string | undefined;
+    readonly isEndpoint: boolean;
+    /** "80/TCP". */
+    readonly ports: readonly string[];
+  }[];
+}
 
 /** A node port that was asked for at an address of the node on which node ports do not listen. */
 export interface DeafNodePort {
@@ -62,7 +77,7 @@ interface ServiceMatch {
 export type Because =
   | {
       readonly kind:
-        'name' | 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'node-port' | 'health-check-node-port';
+        'name' | 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'port' | 'node-port' | 'health-check-node-port';
     }
   | { readonly kind: 'endpoint'; readonly endpoint: string }
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string }
@@ -102,7 +117,8 @@ export function findSubject(text: string, view: View): Finding {
   if (named !== undefined)
     return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
   const deaf = findDeaf(what, view);
-  if (deaf) return { kind: 'nothing', suggestions: [], otherMode: undefined, deaf };
+  const closed = deaf ? undefined : findClosed(what, view);
+  if (deaf ?? closed) return { kind: 'nothing', suggestions: [], otherMode: undefined, deaf, closed };
   const otherMode = findOtherMode(what, view);
   return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
 }
@@ -288,7 +304,8 @@ function listensAt(
   view: View,
   find: FindListeners,
 ): 'yes' | 'deaf' | 'no' {
-  const isOwn = view.services.node.hostAddresses.some(({ text }) => text === address.text);
+  // Loopback is every node's, whether or not its addresses are known.
+  const isOwn = isLoopback(address) || view.services.node.hostAddresses.some(({ text }) => text === address.text);
   if (!isOwn || address.family !== family) return 'no';
   return listensOn(find({ family, protocol, port: nodePort }), address) === false ? 'deaf' : 'yes';
 }
@@ -310,6 +327,31 @@ function findDeaf(what: string, view: View): DeafNodePort | undefined {
   return { port, label, address: address.text, listeners };
 }
 
+/** The Services of an address that was asked for with another port than theirs. */
+function findClosed(what: string, view: View): ClosedPort | undefined {
+  const asked = parseAskedAddress(what);
+  if (asked?.port === undefined) return undefined;
+  const found = findAddress(asked.address.text, view);
+  if (found?.kind !== 'services') return undefined;
+  return {
+    address: asked.address.text,
+    port: asked.protocol === undefined ? String(asked.port) : `${asked.port}/${asked.protocol}`,
+    owners: found.matches.map(({ service, labels, because }) => {
+      const isEndpoint = because.every(({ kind }) => kind === 'endpoint');
+      const ports = view.services.cluster.servicePorts
+        .filter((port) => labels?.has(port.label) && port.family === asked.address.family)
+        .flatMap((port) =>
+          isEndpoint
+            ? port.endpoints
+                .filter(({ address }) => address.text === asked.address.text)
+                .map((endpoint) => `${endpoint.port}/${port.protocol}`)
+            : [`${port.port}/${port.protocol}`],
+        );
+      return { service: `${service.namespace}/${service.name}`, isEndpoint, ports: [...new Set(ports)] };
+    }),
+  };
+}
+
 function matchHeadless(view: View, address: string): Finding | undefined {
   const matches = view.services.cluster.services
     .filter((service) => service.headlessEndpoints.some((endpoint) => endpoint.address === address))
@@ -318,16 +360,15 @@ function matchHeadless(view: View, address: string): Finding | undefined {
 }
 
 function findNodePort(what: string, view: View): Finding | undefined {
-  const match = /^:?(\d{1,5})(?:\/(tcp|udp|sctp))?$/i.exec(what);
-  if (!match) return undefined;
-  const number = Number(match[1]);
-  const protocol = match[2]?.toUpperCase();
-  if (number === 0) return undefined;
-  return matchPorts(view, (port) => {
-    if (port.nodePort === number && (protocol === undefined || protocol === port.protocol))
-      return { kind: 'node-port' };
-    return port.healthCheckNodePort === number ? { kind: 'health-check-node-port' } : undefined;
+  const asked = parseAskedPort(what);
+  if (!asked) return undefined;
+  const isMeant = ({ protocol }: ServicePort): boolean => asked.protocol === undefined || asked.protocol === protocol;
+  const ofNode = matchPorts(view, (port) => {
+    if (port.nodePort === asked.port && isMeant(port)) return { kind: 'node-port' };
+    return port.healthCheckNodePort === asked.port ? { kind: 'health-check-node-port' } : undefined;
   });
+  if (ofNode ?? asked.isOfNode) return ofNode;
+  return matchPorts(view, (port) => (port.port === asked.port && isMeant(port) ? { kind: 'port' } : undefined));
 }
 
 /** All Service ports for which `why` gives a reason, by Service. */

@@ -1,9 +1,16 @@
 import type { Family, Protocol } from '../kernel/family.ts';
-import type { DecompiledAddress, DecompiledEndpoint, DecompiledPort, TrafficPolicy } from './decompile.ts';
+import type {
+  DecompiledAddress,
+  DecompiledEndpoint,
+  DecompiledPort,
+  Masquerade,
+  MasqueradedClients,
+  TrafficPolicy,
+} from './decompile.ts';
 
 /** A Service port while the rules that tell of it are read. */
 export interface PortDraft {
-  readonly name: string;
+  name: string;
   readonly family: Family;
   protocol: Protocol;
   port: number | undefined;
@@ -12,12 +19,19 @@ export interface PortDraft {
   internalTrafficPolicy: TrafficPolicy | undefined;
   externalTrafficPolicy: TrafficPolicy | undefined;
   affinitySeconds: number | undefined;
-  readonly sourceRanges: string[];
+  /** Whether packets from outside of the source ranges are dropped, though the ranges may not be shown. */
+  hasFirewall: boolean;
+  readonly sourceRanges: Set<string>;
   /** Nothing in nftables tells it. */
   healthCheckNodePort: number | undefined;
+  /** What becomes of packets that no endpoint takes. */
+  readonly refusals: Set<Refusal>;
+  readonly masquerade: { [Path in keyof Masquerade]: MasqueradedClients };
   /** The policies whose traffic an endpoint takes, by "ip:port". */
   readonly endpoints: Map<string, Set<TrafficPolicy>>;
 }
+
+export type Refusal = 'reject' | 'drop';
 
 /** A draft of which nothing is known yet but its name. */
 export function startDraft(name: string, family: Family, protocol: Protocol): PortDraft {
@@ -31,18 +45,45 @@ export function startDraft(name: string, family: Family, protocol: Protocol): Po
     internalTrafficPolicy: undefined,
     externalTrafficPolicy: undefined,
     affinitySeconds: undefined,
-    sourceRanges: [],
+    hasFirewall: false,
+    sourceRanges: new Set(),
     healthCheckNodePort: undefined,
+    refusals: new Set(),
+    masquerade: {},
     endpoints: new Map(),
   };
 }
 
+/** Adds an address; what one rule tells of its kind is kept where another does not tell it. */
+export function addAddress({ addresses }: PortDraft, kind: DecompiledAddress['kind'], address: string): void {
+  const known = addresses.get(address);
+  if (!known || known.kind === 'unknown') addresses.set(address, { kind, address });
+}
+
+/** Adds an endpoint that takes the traffic of a policy. */
+export function addEndpoint({ endpoints }: PortDraft, endpoint: string, policy: TrafficPolicy): void {
+  const takes = endpoints.get(endpoint);
+  if (takes) takes.add(policy);
+  else endpoints.set(endpoint, new Set([policy]));
+}
+
 /** What was read, as it is handed on. */
-export function finishDraft({ addresses, endpoints, ...draft }: PortDraft): DecompiledPort {
+export function finishDraft(draft: PortDraft): DecompiledPort {
+  const { addresses, endpoints, hasFirewall, sourceRanges, refusals, masquerade, ...rest } = draft;
+  const fallback = refusals.has('drop') ? 'local-drops' : refusals.has('reject') ? 'no-endpoints' : undefined;
   return {
-    ...draft,
+    ...rest,
     addresses: [...addresses.values()],
+    sourceRanges: [...sourceRanges],
+    ...(hasFirewall && sourceRanges.size === 0 ? { hidesSourceRanges: true } : {}),
+    ...(fallback === undefined ? {} : { fallback }),
+    ...(masquerade.clusterIP || masquerade.external ? { masquerade: sortPaths(masquerade) } : {}),
     scheduler: undefined,
     endpoints: [...endpoints].map(([endpoint, takes]): DecompiledEndpoint => ({ endpoint, takes: [...takes] })),
   };
+}
+
+/** The same however the rules are ordered. */
+function sortPaths({ clusterIP, external }: Masquerade): Masquerade {
+  return { ...(clusterIP ? { clusterIP } : {}), ...(external ? { external } : {}) };
 }

@@ -1,13 +1,17 @@
 import type { Cluster } from '../cluster/model.ts';
 import type { Owners } from '../changes/owners.ts';
 import type { SideServices } from '../diff/side.ts';
+import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
+import type { DecompiledPort } from './decompile.ts';
 
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {
   readonly state: KernelState;
   readonly owners: Owners;
   readonly services: SideServices;
+  /** What the state shows of a Service port. */
+  readonly shownOf: (label: string, family: Family) => DecompiledPort | undefined;
   /** What kube-proxy would program on the same node for other Services. */
   readonly compile: (cluster: Cluster) => KernelState;
 }

@@ -1,4 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
+import { nameSome } from '../base/name-some.ts';
 import type { DiagnosticTable, Severity } from './table.ts';
 
 /** Why a file of a dump is left out. */
@@ -139,6 +140,13 @@ export const sideDiagnostics = {
     severity: 'error',
     meaning: '--check names a folder that kpc cannot compare with',
     words: (details: NothingToCheck) => `--check ${details.folder}: ${describeNothingToCheck(details)}`,
+  },
+  'second-listing': {
+    severity: 'warning',
+    meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",
+    words: ({ output, differences }: { readonly output: string; readonly differences: readonly string[] }) =>
+      `a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}: left out; ` +
+      'give each node a file of its own',
   },
   'stray-lines': {
     severity: 'note',

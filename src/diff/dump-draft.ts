@@ -2,6 +2,8 @@ import { families } from '../kernel/family.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { finishDrafts, startDrafts } from './kind-drafts.ts';
 import type { Dump, DumpFault, DumpFileKind } from './read-dump.ts';
+import { findDifferences } from './second-listings.ts';
+import type { Listing } from './second-listings.ts';
 import type { Doubt } from './side.ts';
 
 /** A dump while its files are read. */
@@ -13,6 +15,8 @@ export class DumpDraft {
   /** By reason and file: the first line, and how many more there are. */
   readonly #unread = new Map<string, { more: number }>();
   readonly #doubts: Doubt[] = [];
+  /** The first listing of each tool. */
+  readonly #listings = new Map<string, { readonly items: Listing; readonly isWhole: boolean }>();
 
   /** Adds what is wrong with a file; what is wrong with it in the same way again is told once. */
   fault(fault: DumpFault): void {
@@ -20,6 +24,28 @@ export class DumpDraft {
     if (this.#told.has(key)) return;
     this.#told.add(key);
     this.#faults.push(fault);
+  }
+
+  /**
+   * Whether a listing is of another node or another time than the first of its tool, which is then said: two states are not to be
+   * taken for one.
+   */
+  isSecond(
+    at: Omit<DumpFault & { readonly kind: 'second-listing' }, 'kind' | 'differences'>,
+    items: Listing,
+    isWhole: boolean,
+  ): boolean {
+    const first = this.#listings.get(at.output);
+    const differences = first ? findDifferences(first.items, items, isWhole && first.isWhole) : [];
+    if (differences.length > 0) {
+      this.#faults.push({ kind: 'second-listing', ...at, differences });
+      return true;
+    }
+    this.#listings.set(at.output, {
+      items: new Map([...(first?.items ?? []), ...items]),
+      isWhole: isWhole || first?.isWhole === true,
+    });
+    return false;
   }
 
   doubt(doubt: Doubt): void {

@@ -20,6 +20,8 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import { readNftOutput } from './read-nftables.ts';
+import { listLinks, listRules, listServers, listSets } from './second-listings.ts';
+import type { Listing } from './second-listings.ts';
 import type { Coverage } from './coverage.ts';
 import type { Doubt } from './side.ts';
 
@@ -57,6 +59,14 @@ export type DumpFault =
   | { readonly kind: 'no-table'; readonly file: string; readonly line: number; readonly tables: readonly TableName[] }
   /** Virtual servers that may be all that the node has, or a part that nothing shows to be one. */
   | { readonly kind: 'taken-whole'; readonly file: string; readonly line: number }
+  /** A listing that differs from one before it, of another node or another time: by what. */
+  | {
+      readonly kind: 'second-listing';
+      readonly file: string;
+      readonly line: number;
+      readonly output: DumpFileKind;
+      readonly differences: readonly string[];
+    }
   /** A word of iptables-nft-save of rules that it does not show. */
   | { readonly kind: 'legacy-tables'; readonly file: string }
   /** Lines between the outputs that are of no tool. */
@@ -158,16 +168,22 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   };
   const cutOff = (): void => draft.fault({ kind: 'cut-off', file, expected: nameOf(kind, output) });
   const isWhole = !output.isPart;
+  const isSecond = (items: Listing, whole = isWhole): boolean =>
+    draft.isSecond({ file, line: firstLine, output: nameOf(kind, output, file) }, items, whole);
   const isNamed = output.command !== undefined || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
   switch (kind) {
     case 'rules':
       readRules(draft, file, output, read);
       return;
-    case 'ipset save':
-      draft.kinds.sets.add(read(parseIpsetSave(text)).sets, isWhole);
+    case 'ipset save': {
+      const { sets } = read(parseIpsetSave(text));
+      if (isSecond(listSets(sets))) return;
+      draft.kinds.sets.add(sets, isWhole);
       break;
+    }
     case 'ipset list': {
       const { sets, lacks } = read(parseIpsetList(text));
+      if (lacks === undefined && isSecond(listSets(sets))) return;
       draft.kinds.sets.add(sets, isWhole && lacks === undefined);
       if (lacks === 'end') cutOff();
       if (lacks === 'members') {
@@ -178,6 +194,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm -Sn': {
       const { virtualServers } = read(parseIpvsadm(text));
+      if (isSecond(listServers(virtualServers))) return;
       draft.kinds.virtualServers.add(virtualServers, isWhole);
       if (isWhole && !isNamed && virtualServers.length === 1)
         draft.fault({ kind: 'taken-whole', file, line: firstLine });
@@ -185,6 +202,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm -Ln': {
       const { virtualServers, lacks } = read(parseIpvsadmList(text));
+      if (isSecond(listServers(virtualServers))) return;
       draft.kinds.virtualServers.add(virtualServers, isWhole);
       if (isWhole && !isNamed && !/^(?:IP|Prot) /m.test(text))
         draft.fault({ kind: 'taken-whole', file, line: firstLine });
@@ -203,6 +221,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
         draft.fault({ kind: 'no-output', file, expected: kind });
         return;
       }
+      if (isSecond(listLinks(result.links), false)) return;
       draft.kinds.links.add(read(result).links, isWhole);
       break;
     }
@@ -228,6 +247,9 @@ function readRules(draft: DumpDraft, file: string, output: ToolOutput, read: Rea
   if (/^\*/m.test(text)) {
     const { tables, complete } = read(parseIptablesSave(text));
     const { isPart } = output;
+    const isWhole = complete && !isPart;
+    const listing = listRules(tables, tableNames);
+    if (isWhole && draft.isSecond({ file, line: firstLine, output: kind }, listing, false)) return;
     draft.kinds.iptables.add(family, tables, isPart || !complete ? 'none' : command?.table ? [command.table] : 'all');
     if (complete || isPart) return;
     draft.fault({ kind: 'cut-off', file, expected: kind });

@@ -12,6 +12,7 @@ import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import type { Reader } from './read-dump.ts';
+import { listNftables } from './second-listings.ts';
 
 /**
  * Reads what nft printed: one table as text, or the JSON of them all. Only kube-proxy's are read: nft prints those that
@@ -44,6 +45,8 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
     command?.tool === 'nft'
       ? !command.isPart
       : /ruleset/i.test(file) || others.some((table) => !isKubeProxyTable(table.split(' ')[1] ?? ''));
+  const at = { file, line: firstLine, output: 'nft list ruleset' } as const;
+  if (!lack && draft.isSecond(at, listNftables(tables), false)) return;
   draft.kinds.nftables.add(tables, isRuleset ? 'ruleset' : 'unknown', lack?.output);
   if (tables.length === 0 && /[\s"]KUBE-SERVICES[\s"]/.test(text)) {
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';

@@ -57,7 +57,7 @@ function printsPart(tool: Command['tool'], rest: string): boolean {
 
 /** What ssh, kubectl, a shell and script(1) say among the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
+  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|\S+ \| (?:CHANGED|SUCCESS)\b|Authorized |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
 /** What log programs, mails, diffs and grep put in front of a line. */
 const prefix =

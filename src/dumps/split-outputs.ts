@@ -35,6 +35,8 @@ interface DraftOutput {
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
+  /** The lines seen that a tool prints once. */
+  readonly once: Set<string>;
 }
 
 const none: SplitText = { outputs: [], strays: [] };
@@ -66,10 +68,20 @@ export function splitOutputs(text: string): SplitText {
     }
     if (kind !== undefined) {
       if (!current || block || !goesOn(current, kind, line)) {
-        current = { kind, firstLine: lines.number, lines: [], command, table: undefined, hasEllipsis: false };
+        current = {
+          kind,
+          firstLine: lines.number,
+          lines: [],
+          command,
+          table: undefined,
+          hasEllipsis: false,
+          once: new Set(),
+        };
         drafts.push(current);
       }
       noteTable(current, line);
+      const single = onceOf(kind, line);
+      if (single !== undefined) current.once.add(single);
       current.lines.push(block?.text ?? (kind === 'ip addr' ? raw : line));
       if (block) {
         lines.skip(block.text);
@@ -157,6 +169,9 @@ function rowOf(kind: OutputKind): (typeof recognisers)[number] | undefined {
 /** Whether a line that an output of its kind may begin with goes on with the one that has begun. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
   if (current.kind !== kind) return false;
+  // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
+  if (!current.hasEllipsis && current.once.has(onceOf(kind, line) ?? '')) return false;
+  if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return current.once.size === 0;
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.
   if (line.startsWith('# Generated')) return current.lines.length === 0;
@@ -165,6 +180,26 @@ function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
   // iptables -S begins a table with the policies of its chains.
   if (line.startsWith('-P ')) return current.lines.every((each) => each === '' || each.startsWith('-P '));
   return current.table !== 'closed';
+}
+
+/** The part of a line that a tool prints once in a listing: the name of a table, a set, a virtual server or a link. */
+function onceOf(kind: OutputKind, line: string): string | undefined {
+  switch (kind) {
+    case 'rules':
+      return /^\*\w+$/.exec(line)?.[0];
+    case 'ipset list':
+      return /^Name: \S+$/.exec(line)?.[0];
+    case 'ipset save':
+      return /^create \S+/.exec(line)?.[0];
+    case 'ipvsadm -Sn':
+      return /^-A -\S+ \S+/.exec(line)?.[0];
+    case 'ipvsadm -Ln':
+      return inProtocol.test(line) ? line.split(/\s+/, 2).join(' ') : undefined;
+    case 'ip addr':
+      return /^\d+: \S+: </.exec(line)?.[0];
+    default:
+      return undefined;
+  }
 }
 
 function noteTable(current: DraftOutput, line: string): void {

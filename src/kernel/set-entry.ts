@@ -41,7 +41,15 @@ export function formatEntry({ address, network, protocol, port, source, other }:
   return source ? `${base},${source.text}` : base;
 }
 
-const protocolsByName: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [name.toLowerCase(), name]));
+/** ipset prints a number where it finds no list of protocols, as in a container. */
+const protocolNumbers: { readonly [P in Protocol]: string } = { TCP: '6', UDP: '17', SCTP: '132' };
+
+const protocolsByName: ReadonlyMap<string, Protocol> = new Map(
+  protocols.flatMap((name) => [
+    [name.toLowerCase(), name],
+    [protocolNumbers[name], name],
+  ]),
+);
 
 /** Reads an entry of a set of that type as ipset prints it, or as formatEntry writes it. Takes any text. */
 export function parseEntry(text: string, type: string): SetEntry {

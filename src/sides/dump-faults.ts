@@ -23,6 +23,10 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
       return diagnose('taken-whole', {}, placeAtLine(file, fault.line));
     case 'legacy-tables':
       return diagnose('legacy-tables', {}, placeAtLine(file));
+    case 'second-listing': {
+      const { output, differences } = fault;
+      return diagnose('second-listing', { output, differences }, placeAtLine(file, fault.line));
+    }
     case 'strays':
       return diagnose('stray-lines', { count: fault.count }, placeAtLine(file, fault.line));
   }

@@ -244,6 +244,9 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     words: ['compile', '-f', 'folder', '--print', 'manifest'],
     files: { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' },
   },
+  'second-listing': dump({
+    'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
+  }),
   'stray-lines': dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
   'taken-whole': dump({ 'node.txt': '-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1\n' }),
   'too-deep': manifests('- '.repeat(2000)),

@@ -70,7 +70,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
     async (_what: string | undefined, _inputs: readonly string[], all: DescribeOptions) => {
       // What is named here takes the place of what kpc.yaml names.
       const isGiven = command.getOptionValueSource('file') === 'cli';
-      const { what, paths } = sortArguments(command, all);
+      const { what, paths } = await settleFirst(sortArguments(command, all), all, terminal);
       const { file: named, ...others } = all;
       const namesOther = paths.length > 0 || all.bundle !== undefined || all.fromDump !== undefined;
       const file = [...paths, ...(isGiven || !namesOther ? (named ?? []) : [])];
@@ -92,10 +92,35 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
 const sharedFlags: ReadonlySet<string> = new Set(['file', 'node']);
 
 /** Which of the arguments is asked about, and which are to be looked at. */
-function sortArguments(
-  command: Command,
+interface SortedArguments {
+  readonly what: string | undefined;
+  readonly paths: readonly string[];
+}
+
+/**
+ * Where all arguments are names of files, the first may be what is asked about all the same: a folder is often called as a
+ * Service is. It is read only if it holds a dump or a bundle.
+ */
+async function settleFirst(
+  sorted: SortedArguments,
   options: DescribeOptions,
-): { readonly what: string | undefined; readonly paths: readonly string[] } {
+  terminal: Terminal,
+): Promise<SortedArguments> {
+  const [first, ...others] = sorted.paths;
+  if (sorted.what !== undefined || first === undefined || others.length === 0 || !couldBeAsked(first)) return sorted;
+  const { readStoredSide } = await import('../../sides/read-side.ts');
+  if ((await readStoredSide(first, { node: options.node, stdin: undefined })).kind !== 'manifests') return sorted;
+  const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
+  await say(quieten(terminal, options), `kpc: note: ${oneLine(text)}\n`);
+  return { what: first, paths: others };
+}
+
+/** Whether a word can name a Service, an address or a port, though a file or folder has that name. */
+function couldBeAsked(word: string): boolean {
+  return /^[\w:[][\w.:/[\]-]*$/.test(word) && !/\.(?:ya?ml|json|txt|log)$/i.test(word) && !word.endsWith('/');
+}
+
+function sortArguments(command: Command, options: DescribeOptions): SortedArguments {
   refuseFlags(command);
   const [first, ...others] = command.args;
   // Where an input is named, a word is what it is asked about, though a file may be called so too.
@@ -184,15 +209,18 @@ async function readView(
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
   const { findOwners } = await import('../../changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
+  const { findShown } = await import('../../describe/decompile.ts');
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
     await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
   }
+  const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
     services,
-    owners: findOwners(labels ? [labels, state] : [state]),
+    owners,
+    shownOf: findShown(state, owners),
     compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
   };
 }

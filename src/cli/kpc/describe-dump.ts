@@ -1,11 +1,19 @@
 import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
 import { decompile } from '../../describe/decompile.ts';
-import { describeDecompiled, findDeafPort, isAbout, resolveName } from '../../describe/decompiled-words.ts';
+import {
+  describeDecompiled,
+  findClosedPort,
+  findDeafPort,
+  hasPort,
+  isAbout,
+  resolveName,
+} from '../../describe/decompiled-words.ts';
 import { findOwnAddresses } from '../../describe/node-addresses.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { describeDeaf, describeSharedInWords } from '../../describe/describe-words.ts';
-import type { DeafNodePort, SharedSubject } from '../../describe/find-subject.ts';
-import { findHeld } from '../../describe/find-subject.ts';
+import { describeClosed, describeDeaf, describeSharedInWords } from '../../describe/describe-words.ts';
+import type { OwnAddresses } from '../../describe/node-addresses.ts';
+import type { SharedSubject } from '../../describe/find-subject.ts';
+import { bareName, findHeld } from '../../describe/find-subject.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
@@ -118,15 +126,18 @@ async function printDecompiled(
   const { owners } = held;
   const what = typed && resolveName(typed.trim(), owners);
   const node = findOwnAddresses(held.state, held.coverage);
-  const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] =>
-    what === undefined ? ports : ports.filter((port) => isAbout(port, what, node));
+  const choose = (ports: readonly DecompiledPort[]): readonly DecompiledPort[] => {
+    if (what === undefined) return ports;
+    const found = ports.filter((port) => isAbout(port, what, node));
+    return found.length > 0 ? found : ports.filter((port) => hasPort(port, what));
+  };
   const ports = choose(decompiled.ports);
   const left = choose(leftovers.ports);
   if (typed !== undefined && ports.length + left.length === 0) {
     const subjects = findHeld(typed, held);
     return subjects.length > 0
       ? printHeld(subjects, decompiled, options, terminal)
-      : sayNothing(decompiled, typed.trim(), terminal, findDeafPort(decompiled.ports, typed.trim(), node));
+      : sayNothing(decompiled, typed.trim(), terminal, node);
   }
   const leftLines = what === undefined ? describeLeftovers(leftovers, owners) : [];
   if (options.output === 'json') {
@@ -194,10 +205,13 @@ async function sayNothing(
   { mode, ports }: Decompiled,
   what: string | undefined,
   terminal: Terminal,
-  deaf?: DeafNodePort,
+  node?: OwnAddresses,
 ): Promise<ExitStatus> {
-  if (deaf) {
-    await terminal.err(`kpc: ${oneLine(describeDeaf(deaf))}\n`);
+  const deaf = what !== undefined && node ? findDeafPort(ports, what, node) : undefined;
+  const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));
+  if (deaf ?? closed) {
+    const text = deaf ? describeDeaf(deaf) : closed ? describeClosed(closed) : '';
+    await terminal.err(`kpc: ${oneLine(text)}\n`);
     return exitStatus.differs;
   }
   const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;

@@ -1,0 +1,235 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-asked-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const manifests = `apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+spec: {podCIDRs: [10.244.1.0/24]}
+status: {addresses: [{type: InternalIP, address: 192.168.10.11}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nginx, namespace: default}
+spec:
+  type: LoadBalancer
+  clusterIP: 10.96.0.80
+  externalTrafficPolicy: Local
+  ports: [{port: 80, targetPort: 8080, nodePort: 30080}]
+status: {loadBalancer: {ingress: [{ip: 203.0.113.7}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: nginx-a, namespace: default, labels: {kubernetes.io/service-name: nginx}}
+addressType: IPv4
+ports: [{port: 8080, name: ''}]
+endpoints: [{addresses: [10.244.2.10], nodeName: node-2}]
+`;
+
+const modes = ['iptables', 'ipvs', 'nftables'] as const;
+const printed = {
+  iptables: ['iptables', 'ip6tables'],
+  ipvs: ['ipset', 'iptables', 'ip6tables', 'ipvsadm'],
+  nftables: ['nftables'],
+} as const;
+
+/** What is described: `M` is a mode. */
+const inputs = {
+  manifests: (mode: string) => ['-f', 'svc.yaml', '--proxy-mode', mode],
+  bundle: (mode: string) => [`bundle-${mode}`],
+  dump: (mode: string) => [`dump-${mode}`],
+} as const;
+
+beforeAll(async () => {
+  writeFileSync(join(cwd, 'svc.yaml'), manifests);
+  for (const mode of modes) {
+    const options = ['compile', '-f', 'svc.yaml', '--proxy-mode', mode, '--cluster-cidr', '10.244.0.0/16', '-q'];
+    expect((await runKpc([...options, '-o', `bundle-${mode}`], { cwd })).status).toBe(0);
+    mkdirSync(join(cwd, `dump-${mode}`));
+    for (const name of printed[mode]) {
+      const { stdout } = await runKpc([...options, '--print', name], { cwd });
+      const file = mode === 'nftables' ? 'nft-ruleset' : `${name}-save`;
+      writeFileSync(join(cwd, `dump-${mode}`, file), stdout);
+    }
+  }
+});
+
+const ask = (what: string, input: keyof typeof inputs, mode: (typeof modes)[number]) =>
+  runKpc(['describe', what, ...inputs[input](mode), '-q'], { cwd });
+
+const kinds = Object.keys(inputs) as readonly (keyof typeof inputs)[];
+const cases = kinds.flatMap((input) => modes.map((mode) => [input, mode] as const));
+
+describe('a node port at loopback', () => {
+  test.for(cases)('%s, %s mode', async ([input, mode]) => {
+    for (const what of ['127.0.0.1:30080', 'localhost:30080', '127.0.0.1:30080/tcp', '127.3.2.1:30080']) {
+      const run = await ask(what, input, mode);
+      if (mode === 'iptables') {
+        expect(run.status, run.stderr).toBe(0);
+        expect(run.stdout.split('\n')[0]).toContain('default/nginx');
+      } else {
+        expect(run.status).toBe(1);
+        expect(run.stderr).toMatch(
+          /^kpc: no Service answers at 127\..*: node port 30080.* listens on 192\.168\.10\.11 only$/m,
+        );
+      }
+    }
+  });
+
+  test('is closed where --iptables-localhost-nodeports is', async () => {
+    const closed = ['--proxy-mode', 'iptables', '--iptables-localhost-nodeports=false', '-q'];
+    const run = await runKpc(['describe', '127.0.0.1:30080', '-f', 'svc.yaml', ...closed], { cwd });
+    expect(run).toMatchObject({ status: 1, stdout: '' });
+    expect(run.stderr).toContain('listens on all addresses of the node but loopback');
+  });
+
+  test('where its virtual server listens, as those of old releases do', async () => {
+    const stdin =
+      'IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port Scheduler Flags\n' +
+      '  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn\n' +
+      'TCP  127.0.0.1:30449 rr\n  -> 10.244.36.197:80             Masq    1      0          0\n';
+    const run = await runKpc(['describe', '127.0.0.1:30449', '-', '-q'], { stdin });
+    expect(run.stdout).toContain('10.244.36.197:80');
+  });
+});
+
+describe('an address with a port that its Service does not have', () => {
+  test.for(cases)('%s, %s mode', async ([input, mode]) => {
+    const nameless = input === 'dump' && mode === 'ipvs';
+    const owner = nameless ? ' ' : ' belongs to default/nginx, which ';
+    for (const [what, text] of [
+      ['10.96.0.80:81', `10.96.0.80${owner}has no port 81 (has 80/TCP)`],
+      ['10.96.0.80:80/udp', `10.96.0.80${owner}has no port 80/UDP (has 80/TCP)`],
+      ['10.96.0.80,tcp:81', `10.96.0.80${owner}has no port 81/TCP (has 80/TCP)`],
+      ['203.0.113.7:8443', `203.0.113.7${owner}has no port 8443 (has 80/TCP)`],
+      [
+        '10.244.2.10:9',
+        nameless
+          ? '10.244.2.10 has no port 9 (has 8080/TCP)'
+          : '10.244.2.10 is an endpoint of default/nginx, which has no port 9 there (has 8080/TCP)',
+      ],
+    ] as const) {
+      const run = await ask(what, input, mode);
+      expect(run).toMatchObject({ status: 1, stdout: '', stderr: `kpc: ${text}\n` });
+    }
+  });
+});
+
+test.for(cases)('a bare number is a node port, or else a port: %s, %s mode', async ([input, mode]) => {
+  for (const what of ['30080', ':30080', '80', '80/tcp']) {
+    const run = await ask(what, input, mode);
+    expect(run.status, run.stderr).toBe(0);
+  }
+  for (const what of ['81', '80/udp', ':80']) expect((await ask(what, input, mode)).status).toBe(1);
+});
+
+describe('a folder that is called as a Service is', () => {
+  beforeAll(() => {
+    for (const name of ['nginx', 'default/nginx', '30080']) mkdirSync(join(cwd, name), { recursive: true });
+    const other =
+      'apiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {clusterIP: 10.96.0.90, ports: [{port: 80}]}\n';
+    writeFileSync(join(cwd, 'nginx/other.yaml'), other);
+  });
+
+  test.for(['nginx', 'default/nginx', '30080'])('%s', async (what) => {
+    const run = await runKpc(['describe', what, 'svc.yaml'], { cwd });
+    expect(run.stdout.split('\n')[0]).toContain('Service default/nginx ');
+    expect(run.stderr).toContain(
+      `kpc: note: "${what}" is taken for what is asked about: write "./${what}" to read it\n`,
+    );
+    const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
+    expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });
+  });
+
+  test('is read where it is written as a path, or alone', async () => {
+    for (const args of [['./nginx', 'svc.yaml'], ['nginx']]) {
+      const run = await runKpc(['describe', ...args, '-q'], { cwd });
+      expect(run.stdout).toContain('default/other');
+    }
+  });
+
+  test('a dump beside manifests that name its Services is read', async () => {
+    const run = await runKpc(['describe', 'dump-ipvs', 'svc.yaml', '-q'], { cwd });
+    expect(run.stdout).toMatch(/^default\/nginx +LoadBalancer/m);
+  });
+});
+
+test.for(modes)('no local endpoint, %s mode', async (mode) => {
+  const ofDump = await ask('203.0.113.7', 'dump', mode);
+  const ofManifests = await ask('203.0.113.7', 'manifests', mode);
+  const [line = 'nothing'] = ofManifests.stdout.match(/^.*no endpoint on this node: .*$/m) ?? [];
+  expect(ofDump.stdout.split('\n')).toContain(line);
+});
+
+const refused = 'no endpoint can take traffic: connections are refused';
+
+describe('what lines do, whatever they are called', () => {
+  const withoutNamespace = `# iptables-save | grep 31218
+-A KUBE-SERVICES -p tcp -m comment --comment "bad-srv:management-port has no endpoints" -m addrtype --dst-type LOCAL -m tcp --dport 31218 -j REJECT --reject-with icmp-port-unreachable
+-A KUBE-NODEPORTS -p tcp -m comment --comment "bad-srv:management-port" -m tcp --dport 31218 -j KUBE-MARK-MASQ
+-A KUBE-NODEPORTS -p tcp -m comment --comment "bad-srv:management-port" -m tcp --dport 31218 -j KUBE-SVC-GQKCP75KCV7PRX6J
+`;
+  const capitals =
+    '-A KUBE-SERVICES -d 10.100.134.208/32 -p tcp -m comment --comment "YYYY/XXX:eai-pcp-port has no endpoints" -m tcp --dport 11930 -j REJECT --reject-with icmp-port-unreachable\n';
+  const noComment = `*nat
+-A KUBE-SERVICES -d 10.96.7.7/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-AAAAAAAAAAAAAAAA
+-A KUBE-SERVICES -d 198.51.100.7/32 -p tcp -m tcp --dport 443 -j KUBE-FW-AAAAAAAAAAAAAAAA
+-A KUBE-NODEPORTS -p tcp -m tcp --dport 31443 -j KUBE-EXT-AAAAAAAAAAAAAAAA
+-A KUBE-EXT-AAAAAAAAAAAAAAAA -j KUBE-MARK-MASQ
+-A KUBE-EXT-AAAAAAAAAAAAAAAA -j KUBE-SVC-AAAAAAAAAAAAAAAA
+-A KUBE-FW-AAAAAAAAAAAAAAAA -s 192.0.2.0/24 -j KUBE-EXT-AAAAAAAAAAAAAAAA
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -j KUBE-SEP-BBBBBBBBBBBBBBBB
+-A KUBE-SEP-BBBBBBBBBBBBBBBB -p tcp -m tcp -j DNAT --to-destination 10.244.1.7:8443
+COMMIT
+*filter
+-A KUBE-PROXY-FIREWALL -d 198.51.100.7/32 -p tcp -m tcp --dport 443 -j DROP
+COMMIT
+`;
+  const numbers = `Name: KUBE-CLUSTER-IP
+Type: hash:ip,port
+Revision: 5
+Header: family inet hashsize 1024 maxelem 65536
+Size in memory: 8696
+References: 2
+Number of entries: 2
+Members:
+10.108.65.32,6:80
+10.96.0.10,17:53
+`;
+  test.for([
+    ['31218', withoutNamespace, ['bad-srv:management-port', 'node port 31218/TCP', refused]],
+    ['bad-srv', withoutNamespace, ['node port 31218/TCP']],
+    ['KUBE-SVC-GQKCP75KCV7PRX6J', withoutNamespace, ['node port 31218/TCP']],
+    ['10.100.134.208', capitals, ['YYYY/XXX:eai-pcp-port', 'port 11930/TCP', refused]],
+    ['YYYY/XXX', capitals, [refused]],
+    ['11930', capitals, [refused]],
+    ['10.108.65.32', numbers, ['10.108.65.32:80/TCP']],
+    ['10.96.0.10,17:53', numbers, ['10.96.0.10:53/UDP']],
+    ['10.108.65.32:80', numbers, ['cluster IP 10.108.65.32 port 80/TCP']],
+    ['10.96.7.7', noComment, ['cluster IP 10.96.7.7 port 443/TCP', '10.244.1.7:8443']],
+    ['198.51.100.7', noComment, ['load balancer for 192.0.2.0/24 only', 'node port 31443/TCP']],
+    ['31443', noComment, ['load balancer address 198.51.100.7', 'masqueraded: external traffic']],
+    ['10.244.1.7', noComment, ['cluster IP 10.96.7.7']],
+  ] as const)('%s', async ([what, stdin, texts]) => {
+    const run = await runKpc(['describe', what, '-', '-q'], { stdin });
+    expect(run.status, run.stderr).toBe(0);
+    for (const text of texts) expect(run.stdout).toContain(text);
+  });
+
+  test('two Services that were given one name stay two', async () => {
+    const rules = (
+      n: number,
+    ) => `-A KUBE-SERVICES -d 10.96.0.${n}/32 -p tcp -m comment --comment "YYYY/XXX:http cluster IP" -m tcp --dport 80 -j KUBE-SVC-${'ABC'[n]?.repeat(16)}
+-A KUBE-SVC-${'ABC'[n]?.repeat(16)} -m comment --comment "YYYY/XXX:http -> 10.244.0.${n}:80" -j KUBE-SEP-${'XYZ'[n]?.repeat(16)}
+`;
+    const stdin = `*nat\n${rules(1)}${rules(2)}COMMIT\n`;
+    const run = await runKpc(['describe', '10.96.0.2', '-', '-q'], { stdin });
+    expect(run.stdout).toContain('10.244.0.2:80');
+    expect(run.stdout).not.toContain('10.244.0.1:80');
+  });
+});

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const titles = `Prot LocalAddress:Port Scheduler Flags
+  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn
+`;
+const server = 'TCP  10.109.131.66:6379 rr\n';
+const real = '  -> 172.31.3.224:6379            Masq    1      0          0\n';
+const rules = (endpoint: string) => `*nat
+-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "default/a cluster IP" -m tcp --dport 443 -j KUBE-SVC-AAAAAAAAAAAAAAAA
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -m comment --comment "default/a -> ${endpoint}" -j KUBE-SEP-BBBBBBBBBBBBBBBB
+-A KUBE-SEP-BBBBBBBBBBBBBBBB -p tcp -m tcp -j DNAT --to-destination ${endpoint}
+COMMIT
+`;
+const set = (address: string) =>
+  `create KUBE-CLUSTER-IP hash:ip,port family inet hashsize 1024 maxelem 65536\nadd KUBE-CLUSTER-IP ${address},tcp:80\n`;
+const link = (address: string) => `2: eth0: <BROADCAST,UP> mtu 1500\n    inet ${address}/24 scope global eth0\n`;
+const table = (endpoint: string) => `table ip kube-proxy {
+	chain service-SUSTUHLJ-default/web/tcp/http {
+		meta l4proto tcp dnat to ${endpoint}
+	}
+}
+`;
+
+describe('a second listing of a tool, of another node or another time', () => {
+  test.for([
+    ['ipvsadm -Ln', titles + server + real, titles + server],
+    ['ipvsadm -Ln', server + real, server],
+    ['ipvsadm -Sn', '-A -t 10.9.0.1:80 -s rr\n-a -t 10.9.0.1:80 -r 10.1.0.1:80 -m -w 1\n', '-A -t 10.9.0.1:80 -s rr\n'],
+    ['iptables-save', rules('10.1.0.1:443'), rules('10.1.0.2:443')],
+    ['ipset save', set('10.9.0.1'), set('10.9.0.2')],
+    ['ip addr', link('192.168.0.1'), link('192.168.0.2')],
+    ['nft list ruleset', table('10.1.0.1:80'), table('10.1.0.2:80')],
+  ] as const)('%s is left out, and said', async ([tool, first, second]) => {
+    const twice = await runKpc(['describe', '-'], { stdin: first + second });
+    const line = first.split('\n').length;
+    expect(twice.stderr).toContain(
+      `-:${line}:1: warning: a second listing of ${tool}, of another node or another time`,
+    );
+    expect(twice.stdout).toBe((await runKpc(['describe', '-'], { stdin: first })).stdout);
+    const alike = await runKpc(['describe', '-'], { stdin: first + first });
+    expect(alike.stderr).not.toContain('second listing');
+  });
+
+  test('each of several', async () => {
+    const paste = [real, '', real + real.replace('3.224', '3.225')].map(
+      (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
+    );
+    const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
+    expect(run.stderr.match(/a second listing/g)).toHaveLength(2);
+    expect(run.stderr).not.toContain('stray');
+  });
+
+  test('parts that complete each other are one', async () => {
+    const stdin = titles + server + real + titles + server.replace('131.66', '131.67') + real;
+    const run = await runKpc(['describe', '-'], { stdin });
+    expect(run.stderr).not.toContain('second listing');
+    expect(run.stdout).toContain('10.109.131.67');
+  });
+
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-listings-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('in files of their own, too', async () => {
+    for (const [name, text] of [
+      ['node-1.txt', titles + server + real],
+      ['node-2.txt', titles + server],
+    ] as const)
+      writeFileSync(join(folder, name), text);
+    const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: a second listing of ipvsadm -Ln/);
+  });
+});
