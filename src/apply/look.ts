@@ -17,7 +17,7 @@ import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
 import { isSameMoment, readNftStamp } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
-import { mayHaveNftables, neededParts, parseReading, readNode } from './node-reading.ts';
+import { mayHaveNftables, neededParts, neededTables, parseReading, readNode } from './node-reading.ts';
 import type { EarlierReading, NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -119,8 +119,9 @@ export async function look(
   const target = await request.target(expected?.bundle());
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
-    hasIpvs: listing && listing.ipvs !== undefined,
+    ipvs: listing && (listing.ipvs ?? null),
     needed: neededParts(target.state, owned),
+    tables: neededTables(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
