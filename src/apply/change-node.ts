@@ -18,7 +18,7 @@ import { look } from './look.ts';
 import type { ChangeRequest, LookBack, Observation } from './look.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
-import { parseReading } from './node-reading.ts';
+import { assertReadable, parseReading } from './node-reading.ts';
 import type { ReadingPart } from './node-reading.ts';
 import { proveNftChange } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
@@ -106,6 +106,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, kept, known);
     return { kind: 'unchanged', plan };
   }
+
+  if (before.isKnown) await assertReadable(host, reading, changedParts([plan]));
 
   // What was not looked at stays ours.
   const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);

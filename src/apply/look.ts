@@ -79,6 +79,8 @@ export interface Observation {
   /** By which connections and clock the plan was made. */
   readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
+  /** Whether nftables, and with it perhaps the rules of iptables, was known without a list. */
+  readonly isKnown: boolean;
 }
 
 /** How much has to be looked at: all, or what may differ from something that is known. */
@@ -155,7 +157,8 @@ export async function look(
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, nftStamp, traffic, terms };
+  const shown = mustRefuse ? refuseLeftovers(plan) : plan;
+  return { reading, plan: shown, node, rules, focus, nftStamp, traffic, terms, isKnown: known !== undefined };
 }
 
 /** What to read once more. */

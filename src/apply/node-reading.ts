@@ -3,6 +3,7 @@ import type { Family } from '../kernel/family.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { findHiddenTables } from '../kernel/iptables-hidden.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import { tableNames } from '../kernel/iptables.ts';
 import type { TableName, Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -221,6 +222,44 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
 
 /** What prints the rules of a family. */
 export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
+
+/**
+ * Throws a Failure where a tool is not to be believed that will read these parts after a change, and that need not read them
+ * before: asked for little, it must print that little whole.
+ */
+export async function assertReadable(
+  host: Host,
+  { iptables, nftables }: Pick<NodeReading, 'iptables' | 'nftables'>,
+  parts: ReadonlySet<ReadingPart>,
+): Promise<void> {
+  await Promise.all(
+    families.flatMap((family) => [
+      ...(parts.has(family) ? [tryRules(host, family, iptables[family])] : []),
+      ...(parts.has(`nft ${family}`) && nftables[family] !== '' ? [tryTables(host, family)] : []),
+    ]),
+  );
+}
+
+/** By the shortest table that is there: to ask for one that is not would make it. */
+async function tryRules(host: Host, family: Family, known: string): Promise<void> {
+  const texts = known.split(/^(?=\*)/m).filter((text) => text.startsWith('*'));
+  const [shortest] = texts.toSorted((a, b) => a.length - b.length);
+  const table = tableNames.find((name) => shortest?.startsWith(`*${name}\n`));
+  if (table === undefined) return;
+  const command: Command = { tool: saveTools[family], args: ['-t', table] };
+  await assertWhole(command, outputOf(command, await host.run(command)), (text) => {
+    const fault = faultOfRules(text, family);
+    return fault ?? (mentionsTable(text, table) ? undefined : `it lacks the table ${table}`);
+  });
+}
+
+async function tryTables(host: Host, family: Family): Promise<void> {
+  const command: Command = { tool: 'nft', args: ['list', 'tables', nftFamily[family]] };
+  const line = `table ${nftFamily[family]} ${nftTableName}`;
+  await assertWhole(command, outputOf(command, await host.run(command)), (text) =>
+    text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
+  );
+}
 
 /** What is wrong with an output; see whole-output.ts. */
 type FindFault = (text: string) => string | undefined | Promise<string | undefined>;
