@@ -26,6 +26,7 @@ import type { Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { ModuleIndex } from './modules.ts';
+import { isEmptyPlan } from './plan.ts';
 import type { Plan } from './plan.ts';
 import type { FitTools } from './settled.ts';
 import { listSteps, stepCommand } from './steps.ts';
@@ -150,6 +151,7 @@ export async function applyBundle(
   const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
     if (isIdle) return;
     if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
+    if (isEmptyPlan(plan)) return;
     for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
   };
   const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });

@@ -18,7 +18,7 @@ import { look } from './look.ts';
 import type { ChangeRequest, LookBack, Observation } from './look.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
-import { parseReading } from './node-reading.ts';
+import { assertReadable, parseReading } from './node-reading.ts';
 import type { ReadingPart } from './node-reading.ts';
 import { proveNftChange } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
@@ -97,8 +97,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   const before = await look(host, request, owned, drainTerms(host, request, record), known);
   const { reading, plan, focus } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.share.conflicts.length === 0;
-  // A kube-proxy that runs comes first: --adopt would not help against it.
-  await request.prepare?.(plan, isIdle, before.node);
+  // A kube-proxy that runs comes first: --adopt would not help against it, and takes nothing from it.
+  await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.share.belongings), before.node);
   assertNoConflicts(plan);
   if (isIdle) {
     const kept = await recordAdopted(session, request, record, plan.share.belongings);
@@ -106,6 +106,8 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, kept, known);
     return { kind: 'unchanged', plan };
   }
+
+  if (before.isKnown) await assertReadable(host, reading, changedParts([plan]));
 
   // What was not looked at stays ours.
   const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);
@@ -160,11 +162,11 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
  */
 async function recordAdopted(
   { host, folder }: Session,
-  { adopt }: ChangeRequest,
+  request: ChangeRequest,
   record: OwnershipRecord,
   belongings: Belongings,
 ): Promise<OwnershipRecord> {
-  if (!adopt || isEmptyBelongings(withoutBelongings(belongings, record.owned))) return record;
+  if (!takesOver(request, record, belongings)) return record;
   const adopted = { ...record, owned: joinBelongings(record.owned, belongings) };
   try {
     await writeRecord(host, folder, adopted);
@@ -172,6 +174,11 @@ async function recordAdopted(
     throw cannotWrite(`cannot write ${folder.record}`, error);
   }
   return adopted;
+}
+
+/** Whether something becomes ours that is there already, and was not. */
+function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, belongings: Belongings): boolean {
+  return adopt && !isEmptyBelongings(withoutBelongings(belongings, owned));
 }
 
 /** What was settled last, where that is still so, and nothing is taken over or left of another mode. */

@@ -4,6 +4,8 @@ import type { Family } from '../kernel/family.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
+import { assertWhole } from './node-reading.ts';
+import { faultOfFlows } from './whole-output.ts';
 
 type ServicePorts = StoredBundle['cluster']['servicePorts'];
 
@@ -74,7 +76,7 @@ async function listFlows(host: Host, family: Family): Promise<string | undefined
   const command: Command = { tool: 'conntrack', args: ['-L', '-f', family, '-p', 'udp'] };
   const result = await host.run(command);
   if (result.kind === 'missing') return undefined;
-  if (result.status === 0) return result.stdout;
+  if (result.status === 0) return assertWhole(command, result.stdout, () => faultOfFlows(result));
   throw new Error([`"${formatCommand(command)}" failed`, result.stderr.trim()].filter(Boolean).join(': '));
 }
 

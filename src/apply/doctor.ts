@@ -5,13 +5,14 @@ import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import { examineKernel, examineNftables } from './examine-nftables.ts';
-import { examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
+import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
 import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex, ModulePlace } from './modules.ts';
 import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
+import { faultOfLinks } from './whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 
 /** What any bundle in IPVS mode may need. */
@@ -331,8 +332,11 @@ async function describeNoKubeProxy(host: Host): Promise<Finding> {
 /** A bundle is compiled for one node: node ports listen on its addresses. */
 async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
   const expected = needs.manifest?.node.hostAddresses ?? [];
+  if (expected.length === 0) return [];
   const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (expected.length === 0 || result.kind === 'missing' || result.status !== 0) return [];
+  if (result.kind === 'missing' || result.status !== 0) return [];
+  const fault = faultOfLinks(result.stdout);
+  if (fault !== undefined) return [describeFault({ tool: 'ip', args: ['-j', 'addr'] }, fault)];
   const { links } = parseIpAddrJson(result.stdout);
   const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
   const missing = expected.filter((address) => !present.has(address));

@@ -16,7 +16,7 @@ import type { Session } from './change-node.ts';
 import { isModuleOfRules, readModuleIndex } from './modules.ts';
 import { dumpedSettings } from '../settings/values.ts';
 import { sysctlPath } from './node-decisions.ts';
-import { neededParts, parseReading, readNode } from './node-reading.ts';
+import { neededParts, neededTables, parseReading, readNode } from './node-reading.ts';
 import type { NodeReading } from './node-reading.ts';
 import { ownershipOf } from './belongings.ts';
 import { takeShare } from './ownership.ts';
@@ -34,6 +34,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const leftOut = new Map<string, string>();
   const reading = await readNode(host, {
     needed: neededParts(emptyState, record.owned),
+    tables: neededTables(emptyState, record.owned),
     onLeftOut: ({ code, message }, tool) =>
       void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
     families: [],

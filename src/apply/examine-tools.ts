@@ -11,6 +11,7 @@ import type { ModuleIndex } from './modules.ts';
 import { findHiddenTable, saveTools } from './node-reading.ts';
 import { adviseRights, isRefusal } from './rights.ts';
 import { inspectTools, isOfMode, tools } from './tools.ts';
+import { faultOfRules, faultOfSets } from './whole-output.ts';
 import type { Tool, ToolState } from './tools.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
@@ -145,7 +146,12 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
     if (command.tool === 'ipset') return [];
     return [{ severity: 'error', subject, text: `${command.tool} is missing`, advice: 'install the package iptables' }];
   }
-  if (result.status === 0) return describeHiddenTable(command, result.stdout);
+  if (result.status === 0) {
+    const family = families.find((each) => saveTools[each] === command.tool);
+    const fault = family ? faultOfRules(result.stdout, family) : faultOfSets(result.stdout);
+    if (fault === undefined) return describeHiddenTable(command, result.stdout);
+    return [describeFault(command, fault)];
+  }
   const [reason = ''] = result.stderr.trim().split('\n');
   return [
     {
@@ -157,6 +163,12 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
         : `run it by hand to see what it says; if the kernel lacks a feature, boot a kernel that has it${variantAdvice(command, reason)}`,
     },
   ];
+}
+
+/** A tool that reports success, and whose output is not whole: see whole-output.ts. */
+export function describeFault(command: Command, fault: string): Finding {
+  const text = `"${formatCommand(command)}" exits with status 0, but its output is not whole: ${fault}`;
+  return { severity: 'error', subject: 'tools', text, advice: `check that ${command.tool} is the real program` };
 }
 
 /** A table that iptables-save leaves out can be added to, but neither be checked nor put back. */

@@ -17,7 +17,7 @@ import type { Host } from './host.ts';
 import { readModuleIndex } from './modules.ts';
 import { isSameMoment, readNftStamp } from './nft-stamp.ts';
 import type { NftStamp } from './nft-stamp.ts';
-import { mayHaveNftables, neededParts, parseReading, readNode } from './node-reading.ts';
+import { mayHaveNftables, neededParts, neededTables, parseReading, readNode } from './node-reading.ts';
 import type { EarlierReading, NodeReading, ReadingPart, ReadingScope } from './node-reading.ts';
 import { listTraffic, trafficIn } from './open-traffic.ts';
 import type { OpenTraffic } from './open-traffic.ts';
@@ -79,6 +79,8 @@ export interface Observation {
   /** By which connections and clock the plan was made. */
   readonly traffic: OpenTraffic;
   readonly terms: DrainTerms;
+  /** Whether nftables, and with it perhaps the rules of iptables, was known without a list. */
+  readonly isKnown: boolean;
 }
 
 /** How much has to be looked at: all, or what may differ from something that is known. */
@@ -119,8 +121,9 @@ export async function look(
   const target = await request.target(expected?.bundle());
   const listing = second ? undefined : await listTraffic(host, servesByRulesAlone(target.state));
   const scope = {
-    hasIpvs: listing && listing.ipvs !== undefined,
+    ipvs: listing && (listing.ipvs ?? null),
     needed: neededParts(target.state, owned),
+    tables: neededTables(target.state, owned),
     families: request.families,
     timeouts: target.state.ipvsTimeouts !== undefined,
     nftables: target.state.nftables.length > 0 || owned.nftTables.length > 0,
@@ -154,7 +157,8 @@ export async function look(
   const plan = makePlan(node, wanted, claims, terms);
   // Once there is a record, what a kube-proxy wrote since must not keep a watch from its repairs.
   const mustRefuse = request.refusesLeftovers === true && isEmptyBelongings(owned);
-  return { reading, plan: mustRefuse ? refuseLeftovers(plan) : plan, node, rules, focus, nftStamp, traffic, terms };
+  const shown = mustRefuse ? refuseLeftovers(plan) : plan;
+  return { reading, plan: shown, node, rules, focus, nftStamp, traffic, terms, isKnown: known !== undefined };
 }
 
 /** What to read once more. */

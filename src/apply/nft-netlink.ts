@@ -10,9 +10,9 @@ import type { Host } from './host.ts';
  * then nft reads the whole table.
  */
 
-/** One question about the table kube-proxy of a family. */
+/** One question about the table kube-proxy of a family, or whether another table is there. */
 export type NftQuestion = { readonly family: Family } & (
-  | { readonly about: 'table' }
+  | { readonly about: 'table'; readonly name?: string | undefined }
   | { readonly about: 'chain' | 'set' | 'elements'; readonly name: string }
   /** `key` as an answer about elements has it. */
   | { readonly about: 'element'; readonly name: string; readonly key: string }
@@ -32,7 +32,7 @@ const familyNumber: { readonly [F in Family]: number } = { ipv4: 2, ipv6: 10 };
 
 function formatQuestion(question: NftQuestion): string {
   const words = [question.about, `${familyNumber[question.family]}`];
-  if (question.about !== 'table') words.push(question.name);
+  if (question.name !== undefined) words.push(question.name);
   if (question.about === 'element') words.push(question.key);
   return `${words.join(' ')}\n`;
 }
@@ -70,6 +70,19 @@ export function readAnswers(output: string, count: number): NftAnswers | undefin
 
 /** What the kernel says of kube-proxy's tables: their flags, and how many chains and sets each has. */
 export const aboutTables: readonly NftQuestion[] = families.map((family) => ({ about: 'table', family }));
+
+/** Which of these tables the kernel has; undefined where it is not known. */
+export async function findNftTables(
+  host: Host,
+  family: Family,
+  names: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const asked = await askKernel(
+    host,
+    names.map((name) => ({ about: 'table', family, name })),
+  );
+  return asked && names.filter((_, i) => asked.answers[i] !== 'none\n');
+}
 
 /** "element KEY VALUE" → KEY, of an answer about elements. Undefined where a key cannot be asked for. */
 export function keysIn(answer: string): readonly string[] | undefined {
@@ -238,8 +251,8 @@ sub show_chain {
 }
 
 sub show_table {
-  my ($family) = @_;
-  my $found = ask(1, 0, $family, text(1, $table)) or return "none\n";
+  my ($family, $name) = @_;
+  my $found = ask(1, 0, $family, text(1, $name // $table)) or return "none\n";
   return "table " . show($found->[0], 2) . " " . unpack("N", pick($found->[0], 3)) . "\n";
 }
 

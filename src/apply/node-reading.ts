@@ -3,6 +3,7 @@ import type { Family } from '../kernel/family.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
 import { findHiddenTables } from '../kernel/iptables-hidden.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
+import { tableNames } from '../kernel/iptables.ts';
 import type { TableName, Tables } from '../kernel/iptables.ts';
 import { parseIpvsadm } from '../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
@@ -21,7 +22,21 @@ import { Failure } from './failure.ts';
 import { formatCommand } from './host.ts';
 import type { Command, CommandResult, Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
+import { findNftTables } from './nft-netlink.ts';
+import { readIpvsTable } from './open-traffic.ts';
 import { isRefusal } from './rights.ts';
+import {
+  faultBetweenServers,
+  faultBetweenSets,
+  faultOfLinks,
+  faultOfRules,
+  faultOfServers,
+  faultOfSets,
+  faultOfTable,
+  faultOfTimeouts,
+  mentionsTable,
+  setsInRules,
+} from './whole-output.ts';
 
 /**
  * What the tools print of a node, as they print it. '' for what is not in the kernel at all: it cannot hold anything.
@@ -42,6 +57,8 @@ export interface NodeReading {
 export interface ReadingScope {
   /** What must be readable. Of the rest, what no tool is there for is taken to be empty: see neededParts. */
   readonly needed: ReadonlySet<ReadingPart>;
+  /** Tables of iptables in which something is wanted or ours, as "ipv4 nat". */
+  readonly tables: ReadonlySet<string>;
   /** Families whose tools may not fail, where they are there at all. */
   readonly families: readonly Family[];
   /** Whether nftables must be readable; else, what cannot be read is taken to be empty. */
@@ -54,8 +71,8 @@ export interface ReadingScope {
   readonly nftTables?: NodeReading['nftables'] | undefined;
   /** What iptables-save and ip6tables-save would print, where that is known already. */
   readonly rules?: NodeReading['iptables'] | undefined;
-  /** Whether IPVS is in the kernel, where that is known already. */
-  readonly hasIpvs?: boolean | undefined;
+  /** What IPVS lists of itself, where that has been read; null where it is not in the kernel. */
+  readonly ipvs?: string | null | undefined;
   /** Told of each tool that has left out its part. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
@@ -83,6 +100,15 @@ export function neededParts(
   return needed;
 }
 
+/** The tables of iptables in which something is wanted, or recorded as made, as "ipv4 nat". */
+export function neededTables({ iptables }: Pick<KernelState, 'iptables'>, owned: Belongings): ReadonlySet<string> {
+  const wanted = families.flatMap((family) =>
+    Object.entries(iptables[family] ?? {}).flatMap(([name, table]) => (table.size > 0 ? [`${family} ${name}`] : [])),
+  );
+  const made = [...owned.chains, ...owned.jumps].map((key) => key.split(' ', 2).join(' '));
+  return new Set([...wanted, ...made]);
+}
+
 /** A reading to go by for all but the parts that may have changed since. */
 export interface EarlierReading {
   readonly reading: NodeReading;
@@ -93,7 +119,8 @@ export interface EarlierReading {
 interface ReadNode {
   readonly host: Host;
   readonly scope: ReadingScope;
-  readonly hasIpvs: boolean;
+  /** What IPVS lists of itself. */
+  readonly ipvs: string | undefined;
   readonly hasSets: boolean;
   readonly hasNftables: boolean;
 }
@@ -112,29 +139,33 @@ const partReaders: { readonly [P in ReadingPart]: PartReader } = {
   'nft ipv6': nftReader('ipv6'),
   ipset: {
     textOf: ({ ipset }) => ipset,
-    read: ({ host, scope, hasSets }) =>
-      hasSets ? readPart(host, 'ipset', { tool: 'ipset', args: ['save'] }, scope) : '',
+    read: ({ host, scope, hasSets }) => (hasSets ? readSets(host, scope) : ''),
   },
   ipvsadm: {
     textOf: ({ ipvsadm }) => ipvsadm,
-    read: ({ host, scope, hasIpvs }) =>
-      hasIpvs ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-Sn'] }, scope) : '',
+    read: ({ host, scope, ipvs }) => (ipvs === undefined ? '' : readServers(host, ipvs, scope)),
   },
   'ipvs timeouts': {
     textOf: ({ ipvsTimeouts }) => ipvsTimeouts,
-    read: ({ host, scope, hasIpvs }) =>
-      hasIpvs && scope.timeouts ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, scope) : '',
+    read: ({ host, scope, ipvs }) =>
+      ipvs !== undefined && scope.timeouts
+        ? readPart(host, 'ipvsadm', { tool: 'ipvsadm', args: ['-L', '--timeout'] }, scope, faultOfTimeouts)
+        : '',
   },
   addresses: {
     textOf: ({ addresses }) => addresses,
-    read: ({ host }) => readTool(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }),
+    read: ({ host }) => readAddresses(host),
   },
 };
 
 function rulesReader(family: Family): PartReader {
   return {
     textOf: ({ iptables }) => iptables[family],
-    read: ({ host, scope }) => readPart(host, family, { tool: saveTools[family], args: [] }, scope),
+    read: ({ host, scope, hasNftables }) =>
+      readPart(host, family, { tool: saveTools[family], args: [] }, scope, async (text) => {
+        const fault = faultOfRules(text, family);
+        return fault ?? findLeftOutTable(host, family, text, { scope, hasNftables });
+      }),
   };
 }
 
@@ -150,12 +181,12 @@ function nftReader(family: Family): PartReader {
  * settings always. Throws a Failure where a tool does not do its part.
  */
 export async function readNode(host: Host, scope: ReadingScope, earlier?: EarlierReading): Promise<NodeReading> {
-  const [hasIpvs, hasSets, hasNftables] = await Promise.all([
-    scope.hasIpvs ?? host.readFile('/proc/net/ip_vs').then((text) => text !== undefined),
+  const [ipvs, hasSets, hasNftables] = await Promise.all([
+    scope.ipvs === undefined ? readIpvsTable(host) : (scope.ipvs ?? undefined),
     host.list('/sys/module/ip_set').then((names) => names.length > 0),
     scope.nftables || earlier !== undefined || mayHaveNftables(host),
   ]);
-  const node: ReadNode = { host, scope, hasIpvs, hasSets, hasNftables };
+  const node: ReadNode = { host, scope, ipvs, hasSets, hasNftables };
   const part = (name: ReadingPart): Promise<string> | string => {
     const { textOf, read } = partReaders[name];
     return earlier && !earlier.changed.has(name) ? textOf(earlier.reading) : read(node);
@@ -177,6 +208,7 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
     if (failure && scope.needed.has(family)) throw failure;
     if (failure) scope.onLeftOut?.(failure, saveTools[family]);
   }
+  if (hasSets && !(earlier && !earlier.changed.has('ipset'))) assertSetsOfRules(iptables, ipset);
   return {
     iptables,
     nftables: { ipv4: nft4, ipv6: nft6 },
@@ -191,11 +223,58 @@ export async function readNode(host: Host, scope: ReadingScope, earlier?: Earlie
 /** What prints the rules of a family. */
 export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-save', ipv6: 'ip6tables-save' };
 
-async function readPart(host: Host, part: ReadingPart, command: Command, scope: ReadingScope): Promise<string> {
+/**
+ * Throws a Failure where a tool is not to be believed that will read these parts after a change, and that need not read them
+ * before: asked for little, it must print that little whole.
+ */
+export async function assertReadable(
+  host: Host,
+  { iptables, nftables }: Pick<NodeReading, 'iptables' | 'nftables'>,
+  parts: ReadonlySet<ReadingPart>,
+): Promise<void> {
+  await Promise.all(
+    families.flatMap((family) => [
+      ...(parts.has(family) ? [tryRules(host, family, iptables[family])] : []),
+      ...(parts.has(`nft ${family}`) && nftables[family] !== '' ? [tryTables(host, family)] : []),
+    ]),
+  );
+}
+
+/** By the shortest table that is there: to ask for one that is not would make it. */
+async function tryRules(host: Host, family: Family, known: string): Promise<void> {
+  const texts = known.split(/^(?=\*)/m).filter((text) => text.startsWith('*'));
+  const [shortest] = texts.toSorted((a, b) => a.length - b.length);
+  const table = tableNames.find((name) => shortest?.startsWith(`*${name}\n`));
+  if (table === undefined) return;
+  const command: Command = { tool: saveTools[family], args: ['-t', table] };
+  await assertWhole(command, outputOf(command, await host.run(command)), (text) => {
+    const fault = faultOfRules(text, family);
+    return fault ?? (mentionsTable(text, table) ? undefined : `it lacks the table ${table}`);
+  });
+}
+
+async function tryTables(host: Host, family: Family): Promise<void> {
+  const command: Command = { tool: 'nft', args: ['list', 'tables', nftFamily[family]] };
+  const line = `table ${nftFamily[family]} ${nftTableName}`;
+  await assertWhole(command, outputOf(command, await host.run(command)), (text) =>
+    text.endsWith('\n') && text.split('\n').includes(line) ? undefined : `it lacks the ${line}`,
+  );
+}
+
+/** What is wrong with an output; see whole-output.ts. */
+type FindFault = (text: string) => string | undefined | Promise<string | undefined>;
+
+async function readPart(
+  host: Host,
+  part: ReadingPart,
+  command: Command,
+  scope: ReadingScope,
+  findFault: FindFault,
+): Promise<string> {
   const { needed, onLeftOut } = scope;
   const result = await host.run(command);
   try {
-    return outputOf(command, result);
+    return await assertWhole(command, outputOf(command, result), findFault);
   } catch (error) {
     const mayFail = (part === 'ipv4' || part === 'ipv6') && !scope.families.includes(part);
     if (!(error instanceof Failure) || needed.has(part) || (result.kind !== 'missing' && !mayFail)) throw error;
@@ -204,12 +283,113 @@ async function readPart(host: Host, part: ReadingPart, command: Command, scope: 
   }
 }
 
+/** Gives the output. Throws a Failure for one that reports success, and is not whole. */
+export async function assertWhole(command: Command, text: string, findFault: FindFault): Promise<string> {
+  const fault = await findFault(text);
+  if (fault === undefined) return text;
+  throw new Failure(
+    'unreadable-node',
+    `"${formatCommand(command)}" exited with status 0, but its output is not whole: ${fault}`,
+    `run it by hand to see what it prints; check that ${command.tool} is the real program`,
+  );
+}
+
+/** What `ip -j -d addr` prints. Throws a Failure where that is not whole. */
+export async function readAddresses(host: Host): Promise<string> {
+  const command: Command = { tool: 'ip', args: ['-j', '-d', 'addr'] };
+  return assertWhole(command, outputOf(command, await host.run(command)), faultOfLinks);
+}
+
+/** How often two listings of the same are compared: what changes in between makes them differ, too. */
+const comparisons = 3;
+
+/** Asks twice, in two ways: a listing that was cut at the end of a line looks whole. */
+async function readSets(host: Host, scope: ReadingScope): Promise<string> {
+  const command: Command = { tool: 'ipset', args: ['save'] };
+  for (let turn = 1; ; turn++) {
+    const [saved, listed] = await Promise.all([
+      readPart(host, 'ipset', command, scope, faultOfSets),
+      readPart(
+        host,
+        'ipset',
+        { tool: 'ipset', args: ['list', '-t'] },
+        { ...scope, onLeftOut: undefined },
+        () => undefined,
+      ),
+    ]);
+    const fault = faultBetweenSets(saved, listed);
+    if (fault === undefined || turn === comparisons) return assertWhole(command, saved, () => fault);
+  }
+}
+
+/** Compares the list with the kernel's own: see readSets. */
+async function readServers(host: Host, before: string, scope: ReadingScope): Promise<string> {
+  const command: Command = { tool: 'ipvsadm', args: ['-Sn'] };
+  let hasTool = true;
+  const onLeftOut: ReadingScope['onLeftOut'] = (failure, tool) => {
+    hasTool = false;
+    scope.onLeftOut?.(failure, tool);
+  };
+  let table = before;
+  for (let turn = 1; ; turn++) {
+    const printed = await readPart(host, 'ipvsadm', command, { ...scope, onLeftOut }, faultOfServers);
+    const fault = hasTool ? faultBetweenServers(printed, table) : undefined;
+    if (fault === undefined || turn === comparisons) return assertWhole(command, printed, () => fault);
+    table = (await readIpvsTable(host)) ?? '';
+  }
+}
+
+/** The kernel keeps a set that a rule names. */
+function assertSetsOfRules(iptables: NodeReading['iptables'], saved: string): void {
+  for (const family of families) {
+    const lost = [...setsInRules(iptables[family])].find((name) => !saved.includes(`create ${name} `));
+    if (lost === undefined) continue;
+    throw new Failure(
+      'unreadable-node',
+      `"ipset save" exited with status 0, but its output is not whole: rules match the set ${lost}, which it does not list`,
+      'run it by hand to see what it prints; check that ipset is the real program',
+    );
+  }
+}
+
+/** Files in which the legacy variant of iptables finds the tables that the kernel has. */
+const tableLists: { readonly [F in Family]: string } = {
+  ipv4: '/proc/net/ip_tables_names',
+  ipv6: '/proc/net/ip6_tables_names',
+};
+
+/**
+ * A table that the kernel has, and that is not in the list although something in it is wanted or ours: a list that was cut
+ * after a table looks whole.
+ */
+async function findLeftOutTable(
+  host: Host,
+  family: Family,
+  text: string,
+  { scope, hasNftables }: Pick<ReadNode, 'scope' | 'hasNftables'>,
+): Promise<string | undefined> {
+  const missing = usedTables.filter((table) => scope.tables.has(`${family} ${table}`) && !mentionsTable(text, table));
+  if (missing.length === 0) return undefined;
+  const variant = /\((nf_tables|legacy)\)/.exec(text === '' ? await readVersion(host, saveTools[family]) : text)?.[1];
+  const there =
+    variant === 'nf_tables'
+      ? hasNftables && (await findNftTables(host, family, missing))
+      : (await host.readFile(tableLists[family]))?.split('\n');
+  const lost = missing.find((table) => there && there.includes(table));
+  return lost && `it lacks the table ${lost}, which the kernel has`;
+}
+
+async function readVersion(host: Host, tool: string): Promise<string> {
+  const result = await host.run({ tool, args: ['--version'] });
+  return result.kind === 'ended' ? result.stdout : '';
+}
+
 /** The tables in which kube-proxy has rules. */
-const usedTables: ReadonlySet<TableName> = new Set(['filter', 'nat', 'mangle']);
+const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
 /** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
 export function findHiddenTable(output: string, family: Family): Failure | undefined {
-  const table = [...findHiddenTables(output).keys()].find((name) => usedTables.has(name));
+  const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
   if (table === undefined) return undefined;
   return new Failure(
     'unreadable-node',
@@ -236,7 +416,7 @@ async function readNftTable(host: Host, family: Family, scope: ReadingScope): Pr
   const result = await host.run(command);
   if (isNoTable(result)) return '';
   try {
-    return outputOf(command, result);
+    return await assertWhole(command, outputOf(command, result), (text) => faultOfTable(text, family));
   } catch (error) {
     if (!(error instanceof Failure) || scope.nftables) throw error;
     scope.onLeftOut?.(error, command.tool);
@@ -249,10 +429,6 @@ function isNoTable(result: CommandResult): boolean {
 }
 
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
-
-async function readTool(host: Host, command: Command): Promise<string> {
-  return outputOf(command, await host.run(command));
-}
 
 function outputOf(command: Command, result: CommandResult): string {
   if (result.kind === 'missing') {
@@ -278,7 +454,11 @@ async function readSettings(host: Host, paths: readonly string[]): Promise<Reado
   const settings: Record<string, string> = {};
   paths.forEach((path, i) => {
     const value = values[i];
-    if (value !== undefined) settings[path] = value.trim();
+    if (value === undefined) return;
+    settings[path] = value.trim();
+    // All that kpc-apply sets are numbers.
+    if (/^-?\d+$/.test(settings[path])) return;
+    throw new Failure('unreadable-node', `${path} does not hold a number`, `look at it by hand: cat ${path}`);
   });
   return settings;
 }

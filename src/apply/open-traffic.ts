@@ -1,7 +1,9 @@
 import { parseAddress } from '../kernel/address.ts';
 import { readConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
+import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import { faultOfIpvsTable } from './whole-output.ts';
 
 /** What goes through a node as it was looked at. Parsed when it is first asked for, which most changes of a node never do. */
 export interface OpenTraffic {
@@ -19,9 +21,18 @@ export interface TrafficListing {
   readonly sockets: readonly (string | undefined)[];
 }
 
-/** Reads what IPVS lists of itself without a process; and where `withSockets`, all sockets, which may be many. */
+/** What IPVS lists of itself without a process; undefined where it is not in the kernel. */
+export async function readIpvsTable(host: Host): Promise<string | undefined> {
+  const path = '/proc/net/ip_vs';
+  const text = await host.readFile(path);
+  const fault = text === undefined ? undefined : faultOfIpvsTable(text);
+  if (fault === undefined) return text;
+  throw new Failure('unreadable-node', `${path} is not whole: ${fault}`, `look at it by hand: cat ${path}`);
+}
+
+/** Reads what IPVS lists; and where `withSockets`, all sockets, which may be many. */
 export async function listTraffic(host: Host, withSockets: boolean): Promise<TrafficListing> {
-  const ipvs = await host.readFile('/proc/net/ip_vs');
+  const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
   return { ipvs, sockets: await Promise.all(files.map((file) => host.readFile(`/proc/net/${file}`))) };
 }

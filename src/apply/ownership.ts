@@ -10,7 +10,7 @@ import type { VirtualServer } from '../kernel/ipvs.ts';
 import { emptyState } from '../kernel/state.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { formatEntry } from '../kernel/set-entry.ts';
-import { isKubeProxySet } from '../kube-proxy/sets.ts';
+import { isKubeProxySet, mayKubeProxyMake } from '../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../kube-proxy/virtual-servers.ts';
 import { noBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
@@ -202,9 +202,9 @@ function shareSets(
   const leftovers: Leftover[] = [];
   const isNeeded = listNeededSets(present, staying);
   for (const set of present.sets) {
-    const isKubeProxys = isKubeProxySet(set.name);
+    const isKubeProxys = mayKubeProxyMake(set);
     const twin = desired.get(set.name);
-    const isOwned = owned.has(set.name) && isKubeProxys;
+    const isOwned = owned.has(set.name) && isKubeProxySet(set.name);
     if (isOwned || (claims.adopt && isKubeProxys) || set.name === temporarySetName) {
       if (twin || !isNeeded(set.name)) ours.add(set.name);
       // The kernel keeps a set that a rule or another set uses.

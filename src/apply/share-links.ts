@@ -1,4 +1,4 @@
-import type { Link } from '../kernel/link.ts';
+import type { Link, LinkAddress } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { addressKey } from './belongings.ts';
@@ -32,8 +32,8 @@ export function shareLinks(
   const beside: Link[] = [];
   const ownedLinks = new Set(claims.owned.links);
   const ownedAddresses = new Set(claims.owned.addresses);
-  const isMine = ({ name, kind }: Link): boolean =>
-    name === serviceLink && (ownedLinks.has(name) || (claims.adopt && (kind === undefined || kind === 'dummy')));
+  const isMine = (link: Link): boolean =>
+    link.name === serviceLink && (ownedLinks.has(link.name) || (claims.adopt && mayKubeProxyMake(link)));
 
   for (const link of wanted) {
     const twin = there.get(link.name);
@@ -68,7 +68,15 @@ export function shareLinks(
     for (const key of going) for (const list of [addresses.ours, addresses.touched]) list.push(key);
     // The link itself stays.
     if (!isWanted && going.length > 0) beside.push({ ...link, addresses: [] });
-    if (!isWanted && link.name === serviceLink) leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
+    if (!isWanted && link.name === serviceLink && mayKubeProxyMake(link))
+      leftovers.push({ kind: 'link', name: link.name, isInEffect: false });
   }
   return { wanted: beside, links, addresses, conflicts, leftovers };
+}
+
+/** Whether a link of kube-proxy's name may be its own: a dummy, with single addresses if any. Others of its name are another program's. */
+function mayKubeProxyMake({ kind, addresses }: Link): boolean {
+  const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
+  const given = addresses.filter(({ scope }) => scope !== 'link');
+  return (kind === undefined || kind === 'dummy') && (given.length === 0 || given.some(isSingle));
 }

@@ -2,6 +2,7 @@ import { diffNftTables } from '../kernel/nftables/delta.ts';
 import { findTable, isOwnedByProgram } from '../kernel/nftables/table.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
+import { isMadeByKubeProxy } from '../kube-proxy/nftables-names.ts';
 import { nftTableKey } from './belongings.ts';
 import type { Claims, Conflict } from './ownership.ts';
 import type { Leftover, NamedShare } from './share-rules.ts';
@@ -13,10 +14,7 @@ export interface NftShare {
   readonly leftovers: readonly Leftover[];
 }
 
-/**
- * A table is one owner's with all that is in it. One that kpc-apply did not make is a kube-proxy's, by its name: nothing
- * else makes such a table.
- */
+/** A table is one owner's with all that is in it: of those that kpc-apply did not make, a kube-proxy's or another program's. */
 export function shareNftTables(
   present: readonly NftTable[],
   wanted: readonly NftTable[],
@@ -30,7 +28,7 @@ export function shareNftTables(
   const isMine = (table: NftTable): boolean =>
     isKubeProxyTable(table.name) &&
     !isOwnedByProgram(table) &&
-    (adopt || ownedTables.has(nftTableKey(table.family, table.name)));
+    ((adopt && isMadeByKubeProxy(table)) || ownedTables.has(nftTableKey(table.family, table.name)));
 
   for (const table of wanted) {
     const key = nftTableKey(table.family, table.name);
@@ -41,7 +39,7 @@ export function shareNftTables(
       tables.belongings.push(key);
     } else if (diffNftTables([twin], [table]).length > 0) {
       const isHeld = isOwnedByProgram(twin);
-      conflicts.push({ kind: 'table', name: key, adoptable: isKubeProxyTable(table.name) && !isHeld, isHeld });
+      conflicts.push({ kind: 'table', name: key, adoptable: isMadeByKubeProxy(twin) && !isHeld, isHeld });
     }
   }
   for (const table of present) {
@@ -50,7 +48,7 @@ export function shareNftTables(
     if (isMine(table)) {
       tables.ours.push(key);
       tables.touched.push(key);
-    } else if (isKubeProxyTable(table.name)) {
+    } else if (isMadeByKubeProxy(table)) {
       leftovers.push({ kind: 'table', name: key, isInEffect: true, isHeld: isOwnedByProgram(table) });
     }
   }

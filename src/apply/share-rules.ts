@@ -7,6 +7,7 @@ import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import {
   classifyChain,
+  isKubeProxyChain,
   isKubeProxyJump,
   isLocalnetRule,
   mayKubeletMake,
@@ -155,12 +156,13 @@ class RuleDraft {
     const kind = classifyChain(table, chain.name);
     this.chains.ours.push(key);
     if (!twin) this.noteKubelet(key, table, chain.name, trace);
-    if (!twin || this.owned.chains.has(key) || (this.claims.adopt && kind !== undefined)) {
+    const isKubeProxys = twin !== undefined && isKubeProxyChain(table, twin);
+    if (!twin || this.owned.chains.has(key) || (this.claims.adopt && isKubeProxys)) {
       this.chains.touched.push(key);
       this.chains.belongings.push(key);
     } else if (equalRules(twin.rules, chain.rules)) return;
     else if (kind === 'shared') this.chains.touched.push(key);
-    else this.conflicts.push({ kind: 'chain', name: key, adoptable: kind !== undefined });
+    else this.conflicts.push({ kind: 'chain', name: key, adoptable: isKubeProxys });
   }
 
   private addUnwanted(
@@ -171,9 +173,9 @@ class RuleDraft {
     trace: KubeletTrace,
   ): void {
     const key = chainKey(family, table, chain.name);
-    const isKubeProxys =
-      classifyChain(table, chain.name) !== undefined && !this.isKubelets(family, table, chain, trace);
-    if (isKubeProxys && (this.claims.adopt || this.owned.chains.has(key))) {
+    const isOwned = this.owned.chains.has(key) && classifyChain(table, chain.name) !== undefined;
+    const isKubeProxys = (isOwned || isKubeProxyChain(table, chain)) && !this.isKubelets(family, table, chain, trace);
+    if (isKubeProxys && (this.claims.adopt || isOwned)) {
       this.candidates.set(key, { family, table, chain });
       return;
     }
@@ -202,7 +204,7 @@ class RuleDraft {
         return !isShared || this.besideKubelet.has(key);
       }
       if (!this.claims.adopt || !isKubeProxyJump(rule, table, chain)) return false;
-      return !this.isKubelets(family, table, targetChain, trace);
+      return isKubeProxyChain(table, targetChain) && !this.isKubelets(family, table, targetChain, trace);
     };
     const keys = new Map(rules.map((rule) => [jumpKey(family, table, chain, rule), rule]));
     const wanted = new Set<string>();

@@ -5,9 +5,9 @@ import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilter, accessFilterRules, openSets } from '../kube-proxy/access-filter.ts';
-import { setName } from '../kube-proxy/sets.ts';
+import { setName, setType } from '../kube-proxy/sets.ts';
 import type { SetId } from '../kube-proxy/sets.ts';
-import { setDefinitions } from './sets.ts';
+import { setComments } from './sets.ts';
 
 /** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */
 export interface RuleInput {
@@ -201,7 +201,7 @@ function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
 }
 
 function comment(id: SetId): RuleArg {
-  return { kind: 'comment', text: setDefinitions[id].comment };
+  return { kind: 'comment', text: setComments[id] };
 }
 
 function bareMatch(id: SetId, family: Family): RuleArg {
@@ -214,7 +214,7 @@ function setArg(id: SetId, family: Family, directions: readonly ('src' | 'dst')[
 
 /** One direction for each part of the set's entries that is the destination's: the port alone, or address and port. */
 function destinationOf(id: SetId): readonly 'dst'[] {
-  switch (setDefinitions[id].type) {
+  switch (setType(id)) {
     case 'bitmap:port':
     case 'hash:ip':
       return ['dst'];

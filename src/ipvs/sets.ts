@@ -1,76 +1,30 @@
 import type { Family } from '../kernel/family.ts';
-import type { IpSet, SetType } from '../kernel/ipset.ts';
+import type { IpSet } from '../kernel/ipset.ts';
 import { compareEntries } from '../kernel/set-entry.ts';
 import type { SetEntry } from '../kernel/set-entry.ts';
-import { setIds, setName } from '../kube-proxy/sets.ts';
+import { setIds, setName, setType } from '../kube-proxy/sets.ts';
 import type { SetId } from '../kube-proxy/sets.ts';
 
-/** The sets of one family, in the order in which kube-proxy lists them (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
-export const setDefinitions = {
-  loopBack: {
-    type: 'hash:ip,port,ip',
-    comment: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
-  },
-  clusterIP: {
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service cluster ip + port for masquerade purpose',
-  },
-  externalIP: {
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service external ip + port for masquerade and filter purpose',
-  },
-  externalIPLocal: {
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service external ip + port with externalTrafficPolicy=local',
-  },
-  loadBalancer: { type: 'hash:ip,port', comment: 'Kubernetes service lb portal' },
-  loadBalancerFirewall: {
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
-  },
-  loadBalancerLocal: {
-    type: 'hash:ip,port',
-    comment: 'Kubernetes service load balancer ip + port with externalTrafficPolicy=local',
-  },
-  sourceIP: {
-    type: 'hash:ip,port,ip',
-    comment: 'Kubernetes service load balancer ip + port + source IP for packet filter purpose',
-  },
-  sourceCIDR: {
-    type: 'hash:ip,port,net',
-    comment: 'Kubernetes service load balancer ip + port + source cidr for packet filter purpose',
-  },
-  nodePortTCP: {
-    type: 'bitmap:port',
-    comment: 'Kubernetes nodeport TCP port for masquerade purpose',
-  },
-  nodePortLocalTCP: {
-    type: 'bitmap:port',
-    comment: 'Kubernetes nodeport TCP port with externalTrafficPolicy=local',
-  },
-  nodePortUDP: {
-    type: 'bitmap:port',
-    comment: 'Kubernetes nodeport UDP port for masquerade purpose',
-  },
-  nodePortLocalUDP: {
-    type: 'bitmap:port',
-    comment: 'Kubernetes nodeport UDP port with externalTrafficPolicy=local',
-  },
-  // The kernel's bitmap:port knows no SCTP, hence the hashes.
-  nodePortSCTP: {
-    type: 'hash:ip,port',
-    comment: "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
-  },
-  nodePortLocalSCTP: {
-    type: 'hash:ip,port',
-    comment: "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
-  },
-  healthCheckNodePort: {
-    type: 'bitmap:port',
-    comment: 'Kubernetes health check node port',
-  },
-  ipvsAddresses: { type: 'hash:ip', comment: 'Addresses on the ipvs interface' },
-} as const satisfies { readonly [Id in SetId]: { readonly type: SetType; readonly comment: string } };
+/** What rules say of each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
+export const setComments = {
+  loopBack: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
+  clusterIP: 'Kubernetes service cluster ip + port for masquerade purpose',
+  externalIP: 'Kubernetes service external ip + port for masquerade and filter purpose',
+  externalIPLocal: 'Kubernetes service external ip + port with externalTrafficPolicy=local',
+  loadBalancer: 'Kubernetes service lb portal',
+  loadBalancerFirewall: 'Kubernetes service load balancer ip + port for load balancer with sourceRange',
+  loadBalancerLocal: 'Kubernetes service load balancer ip + port with externalTrafficPolicy=local',
+  sourceIP: 'Kubernetes service load balancer ip + port + source IP for packet filter purpose',
+  sourceCIDR: 'Kubernetes service load balancer ip + port + source cidr for packet filter purpose',
+  nodePortTCP: 'Kubernetes nodeport TCP port for masquerade purpose',
+  nodePortLocalTCP: 'Kubernetes nodeport TCP port with externalTrafficPolicy=local',
+  nodePortUDP: 'Kubernetes nodeport UDP port for masquerade purpose',
+  nodePortLocalUDP: 'Kubernetes nodeport UDP port with externalTrafficPolicy=local',
+  nodePortSCTP: "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'",
+  nodePortLocalSCTP: "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'",
+  healthCheckNodePort: 'Kubernetes health check node port',
+  ipvsAddresses: 'Addresses on the ipvs interface',
+} as const satisfies { readonly [Id in SetId]: string };
 
 /** The members of each set of one family. */
 export type SetMembers = { readonly [Id in SetId]: SetEntry[] };
@@ -87,7 +41,7 @@ export function makeSets(members: SetMembers, family: Family): readonly IpSet[] 
 }
 
 function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet {
-  const { type } = setDefinitions[id];
+  const type = setType(id);
   const entries = sortedEntries(members);
   const name = setName(id, family);
   if (type === 'bitmap:port') return { name, type, range: '0-65535', entries };

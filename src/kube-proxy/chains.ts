@@ -1,8 +1,9 @@
 import { loopbackNetworks } from '../kernel/address.ts';
-import { isBuiltInChain } from '../kernel/iptables.ts';
-import type { Rule, RuleArg, TableName, Tables } from '../kernel/iptables.ts';
+import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
+import type { Chain, Rule, RuleArg, TableName, Tables } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
+import { isKubeProxySet } from './sets.ts';
 
 /**
  * What an iptables chain is to kube-proxy, by its name and table:
@@ -66,6 +67,40 @@ export function classifyChain(table: TableName, name: string): ChainKind | undef
   if (table === 'nat' && isServiceChainName(name)) return 'service';
   if (name === canaryChain && canaryTables.has(table)) return 'canary';
   return table === 'filter' && name === sharedChain ? 'shared' : undefined;
+}
+
+/**
+ * Whether a kube-proxy made the chain. The name alone decides for one with a hash in it, and for an empty one; of any other,
+ * another program may have one of the same name.
+ */
+export function isKubeProxyChain(table: TableName, { name, rules }: Chain): boolean {
+  const kind = classifyChain(table, name);
+  return kind === 'service' || (kind !== undefined && (rules.length === 0 || rules.some(isOfKubeProxyChain)));
+}
+
+/** Whether the rule has what no chain of kube-proxy's is without, in some of its rules: see writeRules in both proxiers. */
+function isOfKubeProxyChain(rule: Rule): boolean {
+  return rule.args.some((arg) => {
+    switch (arg.kind) {
+      case 'comment':
+        // "kubernetes service nodeports", "default/web:http has no endpoints".
+        return /kubernetes|^[-a-z0-9.]+\/[-a-z0-9.]+/i.test(arg.text);
+      case 'match-set':
+        return isKubeProxySet(arg.set);
+      case 'mark':
+      case 'virtual-server':
+        return true;
+      case 'jump':
+        return arg.target.kind === 'mark' || jumpsToKubeProxyChain(rule) || isLocalnetRule(rule);
+      default:
+        return false;
+    }
+  });
+}
+
+function jumpsToKubeProxyChain(rule: Rule): boolean {
+  const target = jumpChain(rule) ?? '';
+  return tableNames.some((table) => classifyChain(table, target) !== undefined);
 }
 
 /** Built-in chain → chain it jumps to → the comments that kube-proxy writes beside the jump; '' for none. */

@@ -1,6 +1,7 @@
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
-import { nftPrefixes } from './nftables.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
+import { isKubeProxyTable, nftChains, nftPrefixes, nftSets, nftTableComment } from './nftables.ts';
 
 /** What the name of a Service port's own chain or set tells. */
 export interface NftName {
@@ -39,6 +40,15 @@ function parseEndpoint(text: string): string | undefined {
   const isIPv4 = /^\d+\.\d+\.\d+\.\d+$/.test(address);
   return joinHostPort(isIPv4 ? address : address.replaceAll('.', ':'), Number(port));
 }
+
+/** Whether a kube-proxy made the table, by its name and by what is in it: another program may have one of that name. */
+export function isMadeByKubeProxy({ name, comment, chains, sets }: NftTable): boolean {
+  if (!isKubeProxyTable(name)) return false;
+  const names = [...chains.keys(), ...sets.keys()];
+  return comment === nftTableComment || names.some((each) => fixedNames.has(each) || isNftServiceName(each));
+}
+
+const fixedNames: ReadonlySet<string> = new Set([...Object.values(nftChains), ...Object.values(nftSets)]);
 
 /** Whether a chain or set has the name of one that belongs to a Service port in nftables mode. */
 export function isNftServiceName(name: string): boolean {

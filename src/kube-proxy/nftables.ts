@@ -1,9 +1,12 @@
 import type { Protocol } from '../kernel/family.ts';
 
-/** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). Nothing else makes a table of this name. */
+/** The name of kube-proxy's tables, one a family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
 
-/** Whether a table is kube-proxy's. */
+/** What kube-proxy writes beside its tables. */
+export const nftTableComment = 'rules for kube-proxy';
+
+/** Whether a table has the name of kube-proxy's. */
 export function isKubeProxyTable(name: string): boolean {
   return name === nftTableName;
 }

@@ -1,39 +1,40 @@
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
-import type { IpSet } from '../kernel/ipset.ts';
+import type { IpSet, SetType } from '../kernel/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
-const setNames = {
-  loopBack: 'KUBE-LOOP-BACK',
-  clusterIP: 'KUBE-CLUSTER-IP',
-  externalIP: 'KUBE-EXTERNAL-IP',
-  externalIPLocal: 'KUBE-EXTERNAL-IP-LOCAL',
-  loadBalancer: 'KUBE-LOAD-BALANCER',
-  loadBalancerFirewall: 'KUBE-LOAD-BALANCER-FW',
-  loadBalancerLocal: 'KUBE-LOAD-BALANCER-LOCAL',
-  sourceIP: 'KUBE-LOAD-BALANCER-SOURCE-IP',
-  sourceCIDR: 'KUBE-LOAD-BALANCER-SOURCE-CIDR',
-  nodePortTCP: 'KUBE-NODE-PORT-TCP',
-  nodePortLocalTCP: 'KUBE-NODE-PORT-LOCAL-TCP',
-  nodePortUDP: 'KUBE-NODE-PORT-UDP',
-  nodePortLocalUDP: 'KUBE-NODE-PORT-LOCAL-UDP',
-  nodePortSCTP: 'KUBE-NODE-PORT-SCTP-HASH',
-  nodePortLocalSCTP: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH',
-  healthCheckNodePort: 'KUBE-HEALTH-CHECK-NODE-PORT',
-  ipvsAddresses: 'KUBE-IPVS-IPS',
-} as const;
+const sets = {
+  loopBack: { name: 'KUBE-LOOP-BACK', type: 'hash:ip,port,ip' },
+  clusterIP: { name: 'KUBE-CLUSTER-IP', type: 'hash:ip,port' },
+  externalIP: { name: 'KUBE-EXTERNAL-IP', type: 'hash:ip,port' },
+  externalIPLocal: { name: 'KUBE-EXTERNAL-IP-LOCAL', type: 'hash:ip,port' },
+  loadBalancer: { name: 'KUBE-LOAD-BALANCER', type: 'hash:ip,port' },
+  loadBalancerFirewall: { name: 'KUBE-LOAD-BALANCER-FW', type: 'hash:ip,port' },
+  loadBalancerLocal: { name: 'KUBE-LOAD-BALANCER-LOCAL', type: 'hash:ip,port' },
+  sourceIP: { name: 'KUBE-LOAD-BALANCER-SOURCE-IP', type: 'hash:ip,port,ip' },
+  sourceCIDR: { name: 'KUBE-LOAD-BALANCER-SOURCE-CIDR', type: 'hash:ip,port,net' },
+  nodePortTCP: { name: 'KUBE-NODE-PORT-TCP', type: 'bitmap:port' },
+  nodePortLocalTCP: { name: 'KUBE-NODE-PORT-LOCAL-TCP', type: 'bitmap:port' },
+  nodePortUDP: { name: 'KUBE-NODE-PORT-UDP', type: 'bitmap:port' },
+  nodePortLocalUDP: { name: 'KUBE-NODE-PORT-LOCAL-UDP', type: 'bitmap:port' },
+  // The kernel's bitmap:port knows no SCTP, hence the hashes.
+  nodePortSCTP: { name: 'KUBE-NODE-PORT-SCTP-HASH', type: 'hash:ip,port' },
+  nodePortLocalSCTP: { name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH', type: 'hash:ip,port' },
+  healthCheckNodePort: { name: 'KUBE-HEALTH-CHECK-NODE-PORT', type: 'bitmap:port' },
+  ipvsAddresses: { name: 'KUBE-IPVS-IPS', type: 'hash:ip' },
+} as const satisfies Readonly<Record<string, { readonly name: string; readonly type: SetType }>>;
 
 /** What one set of each family is for. */
-export type SetId = keyof typeof setNames;
+export type SetId = keyof typeof sets;
 
-export const setIds = Object.keys(setNames) as readonly SetId[];
+export const setIds = Object.keys(sets) as readonly SetId[];
 
 /** ipset's names have at most 31 characters. kube-proxy cuts off what is longer, and the names must be kube-proxy's. */
 const longestName = 31;
 
 /** The set's name in a family: kube-proxy puts "KUBE-6-" for "KUBE-" in front for IPv6 (NewIPSet in ipvs/ipset.go). */
 export function setName(id: SetId, family: Family): string {
-  const name = setNames[id];
+  const { name } = sets[id];
   return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
 }
 
@@ -42,6 +43,23 @@ const allNames: ReadonlySet<string> = new Set(families.flatMap((family) => setId
 /** Whether a set has the name of one of kube-proxy's. */
 export function isKubeProxySet(name: string): boolean {
   return allNames.has(name);
+}
+
+/** What its entries are. */
+export function setType(id: SetId): SetType {
+  return sets[id].type;
+}
+
+/** Whether a set has the name and type of one of kube-proxy's; another program may have one of that name alone. */
+export function mayKubeProxyMake({ name, type, family }: IpSet): boolean {
+  return setIds.some((id) =>
+    families.some(
+      (each) =>
+        name === setName(id, each) &&
+        type === setType(id) &&
+        (family === undefined || family === (each === 'ipv4' ? 'inet' : 'inet6')),
+    ),
+  );
 }
 
 /** The name of the same set of IPv4, whichever family it is of; undefined where it is none of kube-proxy's. */

@@ -12,7 +12,7 @@ import type { Element } from '../kernel/nftables/element.ts';
 import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { emptyState } from '../kernel/state.ts';
-import { nftSets, nftTableName } from '../kube-proxy/nftables.ts';
+import { nftSets, nftTableComment, nftTableName } from '../kube-proxy/nftables.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
 import { gatesOfSettings } from '../settings/feature-gates.ts';
@@ -75,7 +75,7 @@ function compileTable({ cluster, node, settings, family, memo, behaviours }: Tab
   return {
     family,
     name: nftTableName,
-    comment: 'rules for kube-proxy',
+    comment: nftTableComment,
     counters: localhostCounters(rejected),
     chains: byName<NftChain>(chains, objects, (some) => some.chains),
     sets: byName<NftSet | NftMap>(

@@ -51,4 +51,18 @@ describe.each(modes)('rules of mode %s that already are as in the bundle', (mode
     await callApply(node.host, 'apply', bundle(mode), '--adopt');
     expect(node.files.get(`${records}record.json`)).toBe(`${record ?? ''} `);
   });
+
+  test('are not taken from a kube-proxy that runs', async () => {
+    const node = await startNode(mode);
+    const there = node.dump();
+    node.files.set('/proc/77/comm', 'kube-proxy\n');
+    node.files.set('/proc/77/status', 'Name:\tkube-proxy\nUid:\t0\t0\t0\t0\n');
+    const run = await callApply(node.host, 'apply', bundle(mode), '--adopt');
+    expect(run.status).toBe(3);
+    expect(run.err).toContain('kube-proxy is running (process 77)');
+    expect(node.files.has(`${records}record.json`)).toBe(false);
+    expect((await callApply(node.host, 'apply', bundle(mode))).err).toBe(unchanged);
+    expect((await callApply(node.host, 'cleanup', '--force')).status).toBe(0);
+    expect(node.dump()).toBe(there);
+  });
 });

@@ -74,6 +74,7 @@ describe('apply', () => {
     expect(commands.map(({ tool, args }) => [tool, ...args].join(' ')).toSorted()).toEqual([
       'ip -j -d addr',
       'ip6tables-save',
+      'ipset list -t',
       'ipset save',
       'iptables-save',
       'ipvsadm -Sn',

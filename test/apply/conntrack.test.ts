@@ -18,7 +18,8 @@ function withFlows(listing: string): { readonly host: Host; readonly deleted: st
   const run = async ({ args }: Command) => {
     if (args[0] === '-D') deleted.push(args.join(' '));
     const stdout = args[0] === '-L' && args.includes('ipv4') ? listing : '';
-    return { kind: 'ended' as const, status: 0, stdout, stderr: '' };
+    const stderr = `conntrack v1.4.7 (conntrack-tools): ${stdout.split('\n').length - 1} flow entries have been shown.\n`;
+    return { kind: 'ended' as const, status: 0, stdout, stderr: args[0] === '-L' ? stderr : '' };
   };
   return { host: { ...createFakeNode().host, run }, deleted };
 }
@@ -30,7 +31,6 @@ test('forgets flows to a Service that go where it has no endpoint, and no others
       flow('udp', '10.0.0.2', address, dns?.port ?? 0, endpoint ?? ''),
       flow('udp', '10.0.0.3', '8.8.8.8', 53, '8.8.8.8'),
       flow('udp', '10.0.0.4', address, 9, address),
-      'conntrack v1.4.7 (conntrack-tools): 4 flow entries have been shown.\n',
     ].join(''),
   );
   expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
@@ -73,4 +73,20 @@ test('leaves a Service without endpoints alone, as kube-proxy does', async () =>
 test('does without the tool', async () => {
   const host: Host = { ...createFakeNode().host, run: async () => ({ kind: 'missing' }) };
   expect(await cleanStaleFlows(host, servicePorts)).toBeUndefined();
+});
+
+test('says so where the list is not whole', async () => {
+  const listed = flow('udp', '10.0.0.1', '8.8.8.8', 53, '8.8.8.8');
+  const shown = (count: number) => `conntrack v1.4.7 (conntrack-tools): ${count} flow entries have been shown.\n`;
+  for (const [stdout, stderr] of [
+    [listed, shown(2)],
+    ['', ''],
+    ['garbage\n', shown(1)],
+    [listed.slice(0, 60), shown(1)],
+  ] as const) {
+    const run = async () => ({ kind: 'ended' as const, status: 0, stdout, stderr });
+    await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts)).rejects.toThrow(
+      '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
+    );
+  }
 });

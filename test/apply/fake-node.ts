@@ -1,6 +1,7 @@
 import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
 import { dumpNft, runNft } from './fake-nft.ts';
 import type { FakeNft } from './fake-nft.ts';
+import { connectionsIn, tableOf } from './ipvs-table-file.ts';
 
 /** A node that exists in memory only: files, and what the four tools keep in a kernel. */
 export interface FakeNode {
@@ -49,6 +50,8 @@ export function createFakeNode(): FakeNode {
     ['/lib/modules/6.1.0/modules.dep', ''],
     ['/lib/modules/6.1.0/modules.builtin', ''],
     ['/proc/net/ip_vs', ''],
+    ['/proc/net/ip_tables_names', 'nat\nfilter\nmangle\n'],
+    ['/proc/net/ip6_tables_names', 'nat\nfilter\nmangle\n'],
     ['/sys/module/ip_set/parameters', ''],
     ['/sys/devices/system/cpu/online', '0-3\n'],
     ['/proc/100/stat', '100 (kpc-apply) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0'],
@@ -75,7 +78,12 @@ export function createFakeNode(): FakeNode {
       commands.push(command);
       return runFake(kernel, command);
     },
-    readFile: async (path) => files.get(path),
+    readFile: async (path) => {
+      const text = files.get(path);
+      // Of this file, what a test writes is the connections.
+      if (text === undefined || path !== '/proc/net/ip_vs') return text;
+      return tableOf(saveServers(kernel), connectionsIn(text));
+    },
     writeFile: async (path, text) => {
       if (!files.has(path)) throw new Error(`ENOENT: no such file, open '${path}'`);
       files.set(path, `${text}\n`);
@@ -174,6 +182,7 @@ function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandRe
     case 'ip6tables-restore':
       return restoreTables(kernel, tool.replace('-restore', ''), stdin);
     case 'ipset':
+      if (first === 'list') return ok(listSets(kernel));
       return first === 'save' ? ok(saveSets(kernel)) : restoreSets(kernel, stdin);
     case 'ipvsadm':
       if (first === '-Sn') return ok(saveServers(kernel));
@@ -189,6 +198,7 @@ function runFake(kernel: Kernel, { tool, args, stdin = '' }: Command): CommandRe
     case 'nft':
       return runNft(kernel.nft, args, stdin);
     case 'conntrack':
+      return { kind: 'ended', status: 0, stdout: '', stderr: 'conntrack v1.4.7: 0 flow entries have been shown.\n' };
     case 'modprobe':
       return ok();
     default:
@@ -256,6 +266,15 @@ function saveSets(kernel: Kernel): string {
     ])
     .map((line) => `${line}\n`)
     .join('');
+}
+
+/** `ipset list -t`. */
+function listSets(kernel: Kernel): string {
+  const heads = [...kernel.sets].map(
+    ([name, { create, entries }]) =>
+      `Name: ${name}\nType: ${create.split(' ')[0]}\nRevision: 1\nHeader: ${create}\nNumber of entries: ${entries.size}\n`,
+  );
+  return heads.join('\n');
 }
 
 /** Stops at the first line that fails. */

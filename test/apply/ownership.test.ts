@@ -201,7 +201,7 @@ describe('over what a kube-proxy left', () => {
       '*filter',
       ':KUBE-EXTERNAL-SERVICES - [0:0]',
       '-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes externally-visible service portals" -j KUBE-EXTERNAL-SERVICES',
-      '-A KUBE-EXTERNAL-SERVICES -d 192.168.50.11/32 -p tcp -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable',
+      '-A KUBE-EXTERNAL-SERVICES -d 192.168.50.11/32 -p tcp -m comment --comment "default/web has no endpoints" -m tcp --dport 80 -j REJECT --reject-with icmp-port-unreachable',
       'COMMIT',
     );
     const before = node.dump();

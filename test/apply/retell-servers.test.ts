@@ -5,48 +5,11 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/host.ts';
 import { retellServers } from '../../src/apply/retell-servers.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
-import type { VirtualServer } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
-
-const hex = (number: number, digits: number) => number.toString(16).toUpperCase().padStart(digits, '0');
-
-/** An address and a port as /proc/net/ip_vs has them. */
-function socket({ address, port }: Pick<VirtualServer, 'address' | 'port'>): string {
-  if (address.family === 'ipv4') {
-    return `${address.text
-      .split('.')
-      .map((byte) => hex(Number(byte), 2))
-      .join('')}:${hex(port, 4)}`;
-  }
-  const [start = '', end = ''] = address.text
-    .split('::')
-    .map((half) => half.split(':').filter(Boolean))
-    .map((half) => half.join(':'));
-  const [first, last] = [start, end].map((half) => half.split(':').filter(Boolean));
-  const zeros = Array.from({ length: 8 - (first?.length ?? 0) - (last?.length ?? 0) }, () => '0');
-  const groups = [...(first ?? []), ...zeros, ...(last ?? [])].map((group) => group.padStart(4, '0'));
-  return `[${groups.join(':')}]:${hex(port, 4)}`;
-}
-
-const methods = { masquerade: 'Masq', direct: 'Route', tunnel: 'Tunnel' } as const;
-
-/** What the kernel's file says of virtual servers that ipvsadm prints so; each real server has so many connections. */
-function tableOf(printed: string, connections = 0): string {
-  const lines = parseIpvsadm(printed).virtualServers.flatMap((server) => [
-    `${server.protocol}  ${socket(server)} ${server.scheduler} ${server.persistentSeconds ? `persistent ${server.persistentSeconds * 250} FFFFFFFF` : ''}`,
-    ...server.realServers.map(
-      (real) =>
-        `  -> ${socket(real)}      ${methods[real.forwarding].padEnd(7)} ${`${real.weight}`.padEnd(6)} ${`${connections}`.padEnd(10)} ${`${connections * 2}`.padEnd(10)}`,
-    ),
-  ]);
-  return `IP Virtual Server version 1.2.1 (size=4096)
-Prot LocalAddress:Port Scheduler Flags
-  -> RemoteAddress:Port Forward Weight ActiveConn InActConn
-${lines.map((line) => `${line}\n`).join('')}`;
-}
+import { tableOf } from './ipvs-table-file.ts';
 
 const printed = `-A -t 10.96.0.10:80 -s rr
 -a -t 10.96.0.10:80 -r 10.1.1.10:8080 -m -w 1

@@ -95,7 +95,7 @@ spec: { clusterIP: 10.96.0.81, ports: [{ port: 80 }] }
 
   test('leaves those that still have connections', async () => {
     const { node, smaller } = await drainedAndChanged(3);
-    expect((await callApply(node.host, 'rollback')).err).toContain('; 2 real servers wait for 3 connections to end');
+    expect((await callApply(node.host, 'rollback')).err).toContain('; 1 real server waits for 3 connections to end');
     expect(node.dump()).toMatch(/^-a -t 10\.96\.0\.80:80 -r 10\.244\.1\.10:8080 -m -w 0$/m);
     expect((await callApply(node.host, 'verify', smaller)).status).toBe(0);
   });

@@ -4,6 +4,7 @@ import { applyBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
 import { withLock } from '../../apply/lock.ts';
+import { readAddresses } from '../../apply/node-reading.ts';
 import { readBootId } from '../../apply/process-identity.ts';
 import { stateFolder } from '../../apply/record.ts';
 import { readSettled } from '../../apply/settled.ts';
@@ -148,9 +149,7 @@ async function chooseListenAddresses(host: Host, { manifest }: StoredBundle): Pr
 }
 
 async function readHostAddresses(host: Host): Promise<readonly Address[]> {
-  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
-  if (result.kind === 'missing') return [];
-  return parseIpAddrJson(result.stdout)
+  return parseIpAddrJson(await readAddresses(host))
     .links.flatMap((link) => link.addresses)
     .map(({ address }) => address);
 }
