@@ -14,7 +14,7 @@ export interface Command {
 const longestCommand = 400;
 
 const toolName =
-  /(?:^|[\s$#>%~+=*:`"'([|-])(ip6?tables)(?:-legacy|-nft)?(?:-save)?(?![\w/-])|(?:^|[\s$#>%~+=*:`"'([|-])(?:(ipset)(?= +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)|(ipvsadm)(?![\w/-])|(ip)(?= +(?:-\S+ +)*(?:a|addr|address|link|l)\b)|(sysctl)(?= +-|[\s:=`"')*-]*$)|(nft)(?= +(?:-\S+ +)*list\b))/i;
+  /(?:^|[\s$#>%~+=*:`"'([|-])(ip6?tables)(?:-legacy|-nft)?(?:-save)?(?![\w/-])|(?:^|[\s$#>%~+=*:`"'([|-])(?:(ipset)(?= +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)|(ipvsadm)(?![\w/-])|(ip)(?= +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b)|(sysctl)(?= +-|[\s:=`"')*-]*$)|(nft)(?= +(?:-\S+ +){0,9}list\b))/i;
 
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
