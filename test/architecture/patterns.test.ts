@@ -9,8 +9,22 @@ import { projectFolder } from '../support/run-kpc.ts';
 // The build for browsers has neither a process nor a thread of its own.
 const recheck = createRequire(import.meta.url)('recheck/lib/browser.js') as { readonly checkSync: typeof checkSync };
 
-/** Nothing in it depends on the machine: no limit is a time. Large automata go to its other checker, which is faster there. */
-const limits = { timeout: null, incubationTimeout: null, attackTimeout: null, maxNFASize: 3000, attackLimit: 1e7 };
+/**
+ * No limit is a time, so that the answer is the same on every machine. Small ones: what has no short automaton is tried with
+ * fewer texts, which finds all that its usual limits found here, in a fifth of the time.
+ */
+const limits = {
+  timeout: null,
+  incubationTimeout: null,
+  attackTimeout: null,
+  maxNFASize: 1500,
+  maxIteration: 2,
+  maxInitialGenerationSize: 60,
+  maxGenerationSize: 30,
+  maxAttackStringSize: 30_000,
+  incubationLimit: 10_000,
+  attackLimit: 3_000_000,
+};
 
 interface Pattern {
   readonly place: string;
@@ -34,7 +48,7 @@ function listPatterns(file: string, text: string): readonly Pattern[] {
       }
       if (isConstructed(tree)) {
         const [source, flags] = tree.arguments.map(fixedText);
-        found.push({ place: place(tree), source: source ?? '(not fixed)*', flags: flags ?? '' });
+        found.push({ place: place(tree), source: source ?? '(a*)*$', flags: flags ?? '' });
       }
       Object.values(tree).forEach(visit);
     }
