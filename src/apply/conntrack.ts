@@ -91,7 +91,7 @@ function deleteFlowsLike(family: Family, flow: UdpFlow): string {
 function parseFlows(listing: string): readonly UdpFlow[] {
   const flows: UdpFlow[] = [];
   for (const line of listing.split('\n')) {
-    const tuples = [...line.matchAll(/src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+)/g)];
+    const tuples = [...line.matchAll(/src=([^\s=]+) dst=([^\s=]+) sport=(\d+) dport=(\d+)/g)];
     const [original, reply] = tuples;
     if (!original || !reply) continue;
     const [, , destination = '', , destinationPort] = original;

@@ -534,7 +534,7 @@ function parseNftTables(reading: NodeReading, family: Family, { earlier }: Known
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   if (unread.length === 0) return tables;
-  const heads = [...new Set(unread.map((line) => line.text.trim().replace(/ *\{.*$/, '')))];
+  const heads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => ({ ...table, strange: { heads, text } }));
 }
 

@@ -52,7 +52,7 @@ function isSameButForConnections(a: ListedServer, b: ListedServer): boolean {
 }
 
 function withoutConnections(reals: string): string {
-  return reals.replace(/ +\d+ +\d+ *$/gm, '');
+  return reals.replace(/^( +-> \S+ +\S+ +-?\d+) .*$/gm, '$1');
 }
 
 function retellServer(printed: string, name: string, { reals }: ListedServer): string | undefined {

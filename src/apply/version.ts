@@ -3,7 +3,7 @@ export type Version = readonly number[];
 
 /** The first dotted number in a text. Undefined where there is none. */
 export function parseVersion(text: string): Version | undefined {
-  const match = /\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
+  const match = /(?<!\d)\d+(?:\.\d+)+/.exec(text) ?? /\d+/.exec(text);
   return match ? match[0].split('.').map(Number) : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { quotePrintable } from '../base/printable.ts';
+import { readAssignment } from '../kernel/sysctl.ts';
 
 /** What a line of a bundle is that kpc does not write there, in words. `fresh` is the file as kpc would write it. */
 export function describeStrangeLine(file: string, line: string, fresh: string): string {
@@ -27,8 +28,9 @@ function quoteUnlessPlain(text: string): string {
 }
 
 function describeSysctl(line: string, fresh: string): string {
-  const [, name, value] = /^\s*-?\s*([^\s=]+)\s*=\s*(.*)$/.exec(line) ?? [];
-  if (name === undefined || value === undefined) return `not what kpc writes: ${quotePrintable(line)}`;
+  const assigned = readAssignment(line);
+  if (!assigned) return `not what kpc writes: ${quotePrintable(line)}`;
+  const { name, value } = assigned;
   const shown = quoteUnlessPlain(name);
   if (!/^net\.(ipv4|ipv6|netfilter|bridge)\.[\w.-]+$/.test(name)) return `${shown} is not a network sysctl`;
   if (!/^\d+$/.test(value)) return `${shown} is set to ${quotePrintable(value)}, which is not a number`;

@@ -74,15 +74,18 @@ const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")
 export function bareNftName(what: string): string {
   const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
   if (named !== undefined) return named;
-  const key = what
-    .replace(/^elements = \{ ?/, '')
-    .replace(/(?:,| \})$/, '')
-    .replace(/ (?:comment "[^"]*" )?: [^,]*$/, '')
+  const key = withoutValue(what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, ''))
     .replace(/ comment "[^"]*"$/, '');
   const [, address, , protocol = '', port = ''] = element.exec(key) ?? [];
   if (port === '') return bareAddress(key) ?? leading.exec(what)?.[1] ?? what;
   if (address === undefined) return `${port}/${protocol}`;
   return parseAddress(address) ? `${joinHostPort(address, Number(port))}/${protocol}` : what;
+}
+
+/** An element of a map without its value: "… . 80 : goto service-…" → "… . 80". */
+function withoutValue(element: string): string {
+  const at = element.lastIndexOf(' : ');
+  return at < 0 || element.includes(',', at) ? element : element.slice(0, at);
 }
 
 /** An element that is an address and nothing else; of several in one line none is meant. */

@@ -73,7 +73,7 @@ export type DumpFault =
   | { readonly kind: 'strays'; readonly file: string; readonly line: number; readonly count: number };
 
 const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
-  [/^(ip6t(ables)?|.*[-_.](ipv6|v6)\b.*tables)/i, 'ip6tables-save'],
+  [/^(ip6t|(?=.*tables).*?[-_.](ipv6|v6)\b)/i, 'ip6tables-save'],
   [/^iptables/i, 'iptables-save'],
   [/^nft/i, 'nft list ruleset'],
   [/^ipset/i, 'ipset save'],

@@ -66,7 +66,7 @@ function dormantInText(text: string): ReadonlySet<string> {
 }
 
 function dormantInJson(text: string): ReadonlySet<string> {
-  const dormant = [...text.matchAll(/\{\s*"table"\s*:\s*\{[^}]*\}/g)].filter(([object]) => /"dormant"/.test(object));
+  const dormant = [...text.matchAll(/\{\s*"table"\s*:\s*\{[^{}]*\}/g)].filter(([object]) => /"dormant"/.test(object));
   return new Set(
     dormant.flatMap(([object]) =>
       tablesInJson(object).flatMap(([family = '', name = '']) => (isKubeProxyTable(name) ? [`${family} ${name}`] : [])),
@@ -110,7 +110,7 @@ function otherTables(text: string, isJson: boolean): readonly string[] {
 
 /** nft puts the family first; what another program writes may not. */
 function tablesInJson(text: string): readonly (readonly (string | undefined)[])[] {
-  return [...text.matchAll(/\{\s*"table"\s*:\s*(\{[^}]*\})/g)].map(([, object = '']) =>
+  return [...text.matchAll(/\{\s*"table"\s*:\s*(\{[^{}]*\})/g)].map(([, object = '']) =>
     ['family', 'name'].map((key) => new RegExp(`"${key}"\\s*:\\s*"([^"]*)"`).exec(object)?.[1]),
   );
 }

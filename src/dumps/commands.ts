@@ -14,7 +14,15 @@ export interface Command {
 const longestCommand = 400;
 
 const toolName =
-  /(?:^|[\s$#>%~+=*:`"'([|-])(ip6?tables)(?:-legacy|-nft)?(?:-save)?(?![\w/-])|(?:^|[\s$#>%~+=*:`"'([|-])(?:(ipset)(?= +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)|(ipvsadm)(?![\w/-])|(ip)(?= +(?:-\S+ +)*(?:a|addr|address|link|l)\b)|(sysctl)(?= +-|[\s:=`"')*-]*$)|(nft)(?= +(?:-\S+ +)*list\b))/i;
+  /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-legacy|-nft)?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
+
+/** What follows the name of a tool where it is a command, or a title that has nothing else. */
+const follows: Partial<Readonly<Record<Command['tool'], RegExp>>> = {
+  ipset: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i,
+  ip: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l)\b/i,
+  sysctl: /^(?: +-|[\s:=`"')*-]*$)/i,
+  nft: /^ +(?:-\S+ +){0,9}list\b/i,
+};
 
 /** What a shell shows in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
@@ -25,12 +33,20 @@ const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 /** The command on a line, be it behind a prompt or a title; undefined for any other line. */
 export function readCommand(line: string): Command | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
-  const found = toolName.exec(line);
+  const found = findTool(line);
   if (!found) return prompt.test(line) ? { tool: 'other', table: undefined, isPart: false } : undefined;
-  const tool = (found[1] ?? found[2] ?? found[3] ?? found[4] ?? found[5] ?? 'nft').toLowerCase() as Command['tool'];
-  const rest = line.slice(found.index + found[0].length);
+  const { tool, rest } = found;
   const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
   return { tool, table: tableNames.find((name) => name === table), isPart: printsPart(tool, rest) };
+}
+
+function findTool(line: string): { readonly tool: Command['tool']; readonly rest: string } | undefined {
+  for (const { 0: whole, 1: rules, 2: other, index } of line.matchAll(toolName)) {
+    const tool = (rules ?? other ?? '').toLowerCase() as Command['tool'];
+    const rest = line.slice(index + whole.length);
+    if (follows[tool]?.test(rest) ?? true) return { tool, rest };
+  }
+  return undefined;
 }
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;

@@ -11,7 +11,7 @@ const marker = /---[ \n](?=\{)/y;
 const doubtful = /[\t\r\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/;
 
 /** A string, which is kept, or blanks between tokens, which are not. */
-const stringOrBlanks = /("(?:[^"\\]|\\.)*")|[ \n]+/g;
+const stringOrBlanks = /("(?:[^"\\]|\\.)*"?)|[ \n]+/g;
 
 /**
  * Reads a YAML document that is all JSON, as tools print that write a stream of objects; undefined for any other. What JSON

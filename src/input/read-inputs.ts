@@ -160,6 +160,9 @@ interface ReadingContext {
   readonly kustomizations: InputDocument[];
 }
 
+/** After so many errors no more objects of a file are read: a megabyte of something else may hold a million. */
+const mostErrors = 2000;
+
 /**
  * Adds the objects of a file to the collection, and what is wrong with them. Adds nothing of what is wrong where the file is
  * no manifest, and says what it is instead.
@@ -173,14 +176,18 @@ function collectFile(
   const others: InputDocument[] = [];
   const repeated: Diagnostic[] = [];
   let objects = 0;
+  let errors = 0;
   const faults = takeDocuments(file, parsers, (document, repeatedKeys) => {
+    if (errors >= mostErrors) return;
     for (const diagnostic of repeatedKeys) repeated.push(diagnostic);
     if (isKustomization(document)) kustomizations.push(document);
     if (isForeign(document)) {
       others.push(document);
     } else {
       objects++;
+      const known = into.diagnostics.length;
       collectDocument(document, checks, into);
+      for (let i = known; i < into.diagnostics.length; i++) if (into.diagnostics[i]?.severity === 'error') errors++;
     }
   });
   if (objects === 0 && (faults.length === 0 ? others.length > 0 : isForeignText(file))) return 'foreign';

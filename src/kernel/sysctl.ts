@@ -20,14 +20,20 @@ export function parseSysctls(text: string): {
   text.split('\n').forEach((raw, index) => {
     const line = raw.trim();
     if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
-    // A minus sign in front: whether it can be set does not matter.
-    const match = /^-?\s*([^\s=]+)\s*=\s*(.*)$/.exec(line);
-    const [, name, value] = match ?? [];
-    if (name === undefined || value === undefined)
-      unread.push({ line: index + 1, text: raw, reason: 'not "name = value"' });
-    else sysctls.set(withDots(name), value);
+    const assigned = readAssignment(line);
+    if (assigned) sysctls.set(withDots(assigned.name), assigned.value);
+    else unread.push({ line: index + 1, text: raw, reason: 'not "name = value"' });
   });
   return { sysctls, unread };
+}
+
+/** Reads "name = value", blanks behind the value included; undefined for a line that is none. */
+export function readAssignment(line: string): { readonly name: string; readonly value: string } | undefined {
+  const at = line.indexOf('=');
+  if (at < 0) return undefined;
+  // A minus sign in front: whether it can be set does not matter.
+  const name = line.slice(0, at).trimStart().replace(/^-/, '').trim();
+  return /^\S+$/.test(name) ? { name, value: line.slice(at + 1).trimStart() } : undefined;
 }
 
 /** sysctl takes slashes for dots, and then a dot inside a part (an interface's name) is a dot. */

@@ -15,7 +15,7 @@ export function parseDuration(text: string): number | undefined {
   if (!match) return undefined;
   const [, sign, , parts = ''] = match;
   let seconds = 0;
-  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/g)) {
+  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
     seconds += Number(amount) * (unitSeconds[unit] ?? 0);
   }
   // More nanoseconds than an int64 holds.

@@ -140,7 +140,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     node: ['fs', 'fs/promises', 'path', 'v8'],
   },
   'cli/kpc-apply': {
-    folders: ['base', 'kernel', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
+    folders: ['base', 'kernel', 'settings', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],
     packages: ['commander'],
     node: ['fs/promises', 'os', 'path'],
   },

@@ -54,6 +54,8 @@ const inputs: Readonly<Record<string, string>> = {
   'one key again and again': 'a: 1\n'.repeat(200_000),
   'documents that are none': 'a: 1\n---\n'.repeat(110_000),
   'JSON values that are none': '{}'.repeat(500_000),
+  'JSON lists that are none': '[]\n'.repeat(350_000),
+  'JSON values with one key': '{"a":1}'.repeat(140_000),
   quotes: '"'.repeat(1_000_000),
   brackets: '['.repeat(1_000_000),
   'question marks': '? '.repeat(400_000),
@@ -86,8 +88,8 @@ describe('small input has an end, is refused, and takes neither much time nor me
       expect(status).toBe(2);
       expect(err).not.toMatch(/a bug in kpc|^ {4}at /m);
       expect(err.length).toBeLessThan(500_000);
-      // Two seconds at most on a machine that does nothing else.
-      expect(cpuSeconds).toBeLessThan(15);
+      // Processor time, which a busy machine hardly changes. The slowest takes about half of it.
+      expect(cpuSeconds).toBeLessThan(5);
       // The comparison holds the file twice.
       expect(megabytes).toBeLessThan(args[0] === 'diff' ? 2000 : 1000);
     }

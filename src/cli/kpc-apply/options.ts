@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { defaultStateFolder } from '../../apply/record.ts';
+import { parseDuration as readSeconds } from '../../settings/durations.ts';
 
 /** How far a command goes in changing what kpc-apply did not make. */
 export interface ClaimOptions {
@@ -52,17 +53,9 @@ export function outputOption(): Option {
   return new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text');
 }
 
-const units: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
 /** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
 export function parseDuration(text: string): number {
-  if (/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) {
-    let total = 0;
-    for (const [, number = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
-      total += Number(number) * (units[unit] ?? 0);
-    }
-    return total;
-  }
-  if (text === '0') return 0;
+  const seconds = readSeconds(text);
+  if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
   throw new InvalidArgumentError('Write a duration like 30s or 1m30s.');
 }

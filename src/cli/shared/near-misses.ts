@@ -130,7 +130,7 @@ function adviseOnFlag(error: string, program: Command, argv: readonly string[]):
     if (/^yaml$/i.test(format)) return 'kpc prints no YAML. Did you mean "--output json"?';
     return `Did you mean "--output${isPlain(format) ? ` ${format}` : ''}"?`;
   }
-  const value = /option '--output <format>' argument '(.*)' is invalid/.exec(error)?.[1];
+  const value = /^error: option '--output <format>' argument '(.*)' is invalid/.exec(error)?.[1];
   if (value === undefined || formats.has(value) || !isPlain(value)) return undefined;
   return command?.options.some(({ short }) => short === '-o') ? `Did you mean "-o ${value}" (a folder)?` : undefined;
 }

@@ -56,7 +56,7 @@ function resolve({ value, tag, isImplicit, offset }: ScalarNode): string | numbe
     case tags.integer:
     case tags.float:
     case tags.null:
-      if (!isOfTag(value, tag)) refuse(offset, { problem: 'not-of-tag', value, tag: tag.replace(/.*:/, '!!') });
+      if (!isOfTag(value, tag)) refuse(offset, { problem: 'not-of-tag', value, tag: tag.replace(/^.*:/, '!!') });
       return resolvePlainScalar(value);
     case tags.timestamp:
       if (!isTimestamp(value)) refuse(offset, { problem: 'not-of-tag', value, tag: '!!timestamp' });
