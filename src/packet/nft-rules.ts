@@ -124,6 +124,7 @@ function runExpression(
       record();
       return 'refused';
     case 'write-set':
+    case 'counter':
       return 'next';
     case 'unknown':
       record();
