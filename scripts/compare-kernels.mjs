@@ -1,6 +1,6 @@
 // Compares what a kube-proxy leaves in a kernel in mode nftables with what kpc's files leave there, for folders of input:
 //
-//   node scripts/compare-kernels.mjs --kube-proxy 'COMMAND {}' FOLDER...
+//   node scripts/compare-kernels.mjs --kube-proxy 'COMMAND {}' [--node node-1] FOLDER...
 //
 // COMMAND programs the kernel that it runs in from the folder that stands for {}. Each folder holds cluster.yaml, node.yaml, config.yaml
 // (mode nftables) and ip-addr.json (what `ip -j addr` prints on the node). Both run in network namespaces of their own, with the node's
@@ -12,7 +12,11 @@ import { parseArgs } from 'node:util';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { 'kube-proxy': { type: 'string' }, 'kubernetes-version': { type: 'string', default: '1.37' } },
+  options: {
+    'kube-proxy': { type: 'string' },
+    node: { type: 'string', default: 'node-1' },
+    'kubernetes-version': { type: 'string', default: '1.37' },
+  },
 });
 const kubeProxy = values['kube-proxy'];
 if (kubeProxy === undefined || positionals.length === 0) {
@@ -24,10 +28,18 @@ if (kubeProxy === undefined || positionals.length === 0) {
 function inNamespace(folder, script, input = '') {
   const addresses = JSON.parse(readFileSync(join(folder, 'ip-addr.json'), 'utf8'))
     .flatMap(({ addr_info: infos }) => infos)
-    .map(({ local, prefixlen }) => `ip addr add ${local}/${prefixlen} dev lo nodad 2>/dev/null || ip addr add ${local}/${prefixlen} dev lo`)
+    .map(
+      ({ local, prefixlen }) =>
+        `ip addr add ${local}/${prefixlen} dev lo nodad 2>/dev/null || ip addr add ${local}/${prefixlen} dev lo`,
+    )
     .filter((line) => !/ (?:127\.0\.0\.1|::1)\//.test(line));
   const all = ['ip link set lo up', ...addresses, 'set -e', `{ ${script}\n} >&2`, 'nft -j list ruleset'];
-  return execFileSync('unshare', ['-n', 'sh', '-c', all.join('\n')], { input, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['pipe', 'pipe', 'pipe'] });
+  return execFileSync('unshare', ['-n', 'sh', '-c', all.join('\n')], {
+    input,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
 }
 
 /** The text of each object by its name: no handles, elements in one order, rules in theirs. */
@@ -47,11 +59,15 @@ function objectsIn(listed) {
 
 function compile(folder) {
   const at = (name) => join(folder, name);
-  const node = /metadata:[\s{]*name: *"?([\w.-]+)/.exec(readFileSync(at('node.yaml'), 'utf8'))?.[1] ?? '';
+  const { node } = values;
   const inputs = ['-f', at('cluster.yaml'), '-f', at('node.yaml'), '--config', at('config.yaml'), '--node', node];
   const form = ['--host-addresses', at('ip-addr.json'), '--ip-family', 'dual', '--print', 'nftables'];
   const release = ['--kubernetes-version', values['kubernetes-version']];
-  return execFileSync('node', ['dist/kpc.js', 'compile', ...inputs, ...form, ...release], { encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'] });
+  return execFileSync('node', ['dist/kpc.js', 'compile', ...inputs, ...form, ...release], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 let passed = 0;
@@ -67,7 +83,7 @@ for (const folder of positionals) {
     }
     if (theirs.size === 0) problems.push('kube-proxy left nothing');
   } catch (error) {
-    problems.push(String(error.stderr || error));
+    problems.push(String(error.stderr || error).split('\n')[0]);
   }
   if (problems.length === 0) passed++;
   else {
