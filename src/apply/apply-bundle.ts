@@ -31,6 +31,7 @@ import type { Plan } from './plan.ts';
 import type { FitTools } from './settled.ts';
 import { listSteps, stepCommand } from './steps.ts';
 import { markTools } from './tools.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
 import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
 import type { Setting } from './node-decisions.ts';
 
@@ -162,7 +163,8 @@ export async function applyBundle(
 /** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
 async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
   try {
-    await cleanStaleFlows(host, bundle.cluster.servicePorts);
+    const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
+    await cleanStaleFlows(host, bundle.cluster.servicePorts, behaviours);
   } catch (error) {
     const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
     onEvent({ kind: 'warning', text });

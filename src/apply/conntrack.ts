@@ -2,6 +2,7 @@ import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import { formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
 import { assertWhole } from './node-reading.ts';
@@ -20,14 +21,19 @@ interface UdpFlow {
 
 /**
  * Forgets UDP flows to a Service that go where none of its endpoints is any more, as kube-proxy does after each sync
- * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Services
- * without any serving endpoint are left alone. Gives how many flows were seen to be so; undefined where there is no
+ * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would be sent there for ever. Without any
+ * serving endpoint it forgets the flows to a Service's addresses, but not those to its node port: other programs may have flows
+ * to that number; before the behaviour forgotten-flows it forgets neither. Gives how many flows were seen to be so; undefined where there is no
  * conntrack tool. Throws where that cannot look.
  */
-export async function cleanStaleFlows(host: Host, servicePorts: ServicePorts): Promise<number | undefined> {
+export async function cleanStaleFlows(
+  host: Host,
+  servicePorts: ServicePorts,
+  behaviours: Behaviours,
+): Promise<number | undefined> {
   let stale = 0;
   for (const family of families) {
-    const serving = indexServingEndpoints(servicePorts, family);
+    const serving = indexServingEndpoints(servicePorts, family, behaviours);
     if (serving.byAddress.size === 0 && serving.byNodePort.size === 0) continue;
     const listing = await listFlows(host, family);
     if (listing === undefined) return undefined;
@@ -48,18 +54,18 @@ interface ServingEndpoints {
   readonly byNodePort: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
-function indexServingEndpoints(servicePorts: ServicePorts, family: Family): ServingEndpoints {
+function indexServingEndpoints(servicePorts: ServicePorts, family: Family, behaviours: Behaviours): ServingEndpoints {
   const byAddress = new Map<string, ReadonlySet<string>>();
   const byNodePort = new Map<number, ReadonlySet<string>>();
   for (const port of servicePorts) {
     if (port.protocol !== 'UDP' || port.family !== family) continue;
     const endpoints = new Set<string>();
     for (const endpoint of port.endpoints) if (endpoint.status.serving) endpoints.add(endpoint.label);
-    if (endpoints.size === 0) continue;
+    if (endpoints.size === 0 && !behaviours.has('forgotten-flows')) continue;
     for (const address of [port.clusterIP, ...port.loadBalancerIPs, ...port.externalIPs]) {
       byAddress.set(joinHostPort(address.text, port.port), endpoints);
     }
-    if (port.nodePort !== 0) byNodePort.set(port.nodePort, endpoints);
+    if (port.nodePort !== 0 && endpoints.size > 0) byNodePort.set(port.nodePort, endpoints);
   }
   return { byAddress, byNodePort };
 }

@@ -11,7 +11,7 @@ import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex, ModulePlace } from './modules.ts';
-import { decideOnNode, readNodeFacts, sysctlPath } from './node-decisions.ts';
+import { decideOnNode, isMet, readNodeFacts, sysctlPath } from './node-decisions.ts';
 import { faultOfLinks } from './whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 
@@ -214,12 +214,14 @@ async function describeValue(
     readonly name: string;
     readonly path: string;
     readonly value: string | undefined;
+    readonly onlyRaises?: true | undefined;
     readonly isAsked: boolean;
   },
   present: string,
 ): Promise<Omit<Finding, 'subject'>> {
-  const { name, path, value, isAsked } = setting;
-  if (value === undefined || value === present) return { severity: 'ok', text: `${name} is ${present}` };
+  const { name, path, value, onlyRaises, isAsked } = setting;
+  if (value === undefined || isMet({ value, onlyRaises }, present))
+    return { severity: 'ok', text: `${name} is ${present}` };
   if (await host.isWritable(path)) return { severity: 'ok', text: `${name} is ${present}, and can be set to ${value}` };
   return {
     severity: isAsked ? 'error' : 'note',

@@ -26,6 +26,16 @@ export interface Setting {
   readonly value: string;
   /** Why this value, where the node decided it: "32768 × 4 cores". */
   readonly reason?: string | undefined;
+  /** Set where a higher number stays as it is. */
+  readonly onlyRaises?: true | undefined;
+}
+
+/** Whether a value is as a setting asks for: the same, or a higher number where that may stay. */
+export function isMet(
+  { value, onlyRaises }: Pick<Setting, 'value' | 'onlyRaises'>,
+  found: string | undefined,
+): boolean {
+  return found === value || (onlyRaises === true && found !== undefined && Number(found) >= Number(value));
 }
 
 const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
@@ -74,7 +84,8 @@ function decideConntrack(
   const decisions: Setting[] = [];
   const max = decideConntrackMax(conntrack, facts.cores, behaviours);
   if (max) {
-    decisions.push(decideSysctl('net.netfilter.nf_conntrack_max', max.value, max.reason));
+    const decision = decideSysctl('net.netfilter.nf_conntrack_max', max.value, max.reason);
+    decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
       const reason = 'a quarter of nf_conntrack_max';

@@ -12,7 +12,7 @@ import { addGuard, guardAddresses } from './access-guard.ts';
 import type { AccessGuard } from './access-guard.ts';
 import { findModule } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
-import type { Setting } from './node-decisions.ts';
+import { type Setting, isMet } from './node-decisions.ts';
 import { ownershipOf } from './belongings.ts';
 import { takeShare } from './ownership.ts';
 import type { Claims, Share } from './ownership.ts';
@@ -47,6 +47,8 @@ export interface SettingChange {
 export interface Plan {
   readonly modules: readonly string[];
   readonly settings: readonly SettingChange[];
+  /** Those that stay as they are, because they are higher and only to be raised. */
+  readonly higherSettings: readonly SettingChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
@@ -103,9 +105,11 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
     links: present.links,
   };
   const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
+  const changes = target.settings.flatMap((setting) => changeSetting(node, setting) ?? []);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
-    settings: target.settings.flatMap((setting) => changeSetting(node, setting) ?? []),
+    settings: changes.filter(({ setting, from }) => !isMet(setting, from)),
+    higherSettings: changes.filter(({ setting, from }) => isMet(setting, from)),
     delta: diffStates(present, state),
     ...ipvs,
     takeover,

@@ -4,7 +4,7 @@ import type { Target } from '../kernel/nftables/expression.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
 import type { NftChain, NftMap, NftSet } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { isKubeProxyTable, nftSets } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, maxNftComment, nftSets } from '../kube-proxy/nftables.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 
 /** Which Service port each item of nftables is there for: see Owners. */
@@ -102,11 +102,11 @@ class NftIndex {
     }
   }
 
-  /** kube-proxy writes the name of a Service port beside what it turns away; a long one ends in dots. */
+  /** kube-proxy writes the name of a Service port beside what it turns away. A long one is cut, or ends in dots. */
   #labelOfComment({ comment }: Element): string | undefined {
     if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
-    if (!comment.endsWith('...')) return comment;
-    const start = comment.slice(0, -3);
+    const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;
+    if (start === comment && comment.length < maxNftComment) return comment;
     const [only, ...others] = [...this.#labels].filter((label) => label.startsWith(start));
     return others.length === 0 ? (only ?? comment) : comment;
   }

@@ -111,7 +111,7 @@ interface Listening {
 function listeningWithout({ node, nodeIPs, settings, isTold }: Listening): ListeningPlace {
   if (nodeAddresses(node).length > 0) return 'as-without';
   if (modeFacts[settings.mode].nodePorts === 'known-addresses') return isTold ? 'as-without' : 'unknown';
-  return isPrimary(settings) && Object.values(nodeIPs).every(isLoopback) ? 'everywhere' : 'as-without';
+  return isOnlyPrimary(settings) && Object.values(nodeIPs).every(isLoopback) ? 'everywhere' : 'as-without';
 }
 
 /** Where node ports listen where kube-proxy takes an address for the node's own. */
@@ -119,12 +119,14 @@ function listeningWith(address: Address, { nodeIPs, settings, isTold }: Listenin
   if (modeFacts[settings.mode].nodePorts === 'known-addresses') {
     return isTold || isLoopback(address) ? 'as-without' : 'assumed';
   }
-  if (!isPrimary(settings) || nodeIPs[address.family].text !== address.text) return 'as-without';
+  const { nodePortAddresses } = settings;
+  if (!nodePortAddresses.includes('primary') || nodeIPs[address.family].text !== address.text) return 'as-without';
   if (!isLoopback(address)) return 'there';
+  if (!isOnlyPrimary(settings)) return 'as-without';
   return Object.values(nodeIPs).every(isLoopback) ? 'everywhere' : 'as-without';
 }
 
 /** Whether node ports listen on the node's own addresses alone. */
-function isPrimary({ nodePortAddresses }: AddressSettings): boolean {
+function isOnlyPrimary({ nodePortAddresses }: AddressSettings): boolean {
   return nodePortAddresses.join() === 'primary';
 }

@@ -8,6 +8,7 @@ import type { Request } from './compile.ts';
 import { compileNode, NodeMemo } from './compile-node.ts';
 import type { Fleet } from './fleet-nodes.ts';
 import { prepareForNodes } from './kubernetes-version.ts';
+import { describeListenersOfNodes } from './localhost-listeners.ts';
 import type { LoadedInputs } from './load-texts.ts';
 
 /** One node's bundle. */
@@ -42,7 +43,10 @@ export function compileFleet(
     ...mergeDiagnostics(found, loaded.diagnostics),
   ];
   if (hasErrors(diagnostics)) return { diagnostics, bundles: undefined };
-  return { diagnostics, bundles: compileNodes(fleet, preparedFor, request) };
+  return {
+    diagnostics: [...describeListenersOfNodes(prepared), ...diagnostics],
+    bundles: compileNodes(fleet, preparedFor, request),
+  };
 }
 
 function* compileNodes(

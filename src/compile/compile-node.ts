@@ -112,14 +112,17 @@ export function prepare(
 function checkForMode(settings: ProxySettings, services: Inputs['services'], cluster: Cluster): readonly Diagnostic[] {
   return [
     ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
-    ...checkRanges({ settings, cluster }),
-    ...(programs(settings.mode, 'nftables') ? findLongComments(cluster) : []),
+    ...checkLoading({ settings, cluster }),
   ];
 }
 
-/** Source ranges that kube-proxy of the release puts into sets that do not take them. */
-export function checkRanges({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
-  return programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : [];
+/** What kube-proxy of the release writes, and its tools do not take: source ranges in sets, and comments that are too long. */
+export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Diagnostic[] {
+  const cutsComments = behavioursOf(settings.release).has('short-comments');
+  return [
+    ...(programs(settings.mode, 'sets') ? findUnloadableRanges(cluster) : []),
+    ...(programs(settings.mode, 'nftables') && !cutsComments ? findLongComments(cluster) : []),
+  ];
 }
 
 /** Whether the input holds what Pods could be assumed of. */

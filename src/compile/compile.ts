@@ -8,6 +8,7 @@ import { chooseNodeName, compileNode } from './compile-node.ts';
 import { settleVersion } from './kubernetes-version.ts';
 import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
 import { loadTexts } from './load-texts.ts';
+import { describeLocalhostListeners } from './localhost-listeners.ts';
 import { describeNodeGaps } from './node-gaps.ts';
 
 /** What says for which node manifests are compiled, and how. */
@@ -44,9 +45,15 @@ export function compileLoaded(read: LoadedInputs, { refusals, namesMode, ...requ
   const known = [...refusals, ...mergeDiagnostics(found, said)];
   if (hasErrors(known)) return { content: undefined, diagnostics: known };
   const gaps = describeNodeGaps(nodeName, prepared, hostAddresses);
+  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: request.ipFamily });
   return {
-    content: compileNode(prepared, { nodeName, hostAddresses, ipFamily: request.ipFamily }),
-    diagnostics: [...gaps, ...(modeNote && namesMode ? [modeNote] : []), ...known],
+    content,
+    diagnostics: [
+      ...gaps,
+      ...describeLocalhostListeners(content),
+      ...(modeNote && namesMode ? [modeNote] : []),
+      ...known,
+    ],
   };
 }
 

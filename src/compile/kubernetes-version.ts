@@ -9,7 +9,7 @@ import type { Release } from '../kube-proxy/releases.ts';
 import { behavioursOf, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
 import type { LoadedInputs } from './load-texts.ts';
 import type { Prepared } from './compile-node.ts';
-import { checkRanges, prepareForRelease } from './compile-node.ts';
+import { checkLoading, prepareForRelease } from './compile-node.ts';
 
 /** Which release's kube-proxy was asked for. */
 export type VersionChoice =
@@ -119,7 +119,7 @@ function checkRelease({ gates, settings }: Prepared, seen: Prepared): readonly D
       diagnose('bad-feature-gate', { ...fault, asRelease: release }),
     ),
     ...checkNodePortWords(settings, release),
-    ...checkRanges(seen),
+    ...checkLoading(seen),
   ];
 }
 

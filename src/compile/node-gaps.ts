@@ -9,6 +9,7 @@ import { isLoopback, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import type { Prepared } from './compile-node.ts';
 
 /** What is compiled all the same for a node, but not as the user may think. */
@@ -58,8 +59,10 @@ function findUnreachableNodePorts(
   if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
+  // kube-proxy itself listens there: see describeLocalhostListeners.
+  if (settings.nftablesLocalhostNodePorts && networks.namesLoopback) return [];
   const picked = settings.nodePortAddresses.filter(
-    (cidr) => cidr === 'primary' || parseNetwork(cidr)?.family === family,
+    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
   );
   const addresses = own.map(({ text }) => text);
   return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];

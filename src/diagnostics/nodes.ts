@@ -169,6 +169,20 @@ function describeWrongFamily(details: WrongFamily): string {
   }
 }
 
+interface LocalhostNodePort {
+  readonly servicePort: string;
+  readonly nodePort: number;
+  readonly families: readonly Family[];
+  /** Whether many nodes are compiled for, some of which may have no endpoints for it. */
+  readonly ofNodes: boolean;
+}
+
+function describeLocalhostNodePort({ servicePort, nodePort, families, ofNodes }: LocalhostNodePort): string {
+  const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
+  const where = ofNodes ? ' of each node that has endpoints for it' : '';
+  return `${servicePort}: kube-proxy itself listens for node port ${nodePort} on ${joinWords(addresses)}${where}, and passes connections on; no rule can, so a node with these rules and no kube-proxy does not answer there`;
+}
+
 type BadHostAddresses =
   { readonly problem: 'content'; readonly reason: string } | { readonly problem: 'no-folder'; readonly path: string };
 
@@ -192,6 +206,11 @@ export const nodeDiagnostics = {
     meaning: '--shard does not name a part of the nodes',
     words: ({ shard }: { readonly shard: string }) =>
       `--shard ${shard}: write I/N for part I of N; I counts from 0, so the last of eight is 7/8`,
+  },
+  'localhost-node-port': {
+    severity: 'warning',
+    meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
+    words: describeLocalhostNodePort,
   },
   'no-host-addresses': {
     severity: 'note',

@@ -1,6 +1,12 @@
 import { familyNames } from '../kernel/family.ts';
 import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
-import { describeListeners, findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
+import {
+  describeListeners,
+  describeLocalhostHandling,
+  findLocalhostHandling,
+  findNodePortListeners,
+} from '../kube-proxy/node-port-listeners.ts';
+import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { findDumpListeners } from './dump-listeners.ts';
 import type { ServiceReason } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -14,17 +20,28 @@ export function findNodePortReasons(
   to: Side,
 ): (nodePorts: readonly NodePort[]) => readonly ServiceReason[] {
   const [listenersBefore, listenersAfter] = [listenersOf(from), listenersOf(to)];
+  const [localhostBefore, localhostAfter] = [localhostOf(from), localhostOf(to)];
   return (nodePorts) => {
     const reasons = new Map<string, ServiceReason>();
     const isDual = new Set(nodePorts.map(({ family }) => family)).size > 1;
     for (const nodePort of nodePorts) {
-      const [before, after] = [listenersBefore(nodePort), listenersAfter(nodePort)];
-      if (before === undefined || after === undefined || before === after) continue;
-      const field = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port} listens on`;
-      reasons.set(field, { kind: 'field', field, from: before, to: after });
+      const name = `${isDual ? `${familyNames[nodePort.family]} ` : ''}node port ${nodePort.port}`;
+      const add = (field: string, before: string | undefined, after: string | undefined): void => {
+        if (before === undefined || after === undefined || before === after) return;
+        reasons.set(field, { kind: 'field', field, from: before, to: after });
+      };
+      add(`${name} listens on`, listenersBefore(nodePort), listenersAfter(nodePort));
+      add(`${name} on localhost:`, localhostBefore(nodePort), localhostAfter(nodePort));
     }
     return [...reasons.values()];
   };
+}
+
+/** What becomes of connections to a node port on localhost, in words; undefined where the side has no rules of nftables mode. */
+function localhostOf({ state }: Side): (nodePort: NodePort) => string | undefined {
+  if (!state.nftables.some(({ name }) => isKubeProxyTable(name))) return () => undefined;
+  const find = findLocalhostHandling(state);
+  return (nodePort) => describeLocalhostHandling(find(nodePort));
 }
 
 /** In words; undefined where the side does not tell. */

@@ -1,5 +1,5 @@
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Behaviour, Behaviours, Release } from '../kube-proxy/releases.ts';
+import type { Behaviour, BehaviourChange, Behaviours, Release } from '../kube-proxy/releases.ts';
 import { behaviourChanges, behaviours, concernsMode } from '../kube-proxy/releases.ts';
 import type { SideDiff } from './diff-sides.ts';
 import { diffSides } from './diff-sides.ts';
@@ -47,7 +47,7 @@ function reasonOf(
   from: Pick<ReleaseSide, 'release' | 'behaviours'>,
   to: Pick<ReleaseSide, 'release'>,
 ): Extract<ServiceReason, { kind: 'behaviour' }> {
-  const { before, after, pullRequests } = behaviourChanges[behaviour];
+  const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [old, wanted] = from.behaviours.has(behaviour) ? [after, before] : [before, after];
   return {
     kind: 'behaviour',
@@ -55,6 +55,7 @@ function reasonOf(
     from: { release: from.release, does: old },
     to: { release: to.release, does: wanted },
     pullRequests,
+    ...(samePackets ? { samePackets } : {}),
   };
 }
 

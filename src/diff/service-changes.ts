@@ -18,6 +18,8 @@ export type ServiceReason =
       readonly to: { readonly release: Release; readonly does: string };
       /** To kubernetes/kubernetes. */
       readonly pullRequests: readonly number[];
+      /** Set where the rules differ and what becomes of packets does not. */
+      readonly samePackets?: true;
     }
   /** The whole Service, or one port of it. */
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }

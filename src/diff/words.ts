@@ -10,9 +10,10 @@ import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 export function describeReason(reason: ServiceReason): string {
   switch (reason.kind) {
     case 'behaviour': {
-      const { from, to, pullRequests } = reason;
+      const { from, to, pullRequests, samePackets } = reason;
       const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
-      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does} (${pulls})`;
+      const effect = samePackets ? '; packets meet the same' : '';
+      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
     }
     case 'service-added':
       return 'Service added';

@@ -48,7 +48,8 @@ export function checkMode(
   name?: string,
   place?: Diagnostic['place'],
 ): readonly Diagnostic[] {
-  if (!isModeOf(mode, release)) return [diagnose('bad-mode', { problem: 'not-in-release', name, mode, release }, place)];
+  if (!isModeOf(mode, release))
+    return [diagnose('bad-mode', { problem: 'not-in-release', name, mode, release }, place)];
   if (startsIn(mode, behavioursOf(release, gates))) return [];
   return [diagnose('bad-mode', { problem: 'gate-off', name, mode, release }, place)];
 }

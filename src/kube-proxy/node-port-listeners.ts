@@ -6,11 +6,11 @@ import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftRule } from '../kernel/nftables/table.ts';
+import type { NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { findTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { nftChains, nftSets, nftTableName } from './nftables.ts';
+import { localhostRejection, nftChains, nftSets, nftTableName } from './nftables.ts';
 import { findNodePortServers } from './virtual-servers.ts';
 
 /** A node port, of one family. */
@@ -48,6 +48,51 @@ const untold: NodePortListeners = { kind: 'untold' };
 
 function keyOf({ family, protocol, port }: NodePort): string {
   return `${family} ${protocol} ${port}`;
+}
+
+/** What becomes of connections to a node port on localhost, where kube-proxy in nftables mode sees to them. */
+export type LocalhostHandling =
+  /** It listens there itself, and copies bytes to an endpoint. */
+  | 'kube-proxy'
+  | 'rejected'
+  /** Its rules leave them alone: the node answers as for any port. */
+  | 'untouched';
+
+/**
+ * Finds what becomes of connections to node ports on localhost, by the rules of nftables mode. Where those of UDP are rejected and
+ * those of TCP are not, kube-proxy listens for the latter that have endpoints (localhostNodePortRejectProtocols).
+ */
+export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
+  const ofFamily = new Map(
+    families.map((family) => [family, indexLocalhost(findTable(nftables, family, nftTableName))]),
+  );
+  return (nodePort) => ofFamily.get(nodePort.family)?.(nodePort) ?? 'untouched';
+}
+
+function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => LocalhostHandling) | undefined {
+  const keysOf = (name: string) => new Set(table?.sets.get(name)?.elements.map(({ key }) => formatKey(key)));
+  if (!table?.sets.has(nftSets.localhostNodePortRejects)) return undefined;
+  const rejected = keysOf(nftSets.localhostNodePortRejects);
+  const served = keysOf(nftSets.serviceNodePorts);
+  const refused = keysOf(nftSets.noEndpointNodePorts);
+  const listens = !table.chains.has(localhostRejection('TCP').chain);
+  return ({ protocol, port }) => {
+    const key = `${protocol.toLowerCase()} . ${port}`;
+    if (rejected.has(key)) return 'rejected';
+    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'kube-proxy' : 'untouched';
+  };
+}
+
+/** In words, as after "on localhost:". */
+export function describeLocalhostHandling(handling: LocalhostHandling): string {
+  switch (handling) {
+    case 'kube-proxy':
+      return 'kube-proxy itself listens';
+    case 'rejected':
+      return 'rejected';
+    case 'untouched':
+      return 'no rule';
+  }
 }
 
 /** Whether connections to an address of the node reach its node port; undefined where nothing tells it. */

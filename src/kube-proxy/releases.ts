@@ -51,6 +51,8 @@ export interface BehaviourChange {
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
   readonly before: string;
   readonly after: string;
+  /** Set where the rules differ and what becomes of packets does not. */
+  readonly samePackets?: true;
 }
 
 /**
@@ -116,6 +118,7 @@ export const behaviourChanges = {
     pullRequests: [131492],
     before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
     after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
+    samePackets: true,
   },
   'running-endpoint-first': {
     since: '1.36',
@@ -143,6 +146,7 @@ export const behaviourChanges = {
     pullRequests: [135800],
     before: 'marks packets that are to be masqueraded in a chain of its own, mark-for-masquerade',
     after: 'marks packets that are to be masqueraded in the rules that choose them',
+    samePackets: true,
   },
   'shared-masquerade': {
     since: '1.36',
@@ -150,6 +154,7 @@ export const behaviourChanges = {
     pullRequests: [136499],
     before: 'masquerades packets to cluster IPs in the chain of each Service port',
     after: 'masquerades packets to cluster IPs in the chain services, by one rule for all',
+    samePackets: true,
   },
   'hairpin-set': {
     since: '1.36',
@@ -164,6 +169,7 @@ export const behaviourChanges = {
     pullRequests: [135639],
     before: 'sends packets to an endpoint through a chain of that endpoint',
     after: 'sends packets to endpoints from the chain of the Service port, unless it has session affinity',
+    samePackets: true,
   },
   'conntrack-limit': {
     since: '1.36',
@@ -192,6 +198,7 @@ export const behaviourChanges = {
     before:
       'sends packets to the only endpoint of a Service port by a map with one element, unless it has session affinity',
     after: 'sends packets to the only endpoint of a Service port without a map, unless it has session affinity',
+    samePackets: true,
   },
   'short-comments': {
     since: '1.37',

@@ -14,8 +14,13 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
+    ...(plan.higherSettings.length > 0 ? { higherSettings: plan.higherSettings.map(describeHigher) } : {}),
     ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
     ...(plan.leftIpvs === undefined ? {} : { addressesLeft: listLeftAddresses(plan) }),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   });
+}
+
+function describeHigher({ setting: { name, value, reason }, from }: Plan['higherSettings'][number]) {
+  return { name, value: from, wanted: value, reason };
 }

@@ -57,6 +57,10 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string
     ...(foreign.length > 0
       ? [`${foreign.length} virtual server(s) of other programs stay: ${foreign.join(', ')}\n`]
       : []),
+    ...plan.higherSettings.map(
+      ({ setting: { name, value, reason }, from = '' }) =>
+        `${name} stays ${from}: kube-proxy only raises it, to ${value}${reason === undefined ? '' : ` (${reason})`}\n`,
+    ),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),

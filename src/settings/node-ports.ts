@@ -33,7 +33,8 @@ export const nodePortAddresses = setting({
   stored: listOf(text),
   must: {
     text: 'be CIDRs and words of primary, localhost and all, each word once',
-    isMet: (list) => repeatedWord(list) === undefined && list.every((text) => isNodePortWord(text) || parseNetwork(text)),
+    isMet: (list) =>
+      repeatedWord(list) === undefined && list.every((text) => isNodePortWord(text) || parseNetwork(text)),
   },
   dumped: [],
 });

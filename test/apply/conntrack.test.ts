@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import { cleanStaleFlows } from '../../src/apply/conntrack.ts';
 import type { Command, Host } from '../../src/apply/host.ts';
+import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const { servicePorts } = (await loadBundle('fixtures/dns/expected-ipvs')).cluster;
+const newest = behavioursOf('1.37');
+const before = behavioursOf('1.36');
 const dns = servicePorts.find((port) => port.protocol === 'UDP' && port.family === 'ipv4' && port.endpoints.length > 0);
 const address = `${dns?.clusterIP.text}`;
 const endpoint = dns?.endpoints.find(({ status }) => status.serving)?.address.text;
@@ -33,7 +36,7 @@ test('forgets flows to a Service that go where it has no endpoint, and no others
       flow('udp', '10.0.0.4', address, 9, address),
     ].join(''),
   );
-  expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
+  expect(await cleanStaleFlows(host, servicePorts, newest)).toBe(1);
   expect(deleted).toEqual([
     `-D -f ipv4 -p udp --orig-dst ${address} --orig-port-dst ${dns?.port} --reply-src 10.244.9.9 --reply-port-src 53`,
   ]);
@@ -46,13 +49,13 @@ test('runs the tool once for all flows between the same two ends, however many c
     flow('udp', client, address, dns?.port ?? 0, '10.244.9.10'),
   ]);
   const { host, deleted } = withFlows(flows.join(''));
-  expect(await cleanStaleFlows(host, servicePorts)).toBe(2000);
+  expect(await cleanStaleFlows(host, servicePorts, newest)).toBe(2000);
   expect(deleted).toHaveLength(2);
 });
 
 test('says so where the tool cannot look', async () => {
   const run = async () => ({ kind: 'ended' as const, status: 1, stdout: '', stderr: 'Operation failed: no\n' });
-  await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts)).rejects.toThrow(
+  await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
     '"conntrack -L -f ipv4 -p udp" failed: Operation failed: no',
   );
 });
@@ -60,19 +63,25 @@ test('says so where the tool cannot look', async () => {
 test('looks at flows without an answer too: they were sent before the Service had an endpoint', async () => {
   const listing = `udp 17 29 src=10.0.0.1 dst=${address} sport=40000 dport=${dns?.port} [UNREPLIED] src=${address} dst=10.0.0.1 sport=${dns?.port} dport=40000 mark=0 use=1\n`;
   const { host, deleted } = withFlows(listing);
-  expect(await cleanStaleFlows(host, servicePorts)).toBe(1);
+  expect(await cleanStaleFlows(host, servicePorts, newest)).toBe(1);
   expect(deleted).toHaveLength(1);
 });
 
-test('leaves a Service without endpoints alone, as kube-proxy does', async () => {
-  const { host } = withFlows(flow('udp', '10.0.0.1', address, dns?.port ?? 0, '10.244.9.9'));
-  const bare = servicePorts.map((port) => ({ ...port, endpoints: [] }));
-  expect(await cleanStaleFlows(host, bare)).toBe(0);
+test('forgets flows to the addresses of a Service without endpoints since 1.37, and never those to its node port', async () => {
+  const listing = [
+    flow('udp', '10.0.0.1', address, dns?.port ?? 0, '10.244.9.9'),
+    flow('udp', '10.0.0.1', '192.0.2.1', 30053, '10.244.9.9'),
+  ].join('');
+  const bare = servicePorts.map((port) => ({ ...port, nodePort: 30053, endpoints: [] }));
+  expect(await cleanStaleFlows(withFlows(listing).host, bare, before)).toBe(0);
+  const { host, deleted } = withFlows(listing);
+  expect(await cleanStaleFlows(host, bare, newest)).toBe(1);
+  expect(deleted).toEqual([expect.stringContaining(`--orig-dst ${address} `)]);
 });
 
 test('does without the tool', async () => {
   const host: Host = { ...createFakeNode().host, run: async () => ({ kind: 'missing' }) };
-  expect(await cleanStaleFlows(host, servicePorts)).toBeUndefined();
+  expect(await cleanStaleFlows(host, servicePorts, newest)).toBeUndefined();
 });
 
 test('says so where the list is not whole', async () => {

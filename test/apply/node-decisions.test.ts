@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
-import { decideOnNode, readNodeFacts } from '../../src/apply/node-decisions.ts';
+import { decideOnNode, isMet, readNodeFacts } from '../../src/apply/node-decisions.ts';
 import type { NodeFacts } from '../../src/apply/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 
@@ -51,6 +51,20 @@ describe('net.netfilter.nf_conntrack_max', () => {
     [{ cores: 8 }, { maxPerCore: 0 }, undefined],
   ])('%j %j: %s', (change, conntrack, value) => {
     expect(decide(change, conntrack)[name]).toBe(value);
+  });
+
+  test.each([
+    ['1.36', undefined],
+    ['1.37', true],
+  ] as const)('by Kubernetes %s is only raised: %s', (release, onlyRaises) => {
+    const decided = decideOnNode({ ...settings, release }, facts).find((one) => one.name === name);
+    expect(decided?.onlyRaises).toBe(onlyRaises);
+    expect(decided && ['131071', '131072', '131073', undefined].map((found) => isMet(decided, found))).toEqual([
+      false,
+      true,
+      onlyRaises === true,
+      false,
+    ]);
   });
 
   test('brings the buckets with it where they are fewer than a quarter', () => {

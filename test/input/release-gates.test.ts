@@ -15,7 +15,16 @@ const unknown = (release: Release, name: string) =>
 
 describe('the feature gates of each release', () => {
   // What each kube-proxy's own registry holds, without AllAlpha and AllBeta.
-  const counts = { '1.30': 167, '1.31': 165, '1.32': 177, '1.33': 189, '1.34': 206, '1.35': 216, '1.36': 240 };
+  const counts = {
+    '1.30': 167,
+    '1.31': 165,
+    '1.32': 177,
+    '1.33': 189,
+    '1.34': 206,
+    '1.35': 216,
+    '1.36': 240,
+    '1.37': 252,
+  };
 
   test.each(releases)(
     '%s: as many as its kube-proxy registers, and no default of one keeps it from starting',
@@ -35,10 +44,11 @@ describe('the feature gates of each release', () => {
 
   test.each([
     // One that came, one that went, and one that did both.
-    ['AllowServiceExternalIPs', ['1.36']],
+    ['AllowServiceExternalIPs', ['1.36', '1.37']],
+    ['KubeProxyNFTablesLocalhostNodePorts', ['1.37']],
     ['TopologyAwareHints', ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35']],
     ['LoadBalancerIPMode', ['1.30', '1.31', '1.32', '1.33', '1.34']],
-    ['PreferSameTrafficDistribution', ['1.33', '1.34', '1.35', '1.36']],
+    ['PreferSameTrafficDistribution', ['1.33', '1.34', '1.35', '1.36', '1.37']],
     ['KubeProxyDrainingTerminatingNodes', ['1.30', '1.31', '1.32']],
     ['APIServerIdentity', releases],
   ] as const)('%s is known in the releases that have it', (name, known: readonly Release[]) => {

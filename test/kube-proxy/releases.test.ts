@@ -13,11 +13,11 @@ import {
 
 /** The behaviours of each release by default, written out once more. */
 const byDefault: Record<Release, readonly Behaviour[]> = (() => {
-  const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips'];
+  const oldest: readonly Behaviour[] = ['zone-hints', 'load-balancer-ip-mode', 'external-ips', 'ipvs-mode'];
   const since131 = [...oldest, 'zone-hints-without-annotation', 'slices-as-written', 'primary-node-ports'] as const;
   const since133 = [...since131, 'service-cidrs'] as const;
   const since134 = [...since133, 'node-hints', 'open-source-range', 'masquerade-by-address'] as const;
-  const all = [
+  const since136 = [
     ...since134,
     'inline-masquerade',
     'shared-masquerade',
@@ -34,7 +34,15 @@ const byDefault: Record<Release, readonly Behaviour[]> = (() => {
     '1.33': since133,
     '1.34': since134,
     '1.35': since134,
-    '1.36': all,
+    '1.36': since136,
+    '1.37': [
+      ...since136,
+      'node-port-words',
+      'single-endpoint-dnat',
+      'short-comments',
+      'conntrack-raise',
+      'forgotten-flows',
+    ],
   };
 })();
 
@@ -44,8 +52,8 @@ describe('the table of releases', () => {
     expect(kubeProxyVersions[release]).toMatch(new RegExp(`^v${release.replace('.', '\\.')}\\.\\d+$`));
   });
 
-  test('the newest release has every behaviour, and the last one is the newest', () => {
-    expect([...behavioursOf(newestRelease)]).toEqual(behaviours);
+  test('the newest release has every behaviour but those of alpha gates, and the last one is the newest', () => {
+    expect([...behavioursOf(newestRelease, new Map([['AllAlpha', true]]))]).toEqual(behaviours);
     expect(releases.at(-1)).toBe(newestRelease);
   });
 
@@ -63,7 +71,9 @@ const gates: readonly (readonly [string, Behaviour, readonly Release[]])[] = [
   ['ServiceTrafficDistribution', 'zone-hints-without-annotation', ['1.30', '1.31', '1.32']],
   ['LoadBalancerIPMode', 'load-balancer-ip-mode', ['1.30', '1.31']],
   ['PreferSameTrafficDistribution', 'node-hints', ['1.33', '1.34']],
-  ['AllowServiceExternalIPs', 'external-ips', ['1.36']],
+  ['AllowServiceExternalIPs', 'external-ips', ['1.36', '1.37']],
+  ['KubeProxyIPVS', 'ipvs-mode', ['1.37']],
+  ['KubeProxyNFTablesLocalhostNodePorts', 'localhost-node-ports', ['1.37']],
 ];
 
 describe('feature gates', () => {
@@ -87,6 +97,9 @@ describe('feature gates', () => {
     expect(of('1.33', { AllAlpha: true }).has('node-hints')).toBe(true);
     expect(of('1.34', { AllBeta: false }).has('node-hints')).toBe(false);
     expect(of('1.36', { AllBeta: false, AllAlpha: true }).has('external-ips')).toBe(true);
+    expect(of('1.36', { AllAlpha: true }).has('localhost-node-ports')).toBe(false);
+    expect(of('1.37', { AllAlpha: true }).has('localhost-node-ports')).toBe(true);
+    expect(of('1.37', { AllAlpha: false, AllBeta: false }).has('ipvs-mode')).toBe(true);
   });
 });
 
