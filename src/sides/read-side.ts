@@ -137,9 +137,7 @@ export async function compileSide(
   });
   const { gates } = loaded.prepared;
   const refused =
-    settled.kind === 'settled'
-      ? checkMode(wanted.mode, { release: settled.release, gates })
-      : [settled.diagnostic];
+    settled.kind === 'settled' ? checkMode(wanted.mode, { release: settled.release, gates }) : [settled.diagnostic];
   if (settled.kind !== 'settled' || refused.length > 0) {
     return failedReading(loaded, [...wrong, ...refused, ...loaded.diagnostics]);
   }

@@ -25,7 +25,7 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('npm run 
   beforeAll(async () => {
     copyCheckout(checkout);
     const built = await npm(join(scratch, 'home'), checkout, 'run', 'build:binary');
-    expect(built.status, built.stderr).toBe(0);
+    if (built.status !== 0) throw new Error(built.stderr);
     // Away from the checkout, as on the machine that they are for.
     renameSync(join(checkout, 'dist'), programs);
     rmSync(checkout, { recursive: true });
