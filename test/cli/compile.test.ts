@@ -309,7 +309,9 @@ describe('input', () => {
     const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
     const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('error: the input holds no Services: the result would remove all Services from a node');
+    expect(run.stderr).toContain(
+      'error: the input holds no Services: the result would remove all Services from a node',
+    );
     const asked = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm', '--allow-empty'], { stdin: node });
     expect(asked).toMatchObject({ status: 0, stdout: '' });
   });
