@@ -128,8 +128,9 @@ function pluralOfKind(kind: string): string {
   return kind.endsWith('s') ? kind : `${kind}s`;
 }
 
-/** How many kinds are named. */
+/** How many kinds are named, and how much of a name is shown. */
 const mostKinds = 5;
+const longestKind = 100;
 
 interface SkippedKinds {
   /** The most frequent first; a kind of a version that kpc does not read is "Service of v2". */
@@ -139,7 +140,11 @@ interface SkippedKinds {
 }
 
 function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
-  const list = kinds.map(({ kind, count }) => `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`);
+  const list = kinds.map(({ kind: written, count }) => {
+    // No kind of Kubernetes is longer.
+    const kind = written.length > longestKind ? `${written.slice(0, longestKind)}...` : written;
+    return `${formatCount(count)} ${count === 1 ? kind : pluralOf(kind)}`;
+  });
   if (list.length > mostKinds) {
     const rest = kinds.slice(mostKinds);
     const objects = formatCount(rest.reduce((sum, { count }) => sum + count, 0));

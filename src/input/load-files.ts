@@ -15,7 +15,7 @@ import type { FolderOrigin } from './text-file.ts';
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
   readonly diagnostics: readonly Diagnostic[];
-  /** What is wrong with files of folders, which nobody named. */
+  /** What is wrong with files that are not named themselves, but found in folders. */
   readonly unreadable?: readonly Diagnostic[] | undefined;
 }
 

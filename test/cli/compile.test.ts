@@ -305,11 +305,15 @@ describe('input', () => {
     expect(run.stderr).toContain('the file is not UTF-8 text');
   });
 
-  test('without a Service is compiled, with a warning of what that means', async () => {
+  test('without a Service is refused, unless that is asked for', async () => {
     const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
     const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
-    expect(run).toMatchObject({ status: 0, stdout: '' });
-    expect(run.stderr).toContain('warning: the input holds no Services');
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(
+      'error: the input holds no Services: the result would remove all Services from a node',
+    );
+    const asked = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm', '--allow-empty'], { stdin: node });
+    expect(asked).toMatchObject({ status: 0, stdout: '' });
   });
 
   test("with kube-proxy's ConfigMap goes by it", async () => {

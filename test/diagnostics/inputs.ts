@@ -184,6 +184,7 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
   },
   'unrendered-template': manifests(service(`clusterIP: $ADDRESS`)),
+  'left-out': manifests(web + service('clusterIP: $ADDRESS'), '--skip-invalid'),
   'no-services': manifests(node('spec: {}')),
   'nothing-programmed': manifests(service('clusterIP: None')),
   'kubernetes-version': manifests(

@@ -333,6 +333,7 @@ suite('files', () => {
       ({ place, text, code }) => `${place?.file.slice(folder.length + 1)}: ${text} [${code}]`,
     );
     expect(shown).toEqual([
+      'undefined: 3 of 6 files have errors: --skip-invalid leaves out such files, and goes on with the others [left-out]',
       'binary.yaml: the file is binary: kpc reads YAML and JSON [unreadable-file]',
       'comments.yaml: the file holds no objects [empty-file]',
       'empty.yaml: the file holds no objects [empty-file]',
