@@ -1,5 +1,5 @@
 // What kpc says of a packet and what the kernel does with it, for all that can be sent in the network of network.ts: every
-// source, every address and port of the Services of packets/before and some that are nobody's, both families, in the
+// source, every address and port of the Services of packets/before and packets/more, and some that are nobody's, both families, in the
 // modes that are asked for. Prints how many agree.
 import { spawn } from 'node:child_process';
 import { readStoredSide } from '../../src/sides/read-side.ts';
@@ -28,10 +28,12 @@ const hasSctp = supportsSctp();
 const traffic = await startServers(hasSctp ? ['tcp', 'udp', 'sctp'] : ['tcp', 'udp']);
 await traffic.listen('-', 'tcp', '0.0.0.0', 9999, 'node1');
 await traffic.listen('-', 'tcp', '::', 9999, 'node1');
+await traffic.listen('node2', 'tcp', '0.0.0.0', 9999, 'node2');
+await traffic.listen('node2', 'tcp', '::', 9999, 'node2');
 
 type Source = keyof typeof addresses;
 
-const sources: readonly Source[] = ['node1', 'client', 'stranger', ...pods];
+const sources: readonly Source[] = ['node1', 'node2', 'client', 'stranger', ...pods];
 
 interface Question {
   readonly from: Source;
@@ -55,9 +57,9 @@ let disagreeing = 0;
 
 for (const mode of modes) {
   await suite.check(`${mode}: kpc and the kernel agree on every packet`, async () => {
-    await expectApply(['apply', `${bundles}/before-${mode}`, '--drain-timeout', '0s'], 0);
+    await expectApply(['apply', `${bundles}/whole-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
-    const { reading } = (await readStoredSide(`${bundles}/before-${mode}`)) as {
+    const { reading } = (await readStoredSide(`${bundles}/whole-${mode}`)) as {
       reading: { side: { state: Parameters<typeof prepare>[0]; services: Services } };
     };
     const { state, services } = reading.side;
@@ -128,7 +130,7 @@ function listQuestions({ cluster }: Services): readonly Question[] {
 }
 
 function isOnNode2(name: string | undefined): boolean {
-  return name === 'pod-c' || name === 'pod-d';
+  return name === 'pod-c' || name === 'pod-d' || name === 'node2';
 }
 
 function isLoopbackText(text: string): boolean {
@@ -222,7 +224,7 @@ function describe({ verdict, endpoints }: Fate): string {
 async function connectTo({ from, to, port }: Question, protocol: Exclude<PacketProtocol, 'icmp'>, times: number) {
   const isNode = from === 'node1';
   const isStranger = from === 'stranger';
-  const source = isStranger ? addresses.stranger[to.family] : undefined;
+  const source = isNode ? undefined : addresses[from][to.family];
   const namespace = isNode ? '-' : isStranger ? 'client' : from;
   return traffic.probe(repeat({ from: namespace, protocol, address: to.text, port, source }, times));
 }
@@ -286,7 +288,8 @@ function expect(question: Question, fate: Fate): RegExp[] {
 /** Whether what an endpoint answers to the client passes node 1, which alone knows whom the client asked. */
 function comesBack({ from, to }: Question, endpoint: Address): boolean {
   const onNode1 = parseNetwork(to.family === 'ipv4' ? '10.1.1.0/24' : 'fd00:1:1::/64');
-  const isHere = (address: Address): boolean => onNode1 !== undefined && contains(onNode1, address);
+  const isHere = (address: Address): boolean =>
+    address.text === addresses.node1[to.family] || (onNode1 !== undefined && contains(onNode1, address));
   return from === 'node1' || isHere(endpoint) || isHere(read(addresses[from][to.family]));
 }
 

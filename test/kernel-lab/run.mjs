@@ -137,6 +137,12 @@ function compileBundles() {
       const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
       compile(sources, options, `${stage}-${mode}`);
     }
+    const whole = ['before', 'more', 'node.yaml'].map((name) => join(lab, 'packets', name));
+    compile(
+      whole,
+      ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'],
+      `whole-${mode}`,
+    );
   }
 }
 

@@ -15,7 +15,7 @@ const folder = join(import.meta.dirname, '../kernel-lab/packets');
 /** Node 1 of the kernel tests' network, with its Services: what packets do there is known from kernels. */
 export async function labSide(mode: ProxyMode): Promise<Side> {
   const options = {
-    file: [join(folder, 'before'), join(folder, 'node.yaml')],
+    file: ['before', 'more', 'node.yaml'].map((name) => join(folder, name)),
     config: join(folder, 'config.yaml'),
     proxyMode: mode,
     ipFamily: 'auto',

@@ -27,7 +27,7 @@ export function portsOf({ services }: Side): readonly AskedPort[] {
     }
     if (port.healthCheckNodePort > 0) add('192.168.0.1', port.healthCheckNodePort, 'tcp');
   }
-  add('192.168.0.1', 22, 'tcp');
+  for (const address of ['192.168.0.1', '127.0.0.1']) add(address, 22, 'tcp');
   add('10.1.2.10', 8080, 'tcp');
   add('10.96.0.250', 80, 'tcp');
   return [...asked.values()];

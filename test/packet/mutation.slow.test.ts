@@ -22,6 +22,36 @@ function outcomes(side: Side, state: KernelState = side.state): string {
     .join('\n');
 }
 
+/** Whether some packet fares otherwise, if need be under another program's policy to drop what no rule admits. */
+function comparer(side: Side): (mutant: KernelState) => boolean {
+  const open = outcomes(side);
+  const shut = outcomes(side, closed(side.state));
+  return (mutant) => outcomes(side, mutant) !== open || outcomes(side, closed(mutant)) !== shut;
+}
+
+function closed(state: KernelState): KernelState {
+  const close = (tables: Tables | undefined): Tables => {
+    const filter = new Map(tables?.filter);
+    for (const name of ['INPUT', 'FORWARD']) {
+      filter.set(name, { name, rules: filter.get(name)?.rules ?? [], policy: 'DROP' });
+    }
+    return { ...tables, filter };
+  };
+  return { ...state, iptables: { ipv4: close(state.iptables.ipv4), ipv6: close(state.iptables.ipv6) } };
+}
+
+/** Rules that say nothing about the first packet of a client's first connection. */
+const laterOnly = [
+  'filter KUBE-FORWARD conntrack-state → accept',
+  'filter KUBE-FORWARD conntrack-state → drop',
+  // A comment, which has no target.
+  'nat KUBE-FW  → undefined',
+  'nat KUBE-SVC recent → KUBE-SEP',
+];
+
+/** What IPVS sends on leaves the node by OUTPUT. */
+const pastForward = 'filter KUBE-FORWARD mark → accept';
+
 /** A chain's name without what tells Services apart. */
 function generic(chain: string): string {
   return chain
@@ -81,7 +111,7 @@ function mutateNft(state: KernelState, kind: string): KernelState {
 describe.each(['ipvs', 'iptables'] as const)('%s: rules of iptables', (mode) => {
   test('each kind of rule decides about some packet', async () => {
     const side = await labSide(mode);
-    const before = outcomes(side);
+    const decides = comparer(side);
     const kinds = new Set(
       families.flatMap((family) =>
         Object.entries(side.state.iptables[family] ?? {}).flatMap(([table, chains]) =>
@@ -90,11 +120,9 @@ describe.each(['ipvs', 'iptables'] as const)('%s: rules of iptables', (mode) => 
       ),
     );
     const idle = [...kinds].filter((kind) =>
-      (['remove', 'drop'] as const).every(
-        (change) => outcomes(side, mutateTables(side.state, kind, change)) === before,
-      ),
+      (['remove', 'drop'] as const).every((change) => !decides(mutateTables(side.state, kind, change))),
     );
-    expect(idle.toSorted()).toEqual([]);
+    expect(idle.filter((kind) => !laterOnly.includes(kind))).toEqual(mode === 'ipvs' ? [pastForward] : []);
   }, 120_000);
 });
 
@@ -110,7 +138,7 @@ describe('nftables', () => {
       ),
     );
     const idle = [...kinds].filter((kind) => outcomes(side, mutateNft(side.state, kind)) === before);
-    expect(idle.toSorted()).toEqual([]);
+    expect(idle.filter((kind) => !/@affinity-/.test(kind))).toEqual([]);
   }, 120_000);
 
   test('each set and map that has elements decides about some packet', async () => {
@@ -136,7 +164,7 @@ describe('IPVS', () => {
   test('sets, virtual servers and the addresses of kube-ipvs0 decide about some packet', async () => {
     const side = await labSide('ipvs');
     const { state } = side;
-    const before = outcomes(side);
+    const decides = comparer(side);
     const filled = state.sets.filter(({ entries }) => entries.length > 0);
     const mutants = new Map<string, KernelState>([
       ...filled.map(
@@ -159,7 +187,7 @@ describe('IPVS', () => {
         },
       ],
     ]);
-    const idle = [...mutants].filter(([, mutant]) => outcomes(side, mutant) === before).map(([name]) => name);
+    const idle = [...mutants].filter(([, mutant]) => !decides(mutant)).map(([name]) => name);
     expect(idle).toEqual([]);
   });
 });
