@@ -39,6 +39,7 @@ const suites = {
   'nftables-packets': ['packets.ts', 'nftables'],
   'packet-truth': ['packet-truth.ts', 'ipvs', 'iptables'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
+  'packet-steps': ['packet-steps.ts'],
   'nftables-traffic': ['nftables-traffic.ts'],
   'nftables-others': ['nftables-others.ts'],
   'wide-host': ['wide-host.ts'],
@@ -52,6 +53,7 @@ const inOwnKernel = new Set([
   'faults-nftables',
   'nftables-packets',
   'packet-truth-nftables',
+  'packet-steps',
   'nftables-traffic',
   'speed-nftables',
   'nftables-others',
@@ -137,6 +139,12 @@ function compileBundles() {
       const options = ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'];
       compile(sources, options, `${stage}-${mode}`);
     }
+    const whole = ['before', 'more', 'node.yaml'].map((name) => join(lab, 'packets', name));
+    compile(
+      whole,
+      ['--config', join(lab, 'packets/config.yaml'), '--proxy-mode', mode, '--node', 'node1'],
+      `whole-${mode}`,
+    );
   }
 }
 
