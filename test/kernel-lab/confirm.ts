@@ -191,7 +191,7 @@ await suite.check('with its terminal gone, it goes back by itself and ends with 
   await until('the question', () => existsSync(awaiting));
   // No process holds the other end of the terminal any more, as after a lost ssh connection.
   login.kill('SIGKILL');
-  await until('its end', () => existsSync(status));
+  await until('its end', () => existsSync(status) && readFileSync(status, 'utf8') !== '');
   assert(readFileSync(status, 'utf8') === '3\n', `status ${readFileSync(status, 'utf8')}`);
   assertAsBefore();
   assert(isEnded(), 'it is still unconfirmed');
