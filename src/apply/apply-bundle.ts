@@ -1,3 +1,4 @@
+import { hashHex } from '#hash';
 import type { Network } from '../kernel/address.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { isEmptyDelta } from '../kernel/delta.ts';
@@ -28,6 +29,7 @@ import type { Host } from './host.ts';
 import type { ModuleIndex } from './modules.ts';
 import { isEmptyPlan } from './plan.ts';
 import type { Plan } from './plan.ts';
+import type { BundleMark } from './record.ts';
 import type { FitTools } from './settled.ts';
 import { listSteps, stepCommand } from './steps.ts';
 import { markTools } from './tools.ts';
@@ -37,6 +39,8 @@ import type { Setting } from './node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
 export interface ApplyChoices {
+  /** The command, and the folder that it was given: for people. */
+  readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string };
   readonly adopt: boolean;
   /** CIDRs besides those of the bundle's configuration. */
   readonly excludeCIDRs: readonly string[];
@@ -65,6 +69,7 @@ export function requestBundle(
     return last.state;
   };
   return {
+    origin: { kind: choices.origin.kind, bundle: markBundle(bundle, choices.origin.folder) },
     target: async (files) => {
       const state = files ? stateOf(files) : bundle.state;
       return {
@@ -85,6 +90,11 @@ export function requestBundle(
     confirmTimeout: choices.confirmTimeout,
     refusesLeftovers: true,
   };
+}
+
+/** What tells a bundle from others. */
+export function markBundle({ files, manifest }: StoredBundle, folder: string): BundleMark {
+  return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)) };
 }
 
 /** services.json has each in a place of its own, and nothing else looks like one there. */

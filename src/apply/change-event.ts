@@ -8,6 +8,8 @@ export type ChangeEvent =
   | { readonly kind: 'step'; readonly step: Step; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
+  /** A tool takes long: since when (milliseconds since 1970), and how long it may take at most, in milliseconds. */
+  | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
   /** Something is not as it should be, and does not stop the work. */
   | { readonly kind: 'warning'; readonly text: string };

@@ -4,6 +4,7 @@ import { commit, writeRecord } from './commit.ts';
 import { awaitConfirmation } from './confirmation.ts';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { explainError, Failure } from './failure.ts';
+import { isRepair, joinEarlier, nextId, pruneStates, stateAfter, stateLeft } from './history.ts';
 import type { Host } from './host.ts';
 import {
   addressKey,
@@ -26,9 +27,10 @@ import { describeConflict } from './ownership.ts';
 import type { Conflict } from './ownership.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from './plan.ts';
 import type { DrainTerms, Plan } from './plan.ts';
+import { endOrphans, inHaste, shortLimit } from './patience.ts';
 import { readBootId } from './process-identity.ts';
 import { readRecord, readSnapshot, writeJson } from './record.ts';
-import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder } from './record.ts';
+import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder, StateMark } from './record.ts';
 import { concernsRealServersOnly, retellServers } from './retell-servers.ts';
 import { runStep } from './run-steps.ts';
 import { discardSettled, isStillSettled, unsettle, writeSettled } from './settled.ts';
@@ -93,6 +95,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await settleUnconfirmed(session);
   const { record, unfinished, owned } = await readHoldings(session);
   session.onEvent({ kind: unfinished ? 'recovering' : 'reading' });
+  await endOrphans(host, unfinished?.toolMark);
   const known = unfinished ? undefined : await findSettled(session, request, record);
   const before = await look(host, request, owned, drainTerms(host, request, record), known);
   const { reading, plan, focus } = before;
@@ -101,7 +104,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.share.belongings), before.node);
   assertNoConflicts(plan);
   if (isIdle) {
-    const kept = await recordAdopted(session, request, record, plan.share.belongings);
+    const kept = await recordUnchanged(session, request, record, plan.share.belongings);
     // Where nftables was changed by others, this is a new moment at which it was as the bundle says.
     if (!known || before.nftStamp !== known.settled.nftables) await settleFor(session, request, before, kept, known);
     return { kind: 'unchanged', plan };
@@ -111,9 +114,9 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
 
   // What was not looked at stays ours.
   const withAside = (some: Belongings): Belongings => (focus ? joinBelongings(focus.aside(record.owned), some) : some);
-  const snapshot: Snapshot = unfinished
-    ? { ...unfinished, touched: joinBelongings(unfinished.touched, plan.share.touched) }
-    : { id: `${host.now()}-${host.pid}`, takenAt: host.now(), reading, record, touched: plan.share.touched };
+  const { origin } = request;
+  const present = await identifyState(session, unfinished ? unfinished.state : record.state);
+  const snapshot = await takeSnapshot(session, before, { unfinished, record, state: stateLeft(origin, present) });
   const milliseconds = request.confirmTimeout;
   const unconfirmed =
     milliseconds === undefined ? undefined : { id: await beginUnconfirmed(session, milliseconds), milliseconds };
@@ -126,20 +129,26 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
+  // Whoever waits for a node that may be cut off must not wait for a tool that hangs.
+  const hasty = unconfirmed && inHaste(session, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
+  const working: Session = hasty ?? session;
   try {
-    const progress = await carryOut(session, before);
-    const settled = await settle(session, request, joinBelongings(owned, plan.share.touched), before, progress);
+    const progress = await carryOut(working, before);
+    const settled = await settle(working, request, joinBelongings(owned, plan.share.touched), before, progress);
     const committed: OwnershipRecord = {
       bootId: record.bootId,
       owned: withDraining(withAside(request.belongings ?? plan.share.belongings), settled.plan, progress.plan),
       draining: settled.plan.draining,
       leftIpvs: settled.plan.leftIpvs,
+      state: stateAfter(origin, present, await nextId(host, folder, present), host.now()),
     };
     if (unconfirmed) {
+      await hasty?.announce('the confirmation', unconfirmed.milliseconds + shortLimit);
       session.onEvent({ kind: 'awaiting-confirmation', milliseconds: unconfirmed.milliseconds });
       await awaitConfirmation(session, { ...unconfirmed, record: committed });
     }
-    keepsSettled = (await besideSettled(session, () => commit(host, folder, committed))) && keepsSettled;
+    const keep = () => commit(host, folder, committed, { isRepair: isRepair(origin, present) });
+    keepsSettled = (await besideSettled(session, keep, committed.state)) && keepsSettled;
     await settleFor(session, request, settled, committed, keepsSettled ? known : undefined);
     // What stays behind finds no journal, and so nothing to put back.
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
@@ -149,31 +158,65 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     const failure = explainError(error);
     session.onEvent({ kind: 'putting-back', because: failure });
     if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
-    const left = await putBack(session, snapshot);
+    const left = await putBack(session, snapshot, unconfirmed?.id);
     // Where something is left, those who stand by go on trying when this process has ended.
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', failure } : { kind: 'stuck', failure, left };
   }
 }
 
-/**
- * What is taken over may need no change, as a kube-proxy makes the same rules: it is ours from now on all the same. Gives
- * the record as it is then.
- */
-async function recordAdopted(
+/** The node as it is, for the way back; or as it was before a change that did not come to its end. */
+function takeSnapshot(
   { host, folder }: Session,
+  { reading, plan }: Observation,
+  {
+    unfinished,
+    record,
+    state,
+  }: { readonly unfinished: Snapshot | undefined; readonly record: OwnershipRecord; readonly state: StateMark },
+): Promise<Snapshot> {
+  const { toolMark } = host;
+  const { touched } = plan.share;
+  if (unfinished) {
+    return Promise.resolve({ ...unfinished, state, touched: joinBelongings(unfinished.touched, touched), toolMark });
+  }
+  const now = { takenAt: host.now(), uptime: host.uptime() };
+  const id = `${now.takenAt}-${host.pid}`;
+  return joinEarlier(host, folder, { id, ...now, state, reading, record, touched, toolMark });
+}
+
+/** The state that the node is in. One that has no name yet gets one. */
+async function identifyState({ host, folder }: Session, state: StateMark | undefined): Promise<StateMark> {
+  return state ?? { id: await nextId(host, folder, state) };
+}
+
+/**
+ * What is taken over may need no change, as a kube-proxy makes the same rules: it is ours from now on all the same. Nor may
+ * another bundle. Gives the record as it is then.
+ */
+async function recordUnchanged(
+  session: Session,
   request: ChangeRequest,
   record: OwnershipRecord,
   belongings: Belongings,
 ): Promise<OwnershipRecord> {
-  if (!takesOver(request, record, belongings)) return record;
-  const adopted = { ...record, owned: joinBelongings(record.owned, belongings) };
+  const { host, folder } = session;
+  const { origin } = request;
+  const adopts = takesOver(request, record, belongings);
+  const owned = adopts ? joinBelongings(record.owned, belongings) : record.owned;
+  const renames =
+    'bundle' in origin && !isEmptyBelongings(owned) && origin.bundle.digest !== record.state?.bundle?.digest;
+  if (!adopts && !renames) return record;
+  const { kind: command, bundle } = 'bundle' in origin ? origin : { kind: undefined, bundle: undefined };
+  const named = renames ? await identifyState(session, record.state) : record.state;
+  const state = named && renames ? { since: host.now(), command, ...named, bundle } : named;
+  const kept: OwnershipRecord = { ...record, owned, state };
   try {
-    await writeRecord(host, folder, adopted);
+    await writeRecord(host, folder, kept);
   } catch (error) {
     throw cannotWrite(`cannot write ${folder.record}`, error);
   }
-  return adopted;
+  return kept;
 }
 
 /** Whether something becomes ours that is there already, and was not. */
@@ -240,17 +283,27 @@ function adviseOnConflicts(conflicts: readonly Conflict[]): string {
     : 'remove them, or remove what collides with them from the bundle';
 }
 
-/** Gives whether what was settled still has its files: where there is no space for both, what is written takes theirs. */
-async function besideSettled({ host, folder }: Session, write: () => Promise<void>): Promise<boolean> {
-  try {
-    await write();
-    return true;
-  } catch (error) {
-    if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
-    await discardSettled(host, folder);
-    await write();
-    return false;
+/**
+ * Gives whether what was settled still has its files: where there is no space for both, what is written takes theirs, and then
+ * that of earlier states.
+ */
+async function besideSettled(
+  { host, folder }: Session,
+  write: () => Promise<void>,
+  state: StateMark | undefined,
+): Promise<boolean> {
+  const makeRoom = [() => discardSettled(host, folder), ...(state ? [() => pruneStates(host, folder, state, 1)] : [])];
+  for (const free of makeRoom) {
+    try {
+      await write();
+      return free === makeRoom[0];
+    } catch (error) {
+      if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
+      await free();
+    }
   }
+  await write();
+  return false;
 }
 
 /** Gives whether what was settled still has its files. */
@@ -258,7 +311,9 @@ async function writeJournal(session: Session, snapshot: Snapshot): Promise<boole
   const { host, folder } = session;
   try {
     await unsettle(host, folder);
-    return await besideSettled(session, () => writeJson(host, folder.journal, snapshot));
+    const isBeside = await besideSettled(session, () => writeJson(host, folder.journal, snapshot), snapshot.state);
+    await host.remove(folder.lastCommand);
+    return isBeside;
   } catch (error) {
     await host.remove(`${folder.journal}.new`);
     throw cannotWrite(`cannot save a snapshot in ${folder.path}`, error);
@@ -412,11 +467,16 @@ function hasSettingsOnly(plan: Plan): boolean {
 const attempts = 3;
 
 /**
- * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed. Gives
- * what is left undone.
+ * Brings the node back to a snapshot, and ends the journal. Every step is tried even where one before it failed, and no tool is
+ * waited for long. `unconfirmed`: the apply of this process, if others stand by for it. Gives what is left undone.
  */
-export async function putBack(session: Session, snapshot: Snapshot): Promise<Plan | 'nothing' | undefined> {
-  const { host } = session;
+export async function putBack(
+  session: Session,
+  snapshot: Snapshot,
+  unconfirmed?: string,
+): Promise<Plan | 'nothing' | undefined> {
+  const { host } = inHaste(session, { reading: snapshot.reading, unconfirmed, mayBeCut: false });
+  await endOrphans(host, snapshot.toolMark);
   const request = requestSnapshot(snapshot);
   const owned = joinBelongings(snapshot.record.owned, snapshot.touched);
   let left: Plan | undefined;
@@ -462,6 +522,7 @@ export function requestSnapshot(snapshot: Snapshot): ChangeRequest {
     value,
   }));
   return {
+    origin: { kind: 'rollback', to: snapshot.state ?? { id: 0 } },
     target: async () => ({ state, settings, modules: [] }),
     families: [],
     adopt: false,

@@ -19,6 +19,7 @@ export interface CleanUpChoices {
  */
 export function requestNothing(host: Host, choices: CleanUpChoices): ChangeRequest {
   return {
+    origin: { kind: 'cleanup' },
     target: async () => ({ state: emptyState, settings: [], modules: [] }),
     families: [],
     adopt: choices.adopt,

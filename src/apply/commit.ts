@@ -1,15 +1,26 @@
 import { hasCode } from '../bundle/errors.ts';
+import { pruneStates, statePath } from './history.ts';
 import type { Host } from './host.ts';
 import { writeJson } from './record.ts';
 import type { OwnershipRecord, StateFolder } from './record.ts';
 
 /**
  * Ends a change that is to stay. The record first: if the journal is still there afterwards, the next apply finds that
- * nothing is left to do.
+ * nothing is left to do. The journal becomes the state that was replaced; a repair replaces none.
  */
-export async function commit(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {
+export async function commit(
+  host: Host,
+  folder: StateFolder,
+  record: OwnershipRecord,
+  { isRepair = false } = {},
+): Promise<void> {
   await writeRecord(host, folder, record);
-  await replacing(host, folder.previous, () => host.renameFile(folder.journal, folder.previous));
+  if (isRepair) return host.remove(folder.journal);
+  const { state } = record;
+  // An older version asked whether to keep what it changed, and did not name the state.
+  const path = state?.replaced === undefined ? folder.previous : statePath(folder, state.replaced);
+  await replacing(host, path, () => host.renameFile(folder.journal, path));
+  if (state) await pruneStates(host, folder, state).catch(() => undefined);
 }
 
 export function writeRecord(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<void> {

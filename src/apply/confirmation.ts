@@ -1,6 +1,8 @@
 import { Failure } from './failure.ts';
+import { formatTime } from './history.ts';
 import type { Host } from './host.ts';
 import { withLock } from './lock.ts';
+import { readDoing } from './patience.ts';
 import { findProcess, identifyOwnProcess, readBootId } from './process-identity.ts';
 import { readQuestion } from './question.ts';
 import type { Question } from './question.ts';
@@ -106,11 +108,14 @@ async function explainSilence({ host, folder }: Waiting): Promise<Failure> {
   const place = await findProcess(host, unconfirmed);
   switch (place) {
     case 'running':
-    case 'out of sight':
+    case 'out of sight': {
+      const doing = await readDoing(host, folder);
+      const what = doing?.id === unconfirmed.id ? `; it waits for ${doing.what} since ${formatTime(doing.since)}` : '';
       return explain(
         'run "kpc-apply confirm" when apply asks for it',
-        `: process ${unconfirmed.pid} is still changing the node, or putting it back`,
+        `: process ${unconfirmed.pid} is still changing the node, or putting it back${what}`,
       );
+    }
     case 'gone':
       return explain(
         '"kpc-apply rollback" restores the state before it, unless that has been done already',

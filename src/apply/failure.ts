@@ -13,6 +13,7 @@ export const failureMeanings = {
   'not-ready': 'the node lacks what the bundle needs, or another program works on it',
   'nothing-to-confirm': 'no apply waits for a confirmation',
   'nothing-to-roll-back': 'there is no state to go back to',
+  'nothing-to-undo': 'the last command did not change the node, so a rollback has nothing to undo',
   'system-error': 'the operating system refused something',
   'tool-failed': 'a tool that changes the kernel failed',
   'tool-missing': 'a tool that is needed is not installed',

@@ -5,6 +5,8 @@
 export interface Host {
   /** The process id, which names the holder of the lock. */
   readonly pid: number;
+  /** The variable that all tools of this process have in their environment, "NAME=value": of no other process. */
+  readonly toolMark: string;
   /** Who runs this, and who became that user by sudo or pkexec to run it. */
   readonly user: { readonly uid: number; readonly invoker: { readonly uid: number; readonly gid: number } | undefined };
   /** The path, what it leads to, and all folders above both: who could change what is there. None where there is nothing. */
@@ -15,8 +17,8 @@ export interface Host {
   readonly toolPath?: string | undefined;
   /** The file that a tool is, in a text that is another for any other file in its place. Undefined where there is none. */
   identifyTool(tool: string): Promise<string | undefined>;
-  /** Runs a tool to its end, with its output in the C locale. */
-  run(command: Command): Promise<CommandResult>;
+  /** Runs a tool to its end, with its output in the C locale. Throws a Failure for one that does not end in time. */
+  run(command: Command, patience?: Patience): Promise<CommandResult>;
   /**
    * Starts a process that outlives this one, its terminal and its process group: in a session of its own. Returns when
    * it has said its first word, and throws where it ends before.
@@ -38,6 +40,8 @@ export interface Host {
   remove(path: string): Promise<void>;
   /** The names in a folder; none where there is no such folder. */
   list(path: string): Promise<readonly string[]>;
+  /** The bytes of a file; 0 if there is none. */
+  sizeOf(path: string): Promise<number>;
   /** What a symbolic link points to; undefined where there is none, or it is not to be read. */
   readLink(path: string): Promise<string | undefined>;
   sleep(milliseconds: number): Promise<void>;
@@ -65,6 +69,16 @@ export interface Command {
   readonly tool: string;
   readonly args: readonly string[];
   readonly stdin?: string | undefined;
+}
+
+/** How long a tool is waited for, and who hears of it. */
+export interface Patience {
+  /** Milliseconds until the tool is ended; undefined leaves that to the host. */
+  readonly limit?: number | undefined;
+  /** Called when the tool takes long, and again each minute: with how long it has taken, and may take, in milliseconds. */
+  readonly onWaiting?: ((taken: number, limit: number) => void) | undefined;
+  /** Once it is aborted, a tool has a few seconds left to end. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How a tool ended. `status` is undefined where a signal ended it. */

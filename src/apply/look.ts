@@ -24,10 +24,18 @@ import type { OpenTraffic } from './open-traffic.ts';
 import type { Claims, Conflict } from './ownership.ts';
 import { makePlan, servesByRulesAlone } from './plan.ts';
 import type { DrainTerms, NodeState, Plan, Target } from './plan.ts';
+import type { BundleMark, StateMark } from './record.ts';
 import type { FitTools, Settled } from './settled.ts';
+
+/** What asks for a change, which tells what state the node is in after it. */
+export type ChangeOrigin =
+  | { readonly kind: 'apply' | 'watch'; readonly bundle: BundleMark }
+  | { readonly kind: 'cleanup' }
+  | { readonly kind: 'rollback'; readonly to: StateMark };
 
 /** What is wanted of the node. */
 export interface ChangeRequest {
+  readonly origin: ChangeOrigin;
   /**
    * Made anew for each look at the node, since some of it depends on what the node is like. `files` are those of the
    * bundle as far as it is in sight, where not all of it is.

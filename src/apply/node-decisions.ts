@@ -134,6 +134,11 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll('.', '/')}`;
 }
 
+/** Whether a file holds a setting that kpc-apply may have changed. */
+export function isSettingPath(path: string): boolean {
+  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
+}
+
 /** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list their processors in /proc/cpuinfo. */
 async function readOnlineCores(host: Host): Promise<number> {
   const online = await host.readFile('/sys/devices/system/cpu/online');

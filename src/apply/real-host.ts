@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import {
@@ -20,7 +21,7 @@ import { readKernelFile, readRegularFile } from '../base/read-file.ts';
 import { Failure } from './failure.ts';
 import { hasCode, isSystemError } from '../bundle/errors.ts';
 import { formatCommand } from './host.ts';
-import type { Command, CommandResult, Host, PathLevel } from './host.ts';
+import type { Command, CommandResult, Host, PathLevel, Patience } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {
@@ -31,6 +32,10 @@ interface ToolLimits {
   /** From its end until its output is closed. */
   readonly closing: number;
 }
+
+/** When a tool that takes long is reported first, and how often after that. */
+const waitingMilliseconds = 10_000;
+const waitingAgainMilliseconds = 60_000;
 
 const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
 
@@ -43,17 +48,22 @@ const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
 
 function toolEnvironment(): NodeJS.ProcessEnv {
   const others = Object.entries(process.env).filter(([name]) => !loading.test(name));
-  return { ...Object.fromEntries(others), LC_ALL: 'C', PATH: toolPath() };
+  const [name = '', value] = toolMark.split('=');
+  return { ...Object.fromEntries(others), LC_ALL: 'C', PATH: toolPath(), [name]: value };
 }
+
+/** In the environment of all tools of this process. */
+const toolMark = `KPC_APPLY_RUN=${randomUUID()}`;
 
 /** The node that this process runs on. */
 export const realHost: Host = {
   pid: process.pid,
+  toolMark,
   user: readUser(),
   examine: examinePath,
   toolPath: toolPath(),
   identifyTool,
-  run: (command) => runTool(command),
+  run: (command, patience) => runTool(command, usualLimits, patience),
   startApart,
   kill: async (pid) => {
     try {
@@ -75,6 +85,7 @@ export const realHost: Host = {
     await syncFolder(dirname(to));
   },
   remove: (path) => rm(path, { recursive: true, force: true }),
+  sizeOf: async (path) => (await unlessMissing(stat(path)))?.size ?? 0,
   list: async (path) => (await unlessMissing(readdir(path))) ?? [],
   readLink: (path) => readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
@@ -104,22 +115,29 @@ async function identifyTool(tool: string): Promise<string | undefined> {
  * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
  * printed until then may be a part only, and what it started may hold its output open for ever.
  */
-export function runTool(command: Command, limits: ToolLimits = usualLimits): Promise<CommandResult> {
+export function runTool(
+  command: Command,
+  limits: ToolLimits = usualLimits,
+  patience: Patience = {},
+): Promise<CommandResult> {
+  const { limit = command.stdin === undefined ? limits.unfed : limits.fed } = patience;
   return new Promise((resolve, reject) => {
     const child = spawn(command.tool, command.args, {
       env: toolEnvironment(),
       stdio: ['pipe', 'pipe', 'pipe'],
+      // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
+      detached: true,
     });
-    const limit = command.stdin === undefined ? limits.unfed : limits.fed;
     let problem: string | undefined;
     let closing: NodeJS.Timeout | undefined;
-    const ending = setTimeout(() => {
-      problem = `has not ended within ${limit / 1000} s`;
-      child.kill('SIGKILL');
+    const giveUp = (why: string): void => {
+      problem = why;
+      endGroup(child);
       expectClose();
-    }, limit);
+    };
+    const stopTimers = startTimers(limits, patience, limit, giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(ending);
+      stopTimers();
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
@@ -146,7 +164,7 @@ export function runTool(command: Command, limits: ToolLimits = usualLimits): Pro
     child.stdin.end(command.stdin ?? '');
 
     function expectClose(): void {
-      clearTimeout(ending);
+      stopTimers();
       closing ??= setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();
@@ -155,6 +173,41 @@ export function runTool(command: Command, limits: ToolLimits = usualLimits): Pro
       }, limits.closing);
     }
   });
+}
+
+/** Says when a tool takes long, and gives it up when it takes too long. Gives what ends that. */
+function startTimers(
+  { closing }: ToolLimits,
+  { onWaiting, signal }: Patience,
+  limit: number,
+  giveUp: (why: string) => void,
+): () => void {
+  const begun = performance.now();
+  const timers = new Set<NodeJS.Timeout>();
+  const after = (milliseconds: number, work: () => void): void => void timers.add(setTimeout(work, milliseconds));
+  const report = (): void => {
+    onWaiting?.(performance.now() - begun, limit);
+    after(waitingAgainMilliseconds, report);
+  };
+  const cut = (): void => after(closing, () => giveUp('did not end after a signal'));
+  after(limit, () => giveUp(`has not ended within ${limit / 1000} s`));
+  after(waitingMilliseconds, report);
+  if (signal?.aborted) cut();
+  else signal?.addEventListener('abort', cut, { once: true });
+  return () => {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener('abort', cut);
+  };
+}
+
+/** With all that it has started, unless that has left its process group. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!hasCode(error, 'ESRCH')) throw error;
+  }
 }
 
 function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {

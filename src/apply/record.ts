@@ -1,8 +1,21 @@
 import { UnreadableFile } from '../base/read-file.ts';
-import { amount, listOf, mapOf, objectOf, optional, readShape, text } from '../base/shape.ts';
+import {
+  amount,
+  boolean,
+  listOf,
+  mapOf,
+  objectOf,
+  oneOf,
+  optional,
+  readShape,
+  text,
+  textThat,
+  wholeNumber,
+} from '../base/shape.ts';
 import type { Shape, ShapeReading } from '../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import { isSettingPath } from './node-decisions.ts';
 import type { NodeReading } from './node-reading.ts';
 import { belongingsShape, completeBelongings, noBelongings } from './belongings.ts';
 import type { Belongings, StoredBelongings } from './belongings.ts';
@@ -18,6 +31,31 @@ export interface OwnershipRecord {
   readonly draining: readonly DrainingServer[];
   /** When the node left IPVS for rules, in milliseconds since it booted, while addresses of that are still there. */
   readonly leftIpvs?: number | undefined;
+  /** The state that the node is in. Records of older versions have none. */
+  readonly state?: StateMark | undefined;
+}
+
+/** A state of the node, from one change to the next: what a person sees of it, and what tells it from others. */
+export interface StateMark {
+  /** Of this state and no other, as long as any state is kept. A rollback to a state brings back its id. */
+  readonly id: number;
+  /** The state before the last change: the one that a rollback goes to. Undefined if none is known. */
+  readonly replaced?: number | undefined;
+  /** Milliseconds since 1970, at which it was made. Undefined, as the next two, for what kpc-apply found. */
+  readonly since?: number | undefined;
+  /** The command that made it. */
+  readonly command?: 'apply' | 'watch' | 'cleanup' | undefined;
+  readonly bundle?: BundleMark | undefined;
+  /** Whether other programs are known to have changed it before it was replaced. */
+  readonly drifted?: boolean | undefined;
+}
+
+/** A bundle that was applied. */
+export interface BundleMark {
+  /** The path that it was read from. */
+  readonly folder: string;
+  /** SHA-256 of its manifest, which has the checksums of all its files. */
+  readonly digest: string;
 }
 
 /** A TCP real server that has left the bundle but not the kernel. */
@@ -39,21 +77,35 @@ export interface Snapshot {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly takenAt: number;
+  /** Milliseconds since the node booted, which tells the order of snapshots. Older versions did not write it, nor the next. */
+  readonly uptime?: number | undefined;
+  /** The state that this is of. */
+  readonly state?: StateMark | undefined;
   readonly reading: NodeReading;
   readonly record: OwnershipRecord;
   /** What has been changed or made since, at most: it is put back or taken away. */
   readonly touched: Belongings;
+  /** What tells the tools of the process that made the change: see Host. */
+  readonly toolMark?: string | undefined;
 }
 
-/** The files that kpc-apply keeps. A journal is there from before the first change until the last check. */
+/**
+ * The files that kpc-apply keeps. A journal is there from before the first change until the last check; then it becomes one of
+ * the states to go back to, see history.ts.
+ */
 export interface StateFolder {
   readonly path: string;
   readonly record: string;
   readonly journal: string;
+  /** The one state that older versions kept. */
   readonly previous: string;
+  /** See last-command.ts. */
+  readonly lastCommand: string;
   readonly awaiting: string;
   readonly confirmed: string;
   readonly unconfirmed: string;
+  /** See patience.ts. */
+  readonly doing: string;
   /** A folder: see settled.ts. */
   readonly settled: string;
 }
@@ -64,9 +116,11 @@ export function stateFolder(path: string): StateFolder {
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
     previous: `${path}/previous.json`,
+    lastCommand: `${path}/last-command.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
+    doing: `${path}/doing.json`,
     settled: `${path}/settled`,
   };
 }
@@ -80,6 +134,15 @@ export interface StoredRecord extends Omit<OwnershipRecord, 'owned'> {
   readonly owned: StoredBelongings;
 }
 
+const stateShape = objectOf<StateMark>({
+  id: wholeNumber(0),
+  replaced: optional(wholeNumber(0)),
+  since: optional(amount),
+  command: optional(oneOf('apply', 'watch', 'cleanup')),
+  bundle: optional(objectOf<BundleMark>({ folder: text, digest: text })),
+  drifted: optional(boolean),
+});
+
 export const recordShape = objectOf<StoredRecord>({
   bootId: text,
   owned: belongingsShape,
@@ -87,6 +150,7 @@ export const recordShape = objectOf<StoredRecord>({
     objectOf<DrainingServer>({ virtualServer: text, realServer: text, since: amount, sinceBoot: optional(amount) }),
   ),
   leftIpvs: optional(amount),
+  state: optional(stateShape),
 });
 
 /** A reading in a file. Older versions did not know nftables, and did not touch it. */
@@ -95,15 +159,25 @@ interface StoredReading extends Omit<NodeReading, 'nftables'> {
 }
 
 /** A snapshot in a file. */
-interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt'> {
+interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt' | 'uptime' | 'state' | 'toolMark'> {
   readonly reading: StoredReading;
   readonly record: StoredRecord;
   readonly touched: StoredBelongings;
 }
 
+/** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
+const settingsShape: Shape<NodeReading['settings']> = (value, path) =>
+  mapOf(text)(value, path) ??
+  (Object.keys(value as object).every(isSettingPath) ? undefined : `${path} must name sysctls of the network`);
+
+/** All processes that have it are ended one day: it must be no variable that others have. */
+const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
+
 const snapshotShape = objectOf<StoredSnapshot>({
   id: text,
   takenAt: amount,
+  uptime: optional(amount),
+  state: optional(stateShape),
   reading: objectOf<StoredReading>({
     iptables: objectOf<NodeReading['iptables']>({ ipv4: text, ipv6: text }),
     nftables: optional(objectOf<NodeReading['nftables']>({ ipv4: text, ipv6: text })),
@@ -111,14 +185,15 @@ const snapshotShape = objectOf<StoredSnapshot>({
     ipvsadm: text,
     ipvsTimeouts: text,
     addresses: text,
-    settings: mapOf(text),
+    settings: settingsShape,
   }),
   record: recordShape,
   touched: belongingsShape,
+  toolMark: optional(toolMarkShape),
 });
 
 const adoptAdvice = 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded';
-const previousAdvice = 'remove it: the state before the last apply is lost, so apply the bundle that you want instead';
+const stateAdvice = 'remove it: that earlier state is lost, so apply the bundle that you want instead';
 
 /** The record of this boot: one of an earlier boot speaks of a kernel that is gone. */
 export async function readRecord(host: Host, folder: StateFolder, bootId: string): Promise<OwnershipRecord> {
@@ -126,9 +201,9 @@ export async function readRecord(host: Host, folder: StateFolder, bootId: string
   return record?.bootId === bootId ? completeRecord(record) : emptyRecord(bootId);
 }
 
-/** A snapshot in the journal or in previous.json; undefined where there is none, or one of an earlier boot. */
+/** A snapshot, in the journal or kept as a state to go back to; undefined if there is none, or it is of an earlier boot. */
 export async function readSnapshot(host: Host, path: string, bootId: string): Promise<Snapshot | undefined> {
-  const advice = path.endsWith('/previous.json') ? previousAdvice : adoptAdvice;
+  const advice = path.endsWith('/journal.json') ? adoptAdvice : stateAdvice;
   const snapshot = await readJson(host, path, snapshotShape, advice);
   if (snapshot?.record.bootId !== bootId) return undefined;
   return {

@@ -1,6 +1,6 @@
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { changeNode, putBack, requestSnapshot } from './change-node.ts';
+import { changeNode, observe, putBack, requestSnapshot } from './change-node.ts';
 import type { ChangeOutcome, Session } from './change-node.ts';
 import type { ChangeRequest } from './look.ts';
 import { guardIn, withoutGuard } from './access-guard.ts';
@@ -8,65 +8,125 @@ import { noBelongings, withoutBelongings } from './belongings.ts';
 import type { Belongings } from './belongings.ts';
 import { placeKey } from './connections.ts';
 import { Failure } from './failure.ts';
+import { adviseOnStates, findState, readHistory } from './history.ts';
+import type { History, KeptState } from './history.ts';
+import { assertSomethingToUndo, noteCommand, readLastCommand } from './last-command.ts';
+import type { LastCommand } from './last-command.ts';
 import { parseReading } from './node-reading.ts';
 import { readBootId } from './process-identity.ts';
-import type { Target } from './plan.ts';
-import { readSnapshot } from './record.ts';
-import type { Snapshot } from './record.ts';
+import type { Plan, Target } from './plan.ts';
+import { readRecord, readSnapshot } from './record.ts';
+import type { StateMark } from './record.ts';
 import { assertNoKubeProxy } from './running-kube-proxy.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed.ts';
 
-/** What became of a roll back: of an apply that did not end, or of the last one that did. */
+/** What became of a roll back: of an apply that did not end, or of a change that did. */
 export type RollBackOutcome =
   | { readonly kind: 'unfinished-put-back' }
   | { readonly kind: 'unfinished-stuck' }
-  | { readonly kind: 'rolled-back'; readonly outcome: ChangeOutcome };
+  | { readonly kind: 'rolled-back'; readonly to: StateMark; readonly outcome: ChangeOutcome }
+  /** The node is in the state that was asked for. */
+  | { readonly kind: 'there-already'; readonly to: StateMark };
 
 /** What the operator may choose about a roll back. */
 export interface RollBackChoices {
+  /** The id of a state; undefined undoes the last command. */
+  readonly to: number | undefined;
   /** Milliseconds; undefined waits for the end of all connections. */
   readonly drainTimeout: number | undefined;
   /** Go on although a kube-proxy is running. */
   readonly force: boolean;
 }
 
+/** What a roll back would do. */
+export type RollBackPlan =
+  | { readonly kind: 'unfinished'; readonly plan: Plan }
+  | { readonly kind: 'state'; readonly to: StateMark; readonly plan: Plan }
+  | { readonly kind: 'there-already'; readonly to: StateMark };
+
+/** The states to go back to, and why a rollback that names none has nothing to undo, if it has not. */
+export interface RollBackStates extends History {
+  readonly last: LastCommand | undefined;
+  /** Whether an apply did not come to its end: a rollback puts back what it did. */
+  readonly isUnfinished: boolean;
+}
+
 /**
- * Brings the node to the state before the last apply. Where that apply never came to its end, to the state before it
- * began. Rolling back twice brings back what was rolled back. Call it with the lock held.
+ * Undoes the last command: brings the node to the state before it, or to the state that was asked for. If an apply never came to
+ * its end, a rollback that names no state goes to the one before it began. A second rollback undoes the first. Call it with the
+ * lock held. Throws a Failure if there is nothing to undo.
  */
-export async function rollBack(session: Session, { drainTimeout, force }: RollBackChoices): Promise<RollBackOutcome> {
+export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   const { host, folder } = session;
   await settleUnconfirmed(session);
-  const bootId = await readBootId(host);
-  const unfinished = await readSnapshot(host, folder.journal, bootId);
-  if (unfinished) {
-    if (!force) await assertNoKubeProxy(host);
+  const unfinished = await readSnapshot(host, folder.journal, await readBootId(host));
+  if (unfinished && choices.to === undefined) {
+    if (!choices.force) await assertNoKubeProxy(host);
     session.onEvent({ kind: 'recovering' });
     const left = await putBack(session, unfinished);
-    if (left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
-    return { kind: left === 'nothing' ? 'unfinished-put-back' : 'unfinished-stuck' };
+    if (left !== 'nothing') return { kind: 'unfinished-stuck' };
+    await endUnconfirmed(session).catch(() => undefined);
+    const reason = 'an apply did not come to its end';
+    await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason });
+    return { kind: 'unfinished-put-back' };
   }
-  const previous = await readSnapshot(host, folder.previous, bootId);
-  if (!previous) {
-    throw new Failure(
-      'nothing-to-roll-back',
-      `${folder.previous} holds no earlier state to restore`,
-      'the state before an apply is kept until the next apply or reboot',
-    );
-  }
+  const found = await chooseState(session, choices.to, unfinished !== undefined);
+  if (found.kind === 'there-already') return found;
   const prepare: ChangeRequest['prepare'] = async (_plan, isIdle) => {
-    if (!force && !isIdle) await assertNoKubeProxy(host);
+    if (!choices.force && !isIdle) await assertNoKubeProxy(host);
   };
-  const outcome = await changeNode(session, { ...requestPrevious(previous), drainTimeout, prepare });
-  return { kind: 'rolled-back', outcome };
+  const request = { ...requestState(found.state), drainTimeout: choices.drainTimeout, prepare };
+  return { kind: 'rolled-back', to: found.state.mark, outcome: await changeNode(session, request) };
+}
+
+/** Says what a roll back would do. Changes nothing. */
+export async function planRollBack(session: Session, choices: RollBackChoices): Promise<RollBackPlan> {
+  const { host, folder } = session;
+  const unfinished = await readSnapshot(host, folder.journal, await readBootId(host));
+  if (unfinished && choices.to === undefined) {
+    return { kind: 'unfinished', plan: (await observe(session, requestSnapshot(unfinished))).plan };
+  }
+  const found = await chooseState(session, choices.to, unfinished !== undefined);
+  if (found.kind === 'there-already') return found;
+  const request = { ...requestState(found.state), drainTimeout: choices.drainTimeout };
+  return { kind: 'state', to: found.state.mark, plan: (await observe(session, request)).plan };
+}
+
+export async function listStates(session: Session): Promise<RollBackStates> {
+  const { host, folder } = session;
+  const bootId = await readBootId(host);
+  const history = await readHistory(host, folder, await readRecord(host, folder, bootId));
+  const isUnfinished = (await readSnapshot(host, folder.journal, bootId)) !== undefined;
+  return { ...history, last: await readLastCommand(session), isUnfinished };
+}
+
+type Choice =
+  { readonly kind: 'found'; readonly state: KeptState } | { readonly kind: 'there-already'; readonly to: StateMark };
+
+/** `isUnfinished`: what an apply that did not end has changed goes, too. */
+async function chooseState(session: Session, to: number | undefined, isUnfinished: boolean): Promise<Choice> {
+  const { host, folder } = session;
+  const history = await readHistory(host, folder, await readRecord(host, folder, await readBootId(host)));
+  const { present, before, states } = history;
+  if (to !== undefined && to === present?.id && !isUnfinished) return { kind: 'there-already', to: present };
+  if (to !== undefined) return { kind: 'found', state: findState(history, to) };
+  assertSomethingToUndo(await readLastCommand(session), adviseOnStates(states));
+  if (before !== undefined) return { kind: 'found', state: findState(history, before) };
+  throw new Failure(
+    'nothing-to-roll-back',
+    `${folder.path} holds no earlier state to restore`,
+    states.length > 0
+      ? adviseOnStates(states)
+      : 'the state before an apply is kept for a while, but not after a reboot',
+  );
 }
 
 /**
  * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them.
  */
-function requestPrevious(snapshot: Snapshot): ChangeRequest {
-  const request = requestSnapshot(snapshot);
+function requestState({ mark, snapshot }: KeptState): ChangeRequest {
+  const request: ChangeRequest = { ...requestSnapshot(snapshot), origin: { kind: 'rollback', to: mark } };
   const { draining, leftIpvs, owned } = snapshot.record;
   if (leftIpvs !== undefined) {
     const { chains, jumps, besideKubelet } = withoutBelongings(owned, guardIn(parseReading(snapshot.reading)));

@@ -4,6 +4,7 @@ import { describeError } from '../bundle/errors.ts';
 import { commit } from './commit.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
+import { shortLimit } from './patience.ts';
 import { identifyOwnProcess, processFields, readBootId } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { readQuestion } from './question.ts';
@@ -103,7 +104,7 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     // systemd replaces variables in a command.
     ...command.map((word) => word.replaceAll('$', '$$$$')),
   ];
-  const result = await host.run({ tool: 'systemd-run', args });
+  const result = await host.run({ tool: 'systemd-run', args }, { limit: shortLimit });
   if (result.kind === 'missing') throw new Error('systemd-run is missing');
   if (result.status === 0) return true;
   throw new Error(`systemd-run ended with ${result.status ?? result.signal}: ${result.stderr.trim()}`);
@@ -125,11 +126,11 @@ export function readUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'
 /** The process that stands by finds that there is nothing left to do, and so does one that would confirm. */
 export async function endUnconfirmed({ host, folder }: Pick<Keeper, 'host' | 'folder'>): Promise<void> {
   const unconfirmed = await readUnconfirmed({ host, folder }).catch(() => undefined);
-  for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed]) await host.remove(path);
+  for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
   if (unconfirmed && (await runsUnderSystemd(host))) {
     // It may have fired already, or never have been there.
     const args = ['stop', `${unitName(unconfirmed.id)}.timer`];
-    await host.run({ tool: 'systemctl', args }).catch(() => undefined);
+    await host.run({ tool: 'systemctl', args }, { limit: shortLimit }).catch(() => undefined);
   }
 }
 

@@ -2,7 +2,9 @@ import { isConfirmedAfterAll } from './confirmation.ts';
 import { putBack } from './change-node.ts';
 import type { Session } from './change-node.ts';
 import { Failure } from './failure.ts';
+import { noteCommand } from './last-command.ts';
 import { withLock } from './lock.ts';
+import { readDoing } from './patience.ts';
 import { findProcess, readBootId } from './process-identity.ts';
 import { readQuestion } from './question.ts';
 import { readSnapshot } from './record.ts';
@@ -16,6 +18,9 @@ const pollMilliseconds = 500;
 
 /** How long an apply may take, once its time is over, to take its question back. It only stops where it was stopped. */
 const graceMilliseconds = 10_000;
+
+/** How long an apply may take for its own work between two tools: it reads what they print. */
+const hangMilliseconds = 40_000;
 
 /** How long a tool may go on that a killed apply has been feeding: it finds its input cut short, and ends. */
 const orphanMilliseconds = 2000;
@@ -37,6 +42,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     const unconfirmed = await findUnconfirmed(session, id);
     if (!unconfirmed) return 'nothing-to-do';
     if (!(await isLeft(session, unconfirmed))) {
+      await endHanging(session, unconfirmed);
       // Two that stand by do not keep in step.
       await host.sleep(pollMilliseconds + (host.pid % 100));
       continue;
@@ -85,7 +91,9 @@ async function end(session: Session, id: string): Promise<StandByOutcome> {
   const left = snapshot ? await putBack(session, snapshot) : 'nothing';
   if (left !== 'nothing') return 'stuck';
   await endUnconfirmed(session);
-  return snapshot ? 'put-back' : 'nothing-to-do';
+  if (!snapshot) return 'nothing-to-do';
+  await noteCommand(session, { command: 'apply', outcome: 'put-back', reason: 'it was not confirmed' });
+  return 'put-back';
 }
 
 async function unlessBusy<T>(work: () => Promise<T>): Promise<T | 'busy'> {
@@ -95,6 +103,15 @@ async function unlessBusy<T>(work: () => Promise<T>): Promise<T | 'busy'> {
     if (error instanceof Failure && error.code === 'busy') return 'busy';
     throw error;
   }
+}
+
+/** Ends a process that hangs before it asks, or as it puts everything back: what it waits for should have ended long ago. */
+async function endHanging({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
+  const question = await readQuestion(host, folder.awaiting).catch(() => undefined);
+  const doing = await readDoing(host, folder);
+  if (question?.id === unconfirmed.id || doing?.id !== unconfirmed.id) return;
+  if (host.uptime() < doing.until + hangMilliseconds) return;
+  if ((await findProcess(host, unconfirmed)) === 'running') await host.kill(unconfirmed.pid);
 }
 
 /** Ends a process that has been stopped (SIGSTOP) and would hold the lock for ever: its question is still there. */

@@ -8,8 +8,12 @@ import { olderReleaseOf } from './plan-text.ts';
 /** A plan for programs: `changes` is empty where nothing would change. */
 export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
   const release = olderReleaseOf(bundle);
-  return formatJson({
-    ...(release === undefined ? {} : { kubernetesVersion: release }),
+  return formatJson({ ...(release === undefined ? {} : { kubernetesVersion: release }), ...planValue(plan) });
+}
+
+/** The plan itself, as JSON has it. */
+export function planValue(plan: Plan): object {
+  return {
     changes: describePlan(plan),
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
@@ -18,7 +22,7 @@ export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
     ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
     ...(plan.leftIpvs === undefined ? {} : { addressesLeft: listLeftAddresses(plan) }),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
-  });
+  };
 }
 
 function describeHigher({ setting: { name, value, reason }, from }: Plan['higherSettings'][number]) {

@@ -43,10 +43,10 @@ export function summarizePlan(plan: Plan): string {
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
 }
 
-/** A plan for people; `nothing` is what to say of an empty one. */
-export function formatPlanText(plan: Plan, bundle: StoredBundle, nothing: string): string {
+/** A plan for people; `nothing` is what to say of an empty one. Without a bundle, it is one that goes back to an earlier state. */
+export function formatPlanText(plan: Plan, bundle: StoredBundle | undefined, nothing: string): string {
   const { conflicts, foreign } = plan.share;
-  const release = olderReleaseOf(bundle);
+  const release = bundle && olderReleaseOf(bundle);
   const notes = [
     ...(release === undefined ? [] : [`the bundle is by the kube-proxy of Kubernetes ${release}\n`]),
     ...conflicts.map(

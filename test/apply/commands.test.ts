@@ -64,7 +64,7 @@ describe('plan', () => {
 });
 
 describe('apply', () => {
-  test('a second one changes nothing, writes nothing and runs no tool that could', async () => {
+  test('a second one changes nothing, writes a note of that alone and runs no tool that could', async () => {
     const { host, commands, files, dump } = createFakeNode();
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
     const [there, kept] = [dump(), JSON.stringify([...files])];
@@ -79,6 +79,7 @@ describe('apply', () => {
       'iptables-save',
       'ipvsadm -Sn',
     ]);
+    expect(files.delete('/var/lib/kpc/last-command.json')).toBe(true);
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
 
@@ -374,7 +375,7 @@ describe('rollback', () => {
     expect((await callApply(host, 'rollback')).err).toMatch(/\[nothing-to-roll-back\]/);
     await callApply(host, 'apply', ipvs);
     files.set('/proc/sys/kernel/random/boot_id', 'another\n');
-    expect((await callApply(host, 'rollback')).status).toBe(3);
+    expect((await callApply(host, 'rollback')).status).toBe(2);
   });
 });
 
@@ -442,7 +443,7 @@ describe('a damaged state folder', () => {
   const previous = async (): Promise<Record<string, Record<string, unknown>>> => {
     const { host, files } = createFakeNode();
     await callApply(host, 'apply', ipvs);
-    return JSON.parse(files.get('/var/lib/kpc/previous.json') ?? '');
+    return JSON.parse(files.get('/var/lib/kpc/state-1.json') ?? '');
   };
 
   test.each(
@@ -669,7 +670,7 @@ describe('what was not foreseen', () => {
   test('ends with status 4 where something may have been changed', async () => {
     const node = createFakeNode();
     await callApply(node.host, 'apply', ipvs);
-    const journal = node.files.get('/var/lib/kpc/previous.json') ?? '';
+    const journal = node.files.get('/var/lib/kpc/state-1.json') ?? '';
     node.files.set('/var/lib/kpc/journal.json', journal);
     const { status, err } = await callApply(broken(node), 'apply', other);
     expect(status).toBe(4);

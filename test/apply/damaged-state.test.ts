@@ -65,6 +65,9 @@ const files = [
   'record.json',
   'journal.json',
   'previous.json',
+  'state-1.json',
+  'last-command.json',
+  'doing.json',
   'lock',
   'lock/1-1',
   'awaiting.json',
@@ -93,14 +96,14 @@ test.each(files.flatMap((file) => damages.map(([what, damage]) => [file, what, d
   },
 );
 
-test.each(damages)('where previous.json %s, rollback says what to do instead', async (_, damage) => {
+test.each(damages)('where state-1.json %s, rollback says what to do instead', async (_, damage) => {
   const node = await prepareNode(false);
-  const path = join(node.state, 'previous.json');
+  const path = join(node.state, 'state-1.json');
   rmSync(path);
   damage(path);
   const { status, err } = await node.run('rollback');
   expect(status).toBe(3);
-  expect(err).toMatch(/previous\.json is damaged: .*\n {2}what to do: remove it: .* apply the bundle that you want/);
+  expect(err).toMatch(/state-1\.json is damaged: .*\n {2}what to do: remove it: .* apply the bundle that you want/);
   rmSync(path, { recursive: true });
   expect((await node.run('apply', second)).status).toBe(0);
   expect((await node.run('rollback')).status).toBe(0);

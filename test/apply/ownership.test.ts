@@ -378,19 +378,21 @@ describe('a kube-proxy that runs', () => {
     await callApply(node.host, 'apply', bundles.iptables);
     startKubeProxy(node);
     const before = node.dump();
-    for (const command of ['cleanup', 'rollback']) {
+    for (const command of ['rollback', 'cleanup']) {
       const { status, err } = await callApply(node.host, command);
       expect([status, node.dump()]).toEqual([3, before]);
       expect(err).toMatch(refusal);
     }
-    expect((await callApply(node.host, 'rollback', '--force')).status).toBe(0);
+    // The cleanup that was refused is the last command.
+    expect((await callApply(node.host, 'rollback', '--force')).err).toContain('[nothing-to-undo]');
+    expect((await callApply(node.host, 'rollback', '--force', '--to', '2')).status).toBe(0);
     expect((await callApply(node.host, 'verify', bundles.ipvs)).status).toBe(0);
   });
 
   test('keeps rollback from an apply that did not come to its end', async () => {
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundles.iptables);
-    node.files.set('/var/lib/kpc/journal.json', node.files.get('/var/lib/kpc/previous.json') ?? '');
+    node.files.set('/var/lib/kpc/journal.json', node.files.get('/var/lib/kpc/state-1.json') ?? '');
     startKubeProxy(node);
     const before = node.dump();
     const { status, err } = await callApply(node.host, 'rollback');

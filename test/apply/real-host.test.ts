@@ -28,6 +28,32 @@ test('does not wait for ever for a tool that does not end', async () => {
   await expect(runTool(shell('exec sleep 60', ''), { ...limits, fed: 100 })).rejects.toThrow('within 0.1 s');
 });
 
+test('ends a tool that has had its time with all that it has started', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-real-host-'));
+  try {
+    const script = `sleep 600 & echo $! >${folder}/pid; wait`;
+    await expect(runTool(shell(script), limits, { limit: 2000 })).rejects.toThrow('has not ended within 2 s');
+    // Whoever takes in orphans may not have looked after it yet: then it is a zombie.
+    const stat = await realHost.readFile(`/proc/${readFileSync(join(folder, 'pid'), 'utf8').trim()}/stat`);
+    expect(stat ?? '(sh) Z').toMatch(/\) Z/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('a signal cuts a tool short that does not end by itself', async () => {
+  const controller = new AbortController();
+  const running = runTool(shell('exec sleep 600'), { ...limits, closing: 200 }, { signal: controller.signal });
+  controller.abort();
+  await expect(running).rejects.toThrow('"sh -c exec sleep 600" did not end after a signal');
+});
+
+test('tells its tools from those of other processes', async () => {
+  const result = await realHost.run(shell('env'));
+  expect(realHost.toolMark).toMatch(/^KPC_APPLY_RUN=[\da-f-]{36}$/);
+  expect(result.kind === 'ended' && result.stdout.split('\n')).toContain(realHost.toolMark);
+});
+
 test('does not wait for ever for output that stays open, nor take what there is of it for all', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kpc-real-host-'));
   try {

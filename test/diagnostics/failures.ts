@@ -1,5 +1,6 @@
 import type { Host } from '../../src/apply/host.ts';
 import { callApply } from '../apply/call-apply.ts';
+import type { ApplyRun } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';
 import { readPage } from '../support/markdown.ts';
 
@@ -33,6 +34,7 @@ async function runFaults(): Promise<readonly string[]> {
   const runs = [
     await callApply(host, 'cleanup', '--ipvs-exclude-cidrs', '10.0.0.0/33'),
     await callApply(host, 'rollback'),
+    await rollBackNothing(),
     await callApply(host, 'confirm'),
     await callApply(damaged.host, 'apply', bundle),
     await callApply(failing('/hashsize', refused), 'plan', bundle),
@@ -40,6 +42,13 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(interrupted(), 'apply', bundle),
   ];
   return runs.map(({ err }) => err);
+}
+
+/** What a rollback says after an apply that changed nothing. */
+async function rollBackNothing(): Promise<ApplyRun> {
+  const { host } = createFakeNode();
+  for (const _ of ['first', 'second']) await callApply(host, 'apply', bundle);
+  return callApply(host, 'rollback');
 }
 
 /** A node on which a signal comes as soon as the first tool runs. */

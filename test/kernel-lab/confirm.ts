@@ -119,6 +119,48 @@ exec ipvsadm "$@"
   assertAsBefore();
 });
 
+/** Puts in the place of ipvsadm one that hangs the first time that it changes something. Gives the file that says so. */
+function hangOnce(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  const hangs = `${folder}/hangs`;
+  writeFileSync(
+    `${folder}/ipvsadm`,
+    `#!/bin/bash
+PATH=$(echo "$PATH" | sed 's,${folder}:,,')
+if [ "$1" = -R ] && [ ! -e ${hangs} ]; then touch ${hangs}; sleep 1000; exit 1; fi
+exec ipvsadm "$@"
+`,
+  );
+  chmodSync(`${folder}/ipvsadm`, 0o755);
+  return hangs;
+}
+
+await suite.check('a tool that hangs is ended soon and said to, and everything is put back', async () => {
+  const folder = '/run/hanging';
+  hangOnce(folder);
+  const apply = startApply('5s', program, { PATH: `${folder}:${process.env['PATH']}` });
+  assert((await apply.ended) === 3, apply.said());
+  assert(/waiting for "ipvsadm -R" since \S+Z; it is ended after \d+ s/.test(apply.said()), apply.said());
+  assert(/"ipvsadm -R" has not ended within \d+ s/.test(apply.said()), apply.said());
+  assertAsBefore();
+  assert(isEnded(), 'it is still unconfirmed');
+  const refused = await kpcApply(['rollback']);
+  assert(refused.status === 2 && refused.err.includes('put everything back'), refused.err);
+  assertAsBefore();
+});
+
+await suite.check('stopped while a tool hangs, it is ended with the tool by the process that stands by', async () => {
+  const folder = '/run/stopping';
+  const hangs = hangOnce(folder);
+  const apply = startApply('10m', program, { PATH: `${folder}:${process.env['PATH']}` });
+  await until('the hanging tool', () => existsSync(hangs));
+  apply.child.kill('SIGSTOP');
+  await until('the way back', isEnded, 300);
+  assert((await apply.ended) === 'SIGKILL', apply.said());
+  assertAsBefore();
+  assert(findProcess('sleep\x001000') === undefined, 'the tool is still there');
+});
+
 await suite.check('another apply that comes before its time is over is not undone', async () => {
   await killGroup(startApply('6s'));
   await expectApply(['apply', after], 0);
@@ -149,7 +191,7 @@ await suite.check('with its terminal gone, it goes back by itself and ends with 
   await until('the question', () => existsSync(awaiting));
   // No process holds the other end of the terminal any more, as after a lost ssh connection.
   login.kill('SIGKILL');
-  await until('its end', () => existsSync(status));
+  await until('its end', () => existsSync(status) && readFileSync(status, 'utf8') !== '');
   assert(readFileSync(status, 'utf8') === '3\n', `status ${readFileSync(status, 'utf8')}`);
   assertAsBefore();
   assert(isEnded(), 'it is still unconfirmed');

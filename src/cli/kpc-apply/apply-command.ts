@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { printableLines } from '../../base/printable.ts';
+import { printable, printableLines } from '../../base/printable.ts';
 import { applyBundle, requestBundle } from '../../apply/apply-bundle.ts';
+import type { ApplyChoices } from '../../apply/apply-bundle.ts';
+import { noting } from '../../apply/last-command.ts';
 import { describeHeld } from '../../apply/describe-plan.ts';
 import { observe } from '../../apply/change-node.ts';
 import type { ChangeOutcome } from '../../apply/change-node.ts';
@@ -67,17 +70,22 @@ the container.
 
 async function runApply(folder: string, options: ApplyOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { terminal, host } = environment;
-  const known = await readSettled(host, stateFolder(options.stateDir), await readBootId(host), version);
-  const bundle = await loadBundleToApply(folder, undefined, known?.bundle);
-  const choices = {
-    settling: { known, version },
-    adopt: options.adopt,
-    excludeCIDRs: options.ipvsExcludeCidrs,
-    drainTimeout: options.drainTimeout,
-    confirmTimeout: options.confirmTimeout,
-    force: options.force,
+  const load = async () => {
+    const known = await readSettled(host, stateFolder(options.stateDir), await readBootId(host), version);
+    const bundle = await loadBundleToApply(folder, undefined, known?.bundle);
+    const choices: ApplyChoices = {
+      origin: { kind: 'apply', folder: resolve(folder) },
+      settling: { known, version },
+      adopt: options.adopt,
+      excludeCIDRs: options.ipvsExcludeCidrs,
+      drainTimeout: options.drainTimeout,
+      confirmTimeout: options.confirmTimeout,
+      force: options.force,
+    };
+    return { bundle, choices };
   };
   if (options.dryRun) {
+    const { bundle, choices } = await load();
     const session = openSession(environment, options);
     const { plan } = await observe(session, requestBundle(host, bundle, choices));
     await terminal.out(printableLines(formatDryRun(plan)));
@@ -86,9 +94,11 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   const { signal, release } = onInterrupt();
   try {
     const session = openSession(environment, options, signal);
-    const outcome = await withLock(host, options.stateDir, `apply ${folder}`, () =>
-      applyBundle(session, bundle, choices),
-    );
+    const command = `apply ${folder}`;
+    const outcome = await noting(session, command, async () => {
+      const { bundle, choices } = await load();
+      return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
+    });
     return await reportOutcome(outcome, terminal);
   } finally {
     release();
@@ -107,19 +117,20 @@ function formatStep(step: Step): string {
   return `# ${formatCommand(command)}\n${command.stdin ?? ''}`;
 }
 
-/** Says how a change of the node ended; `nothing` is why there was nothing to do. */
+/** Says how a change of the node ended; `nothing` is why there was nothing to do, and `what` was done otherwise. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: Terminal,
   nothing = 'the node matches the bundle',
+  what = '',
 ): Promise<ExitStatus> {
   switch (outcome.kind) {
     case 'unchanged':
-      await terminal.err(`nothing to do: ${nothing}${describeDraining(outcome.plan)}\n`);
+      await terminal.err(`nothing to do: ${printable(nothing)}${describeDraining(outcome.plan)}\n`);
       return exitStatus.ok;
     case 'changed':
       await terminal.err(
-        `done: ${summarizePlan(outcome.plan)}${describeDraining(outcome.plan)}${describeCut(outcome.plan)}\n`,
+        `done: ${printable(what)}${summarizePlan(outcome.plan)}${describeDraining(outcome.plan)}${describeCut(outcome.plan)}\n`,
       );
       return exitStatus.ok;
     case 'put-back': {

@@ -3,6 +3,7 @@ import { changeNode } from '../../apply/change-node.ts';
 import { describeConflict } from '../../apply/ownership.ts';
 import type { Plan } from '../../apply/plan.ts';
 import { requestNothing } from '../../apply/clean-up.ts';
+import { noting } from '../../apply/last-command.ts';
 import { withLock } from '../../apply/lock.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession } from './environment.ts';
@@ -35,8 +36,10 @@ async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment
   const { signal, release } = onInterrupt();
   try {
     const session = openSession(environment, options, signal);
-    const outcome = await withLock(host, options.stateDir, 'cleanup', () =>
-      changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
+    const outcome = await noting(session, 'cleanup', () =>
+      withLock(host, options.stateDir, 'cleanup', () =>
+        changeNode(session, requestNothing(host, { adopt, excludeCIDRs, force })),
+      ),
     );
     const status = await reportOutcome(outcome, terminal, 'there is nothing to remove');
     if (outcome.kind === 'unchanged' || outcome.kind === 'changed') {

@@ -3,6 +3,8 @@ import type { ChangeEvent } from '../../apply/change-event.ts';
 import type { Session } from '../../apply/change-node.ts';
 import { describePlan } from '../../apply/describe-plan.ts';
 import type { Failure } from '../../apply/failure.ts';
+import { formatTime } from '../../apply/history.ts';
+import { formatCommand } from '../../apply/host.ts';
 import type { Host } from '../../apply/host.ts';
 import type { Plan } from '../../apply/plan.ts';
 import { stateFolder } from '../../apply/record.ts';
@@ -26,15 +28,26 @@ export interface NodeOptions {
 
 export function openSession(environment: ApplyEnvironment, options: NodeOptions, signal?: AbortSignal): Session {
   const show = showProgress(environment.terminal);
+  const onEvent = (event: ChangeEvent): void => {
+    environment.onEvent?.(event);
+    show(event);
+  };
   return {
-    host: environment.host,
+    host: withWaiting(environment.host, onEvent, signal),
     folder: stateFolder(options.stateDir),
-    onEvent: (event) => {
-      environment.onEvent?.(event);
-      show(event);
-    },
+    onEvent,
     signal,
   };
+}
+
+/** The same host, which says so when a tool takes long. */
+function withWaiting(host: Host, onEvent: Session['onEvent'], signal: AbortSignal | undefined): Host {
+  const run: Host['run'] = (command, patience) => {
+    const onWaiting = (taken: number, limit: number): void =>
+      onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
+    return host.run(command, { onWaiting, signal, ...patience });
+  };
+  return { ...host, run };
 }
 
 /** One line that changes as the work goes on, on a terminal only. */
@@ -47,7 +60,7 @@ function showProgress(terminal: Terminal): (event: ChangeEvent) => void {
 }
 
 /** What an operator may be waiting for in a log, or must know of. */
-const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning']);
+const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'warning', 'waiting']);
 
 /** What is to be seen when the work has gone on, too. */
 const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, 'putting-back']);
@@ -64,6 +77,8 @@ function describeEvent(event: ChangeEvent): string {
       return 'reading everything back';
     case 'awaiting-confirmation':
       return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
+    case 'waiting':
+      return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; it is ended after ${event.limit / 1000} s`;
     case 'putting-back':
       return `putting everything back: ${event.because.message}`;
     case 'warning':
@@ -73,11 +88,19 @@ function describeEvent(event: ChangeEvent): string {
   }
 }
 
+/** Failures of what was asked for, and not of the node. */
+const asksInVain: ReadonlySet<Failure['code']> = new Set([
+  'bad-bundle',
+  'bad-usage',
+  'nothing-to-roll-back',
+  'nothing-to-undo',
+]);
+
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
   const text = `kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}`;
   await terminal.err(`${printableLines(text)}\n`);
-  return failure.code === 'bad-bundle' || failure.code === 'bad-usage' ? exitStatus.badInput : exitStatus.notApplied;
+  return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
 /** Says what is not as it should be and does not stop the work. */

@@ -53,6 +53,7 @@ export async function planBundle(
 ): Promise<Plan> {
   const session = openSession(environment, options);
   const request = requestBundle(environment.host, bundle, {
+    origin: { kind: 'apply', folder: '' },
     adopt: options.adopt,
     excludeCIDRs: options.ipvsExcludeCidrs,
     drainTimeout: options.drainTimeout,

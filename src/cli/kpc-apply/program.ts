@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import type { ChangeEvent } from '../../apply/change-event.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
 import type { Host } from '../../apply/host.ts';
+import { notingRefusal } from '../../apply/last-command.ts';
+import { stateFolder } from '../../apply/record.ts';
 import { assertTrustedBundle, assertTrustedState } from '../../apply/trust.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './cleanup-command.ts';
@@ -64,10 +66,13 @@ export function kpcApplyProgram(environment: ApplyEnvironment): Program {
 
 /** Root goes by what is in the state folder and in the bundle: no other user may change either. */
 async function assertTrust(called: Command, host: Host): Promise<void> {
-  const { stateDir } = called.opts<{ readonly stateDir?: string }>();
+  const { stateDir, dryRun } = called.opts<{ readonly stateDir?: string; readonly dryRun?: boolean }>();
   if (stateDir !== undefined) await assertTrustedState(host, stateDir);
   const [folder] = called.args;
-  if (folder !== undefined) await assertTrustedBundle(host, folder);
+  if (folder === undefined) return;
+  const check = () => assertTrustedBundle(host, folder);
+  if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
+  await notingRefusal({ host, folder: stateFolder(stateDir) }, `apply ${folder}`, check);
 }
 
 /**

@@ -1,18 +1,31 @@
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import type { Session } from '../../apply/change-node.ts';
+import { describePlan } from '../../apply/describe-plan.ts';
+import { describeState } from '../../apply/history.ts';
 import { withLock } from '../../apply/lock.ts';
-import { rollBack } from '../../apply/roll-back.ts';
+import type { StateMark } from '../../apply/record.ts';
+import { listStates, planRollBack, rollBack } from '../../apply/roll-back.ts';
+import type { RollBackChoices, RollBackOutcome } from '../../apply/roll-back.ts';
+import { printable } from '../../base/printable.ts';
+import { formatJson } from '../../report/format-json.ts';
+import { planValue } from '../../report/plan-json.ts';
+import { formatPlanText } from '../../report/plan-text.ts';
+import { formatStatesJson, formatStatesText, stateValue } from '../../report/states.ts';
 import { standBy } from '../../apply/way-back.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
-import { addForceOption, addStateOption, drainOption } from './options.ts';
+import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
 import { onInterrupt } from './interrupt.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
+  readonly to?: number;
+  readonly list: boolean;
+  readonly dryRun: boolean;
+  readonly output: 'text' | 'json';
   readonly drainTimeout?: number;
   readonly unconfirmed?: string;
   readonly force: boolean;
@@ -25,7 +38,17 @@ export function addRollbackCommand(
 ): void {
   const command = program
     .command('rollback')
-    .description('Restore this node to its state before the last apply, or before one that did not finish.')
+    .description(
+      'Undo the last apply, cleanup or rollback, or one that did not finish; or go back to an earlier state.',
+    )
+    .addOption(new Option('--to <id>', 'go to this state, one that --list names').argParser(parseStateId))
+    .addOption(
+      new Option('--list', 'list the states to go back to, and change nothing')
+        .conflicts(['to', 'dryRun'])
+        .default(false, 'no'),
+    )
+    .addOption(new Option('--dry-run', 'show what would change, and change nothing').default(false, 'no'))
+    .addOption(outputOption())
     .addOption(drainOption())
     .addOption(
       new Option(
@@ -33,29 +56,70 @@ export function addRollbackCommand(
         'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
       ).hideHelp(),
     );
-  addStateOption(addForceOption(command)).action(async (options: RollbackOptions) => {
+  addStateOption(addForceOption(command)).addHelpText('after', aboutStates);
+  command.action(async (options: RollbackOptions) => {
     const { signal, release } = onInterrupt();
     try {
       const session = openSession(environment, options, signal);
-      done(
-        options.unconfirmed === undefined
-          ? await runRollback(session, options, environment)
-          : await runStandBy(session, options.unconfirmed, environment),
-      );
+      done(await chooseWork(options)(session, options, environment));
     } finally {
       release();
     }
   });
 }
 
-async function runRollback(
-  session: Session,
-  options: RollbackOptions,
-  { terminal, host }: ApplyEnvironment,
-): Promise<ExitStatus> {
-  const result = await withLock(host, options.stateDir, 'rollback', () =>
-    rollBack(session, { drainTimeout: options.drainTimeout, force: options.force }),
-  );
+const aboutStates = `
+The state folder keeps the last 5 states, or fewer if they take more than 64 MiB. A second rollback undoes the first.
+If the last command changed nothing, was refused or put everything back, there is nothing to undo: the exit status is 2.
+A repair by watch makes no new state.
+`;
+
+type Work = (session: Session, options: RollbackOptions, environment: ApplyEnvironment) => Promise<ExitStatus>;
+
+function chooseWork({ list, dryRun, unconfirmed }: RollbackOptions): Work {
+  if (unconfirmed !== undefined) return (session, _, environment) => runStandBy(session, unconfirmed, environment);
+  return list ? runList : dryRun ? runDry : runRollback;
+}
+
+function parseStateId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
+}
+
+const runList: Work = async (session, { output }, { terminal }) => {
+  const states = await listStates(session);
+  await terminal.out(output === 'json' ? formatStatesJson(states) : formatStatesText(states));
+  return exitStatus.ok;
+};
+
+const runDry: Work = async (session, options, { terminal }) => {
+  const planned = await planRollBack(session, choicesOf(options));
+  if (options.output === 'json') {
+    const state = planned.kind === 'unfinished' ? {} : { state: stateValue(planned.to) };
+    const plan = planned.kind === 'there-already' ? { changes: [] } : planValue(planned.plan);
+    await terminal.out(formatJson({ ...state, ...plan }));
+    return exitStatus.ok;
+  }
+  switch (planned.kind) {
+    case 'there-already':
+      await terminal.out(`${printable(describeThere(planned.to))}\n`);
+      return exitStatus.ok;
+    case 'unfinished':
+      await terminal.out('back to the state before the apply that did not finish:\n');
+      break;
+    case 'state':
+      await terminal.out(`back to ${printable(nameState(planned.to))}:\n`);
+      break;
+    default:
+      planned satisfies never;
+  }
+  await terminal.out(formatPlanText(planned.plan, undefined, 'nothing would change'));
+  return exitStatus.ok;
+};
+
+const runRollback: Work = async (session, options, { terminal, host }) => {
+  const result = await withLock(host, options.stateDir, 'rollback', () => rollBack(session, choicesOf(options)));
+  if (options.output === 'json') await terminal.out(formatJson(resultValue(result)));
   switch (result.kind) {
     case 'unfinished-put-back':
       await terminal.err('done: the node is as it was before the apply that did not finish\n');
@@ -63,8 +127,50 @@ async function runRollback(
     case 'unfinished-stuck':
       await terminal.err('NOT everything could be put back: run "kpc-apply doctor", then roll back again\n');
       return exitStatus.notRestored;
-    case 'rolled-back':
-      return reportOutcome(result.outcome, terminal, 'the node is as it was before the last apply');
+    case 'there-already':
+      await terminal.err(`nothing to do: ${printable(describeThere(result.to))}\n`);
+      return exitStatus.ok;
+    case 'rolled-back': {
+      const { to, outcome } = result;
+      const status = await reportOutcome(
+        outcome,
+        terminal,
+        `the node is as in ${nameState(to)}`,
+        `back to ${nameState(to)}: `,
+      );
+      if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
+      return status;
+    }
+    default:
+      return result satisfies never;
+  }
+};
+
+function choicesOf({ to, drainTimeout, force }: RollbackOptions): RollBackChoices {
+  return { to, drainTimeout, force };
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+function nameState(state: StateMark): string {
+  return `state ${state.id} (${describeState(state)})`;
+}
+
+function describeThere(state: StateMark): string {
+  return `the node is in ${nameState(state)}`;
+}
+
+function resultValue(result: RollBackOutcome): object {
+  switch (result.kind) {
+    case 'unfinished-put-back':
+    case 'unfinished-stuck':
+      return { outcome: result.kind };
+    case 'there-already':
+      return { outcome: 'unchanged', state: stateValue(result.to), changes: [] };
+    case 'rolled-back': {
+      const { to, outcome } = result;
+      const changes = 'plan' in outcome ? describePlan(outcome.plan) : [];
+      return { outcome: outcome.kind, state: stateValue(to), changes };
+    }
     default:
       return result satisfies never;
   }

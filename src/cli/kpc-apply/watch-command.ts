@@ -1,8 +1,9 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { applyBundle } from '../../apply/apply-bundle.ts';
+import { applyBundle, markBundle } from '../../apply/apply-bundle.ts';
 import { explainError, Failure } from '../../apply/failure.ts';
 import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
+import { notingRound } from '../../apply/last-command.ts';
 import { withLock } from '../../apply/lock.ts';
 import { readAddresses } from '../../apply/node-reading.ts';
 import { readBootId } from '../../apply/process-identity.ts';
@@ -100,14 +101,17 @@ async function syncOnce(
     const bundle = await watched.read(known?.bundle);
     if (!bundle) return 'failed';
     const session = openSession(environment, options);
-    const outcome = await withLock(host, options.stateDir, command, () =>
-      applyBundle(session, bundle, {
-        adopt: options.adopt,
-        excludeCIDRs: options.ipvsExcludeCidrs,
-        drainTimeout: options.drainTimeout,
-        force: options.force,
-        settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
-      }),
+    const outcome = await notingRound(session, markBundle(bundle, watched.path), () =>
+      withLock(host, options.stateDir, command, () =>
+        applyBundle(session, bundle, {
+          origin: { kind: 'watch', folder: watched.path },
+          adopt: options.adopt,
+          excludeCIDRs: options.ipvsExcludeCidrs,
+          drainTimeout: options.drainTimeout,
+          force: options.force,
+          settling: bundle.files?.has('nftables.nft') ? { known, version } : undefined,
+        }),
+      ),
     );
     if (outcome.kind !== 'unchanged') await reportOutcome(outcome, terminal);
     const problems = await servers.update(bundle.manifest, await chooseListenAddresses(host, bundle));

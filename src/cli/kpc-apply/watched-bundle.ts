@@ -16,6 +16,8 @@ import type { Terminal } from '../shared/terminal.ts';
 
 /** A bundle that may be replaced or damaged at any time. */
 export interface WatchedBundle {
+  /** The folder that it is in, as an absolute path. */
+  readonly path: string;
   /**
    * The bundle, or the last good one where it is damaged or missing; undefined where none was ever good. `known`: the files
    * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
@@ -74,6 +76,7 @@ export function watchBundle(
   }
 
   return {
+    path: resolve(path),
     async read(known) {
       try {
         good = await open(path, () => readFolder(path), known);
