@@ -74,8 +74,10 @@ const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")
 export function bareNftName(what: string): string {
   const named = /^(?:(?:chain|set|map|goto|jump) |@)(\S+)(?: \{)?$/.exec(what)?.[1];
   if (named !== undefined) return named;
-  const key = withoutValue(what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, ''))
-    .replace(/ comment "[^"]*"$/, '');
+  const key = withoutValue(what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, '')).replace(
+    / comment "[^"]*"$/,
+    '',
+  );
   const [, address, , protocol = '', port = ''] = element.exec(key) ?? [];
   if (port === '') return bareAddress(key) ?? leading.exec(what)?.[1] ?? what;
   if (address === undefined) return `${port}/${protocol}`;

@@ -94,7 +94,7 @@ test('says so where the list is not whole', async () => {
     [listed.slice(0, 60), shown(1)],
   ] as const) {
     const run = async () => ({ kind: 'ended' as const, status: 0, stdout, stderr });
-    await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts)).rejects.toThrow(
+    await expect(cleanStaleFlows({ ...createFakeNode().host, run }, servicePorts, newest)).rejects.toThrow(
       '"conntrack -L -f ipv4 -p udp" exited with status 0, but its output is not whole',
     );
   }

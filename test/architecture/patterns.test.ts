@@ -57,7 +57,9 @@ function listPatterns(file: string, text: string): readonly Pattern[] {
   return found;
 }
 
-function isLiteral(node: Tree): node is Tree & { readonly regex: { readonly pattern: string; readonly flags: string } } {
+function isLiteral(
+  node: Tree,
+): node is Tree & { readonly regex: { readonly pattern: string; readonly flags: string } } {
   return node.type === 'Literal' && node['regex'] !== undefined && node['regex'] !== null;
 }
 
