@@ -129,7 +129,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   }
   // From here on it is for this process to end what an earlier one has left.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
-  // Whoever waits for a node that may be cut off must not wait for a tool that hangs.
+  // An operator who may be cut off from the node must not wait for a tool that hangs.
   const hasty = unconfirmed && inHaste(session, { reading, unconfirmed: unconfirmed.id, mayBeCut: true });
   const working: Session = hasty ?? session;
   try {

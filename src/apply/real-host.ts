@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import {
@@ -53,7 +52,7 @@ function toolEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** In the environment of all tools of this process. */
-const toolMark = `KPC_APPLY_RUN=${randomUUID()}`;
+const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
 
 /** The node that this process runs on. */
 export const realHost: Host = {

@@ -33,7 +33,7 @@ test('ends a tool that has had its time with all that it has started', async () 
   try {
     const script = `sleep 600 & echo $! >${folder}/pid; wait`;
     await expect(runTool(shell(script), limits, { limit: 2000 })).rejects.toThrow('has not ended within 2 s');
-    // Whoever takes in orphans may not have looked after it yet: then it is a zombie.
+    // If process 1 has not waited for it yet, it is a zombie.
     const stat = await realHost.readFile(`/proc/${readFileSync(join(folder, 'pid'), 'utf8').trim()}/stat`);
     expect(stat ?? '(sh) Z').toMatch(/\) Z/);
   } finally {
