@@ -8,7 +8,8 @@ import { nameProtocol } from '../kernel/iptables-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledPort, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
 import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
 import type { PortDraft } from './port-draft.ts';
 
@@ -296,7 +297,7 @@ function addressOf(rule: Rule): string | undefined {
 }
 
 /** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
-function kindOf(rule: Rule, draft: Draft): DecompiledAddress['kind'] {
+function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
   const [, word] = / (cluster|external|loadbalancer) IP$/.exec(commentOf(rule)) ?? [];
   switch (word) {
     case 'cluster':
