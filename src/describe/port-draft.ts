@@ -25,7 +25,7 @@ export interface PortDraft {
   readonly endpoints: Map<string, Set<TrafficPolicy>>;
 }
 
-export type Refusal = 'reject' | 'drop';
+type Refusal = 'reject' | 'drop';
 
 /** A draft of which nothing is known yet but its name. */
 export function startDraft(name: string, family: Family, protocol: Protocol): PortDraft {
