@@ -194,7 +194,7 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-/** Whoever shows a dump may have put other names in, such as YYYY/XXX. */
+/** A dump that is shown to others may have other names put in, such as YYYY/XXX. */
 const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
 /** What kube-proxy writes behind the name of a Service port, in rules that all share. */
@@ -202,8 +202,8 @@ const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
 /**
- * The Service port that kube-proxy's comment on a rule names: "namespace/name:port", or without the namespace where whoever shows
- * a dump took it out. Up to 1.14 a port without a name had its colon too.
+ * The Service port that kube-proxy's comment on a rule names: "namespace/name:port", or without the namespace where
+ * it was taken out before the dump was shown. Up to 1.14 a port without a name had its colon too.
  */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {

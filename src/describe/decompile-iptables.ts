@@ -8,7 +8,8 @@ import { nameProtocol } from '../kernel/iptables-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledPort, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
 import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
 import type { PortDraft } from './port-draft.ts';
 
@@ -42,6 +43,8 @@ class RulesReader {
   readonly #drafts: Draft[] = [];
   readonly #byName = new Map<string, Draft[]>();
   readonly #byHash = new Map<string, Draft>();
+  /** Whether rules lead to Service ports' chains: a chain that none leads to is no Service's then. */
+  #showsCaptures = false;
 
   constructor({ nat = noChains, filter = noChains }: Tables, family: Family) {
     this.#nat = nat;
@@ -54,6 +57,7 @@ class RulesReader {
     const captures = rulesOf(this.#nat, 'KUBE-SERVICES');
     const nodePorts = rulesOf(this.#nat, 'KUBE-NODEPORTS');
     const leads = (rule: Rule): boolean => serviceChain.test(jumpChain(rule) ?? '');
+    this.#showsCaptures = [...captures, ...nodePorts].some(leads);
     for (const rule of captures.filter(leads)) this.#readCapture(rule);
     for (const rule of nodePorts.filter(leads)) this.#readNodePort(rule);
     for (const rule of captures.filter((each) => !leads(each))) this.#readCapture(rule);
@@ -64,7 +68,7 @@ class RulesReader {
     for (const rule of rulesOf(this.#filter, 'KUBE-PROXY-FIREWALL')) this.#readFirewall(rule);
     for (const rule of rulesOf(this.#filter, 'KUBE-NODEPORTS')) this.#readHealthCheck(rule);
     for (const chain of this.#nat.values()) this.#readServiceChain(chain);
-    return this.#drafts.map(finish);
+    return this.#drafts.filter(showsMore).map(finish);
   }
 
   /** The Service port that a rule of a chain is there for that all share. */
@@ -207,7 +211,8 @@ class RulesReader {
       const drafts = this.#byName.get(labelInComment(rule) ?? '');
       if (drafts) return drafts.find(({ prefixes }) => !prefixes.has(kind));
     }
-    return undefined;
+    const name = rules.flatMap((rule) => labelInComment(rule) ?? [])[0];
+    return this.#showsCaptures || name === undefined ? undefined : this.#add(name);
   }
 
   /** What comes from a source range goes on. Where the node may, so does what comes from the guarded address itself. */
@@ -243,6 +248,12 @@ class RulesReader {
     if (target === undefined || !serviceChain.test(target)) return;
     if (rulesOf(this.#nat, target).length === 0) draft.lacksChains = true;
   }
+}
+
+/** A name beside a chain of its own that leads nowhere shows no Service port. */
+function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: Draft): boolean {
+  const places = addresses.size + endpoints.size + refusals.size;
+  return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
 function rulesOf(chains: Chains, name: string): readonly Rule[] {
@@ -296,7 +307,7 @@ function addressOf(rule: Rule): string | undefined {
 }
 
 /** What an address is to a Service, as the comment says, or else the chain that its packets go to. */
-function kindOf(rule: Rule, draft: Draft): DecompiledAddress['kind'] {
+function kindOf(rule: Rule, draft: Draft): PortAddress['kind'] {
   const [, word] = / (cluster|external|loadbalancer) IP$/.exec(commentOf(rule)) ?? [];
   switch (word) {
     case 'cluster':

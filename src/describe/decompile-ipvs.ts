@@ -11,7 +11,8 @@ import type { VirtualServer } from '../kernel/ipvs.ts';
 import { formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
-import type { DecompiledAddress, DecompiledPort, Masquerade, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
 import { clientsOf } from './decompile-iptables.ts';
 
 /** What kube-proxy's sets say of addresses and ports. */
@@ -207,14 +208,14 @@ function decompileServer(server: Told, facts: SetFacts, label: string | undefine
 }
 
 /** The set that lists the addresses of a kind. */
-const setsByKind: { readonly [K in DecompiledAddress['kind']]: string } = {
+const setsByKind: { readonly [K in PortAddress['kind']]: string } = {
   'cluster-ip': 'CLUSTER-IP',
   'load-balancer-ip': 'LOAD-BALANCER',
   'external-ip': 'EXTERNAL-IP',
   unknown: '',
 };
 
-function kindOf(entry: string, facts: SetFacts): DecompiledAddress['kind'] {
+function kindOf(entry: string, facts: SetFacts): PortAddress['kind'] {
   if (facts.has('CLUSTER-IP', entry)) return 'cluster-ip';
   if (facts.has('LOAD-BALANCER', entry)) return 'load-balancer-ip';
   return facts.has('EXTERNAL-IP', entry) || facts.has('EXTERNAL-IP-LOCAL', entry) ? 'external-ip' : 'unknown';

@@ -11,7 +11,8 @@ import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { parsePort } from '../kernel/port.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { DecompiledAddress, DecompiledPort, MasqueradedClients, TrafficPolicy } from './decompile.ts';
+import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
 import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
 import type { PortDraft } from './port-draft.ts';
 
@@ -83,7 +84,7 @@ class TableReader {
   }
 
   /** What else is reached from outside may be an external IP or a load balancer's: nothing tells. */
-  #kindOf(address: string, set: string, chain: NftName | undefined): DecompiledAddress['kind'] {
+  #kindOf(address: string, set: string, chain: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
     if (chain) return chain.kind === 'external' ? 'unknown' : 'cluster-ip';
     return this.#clusterIPs.has(address) ? 'cluster-ip' : 'unknown';
@@ -168,7 +169,7 @@ function sortAddresses(port: DecompiledPort): DecompiledPort {
   return { ...port, addresses: port.addresses.toSorted(compareAddresses) };
 }
 
-function compareAddresses(a: DecompiledAddress, b: DecompiledAddress): number {
+function compareAddresses(a: PortAddress, b: PortAddress): number {
   return Number(b.kind === 'cluster-ip') - Number(a.kind === 'cluster-ip') || compareText(a.address, b.address);
 }
 

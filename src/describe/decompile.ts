@@ -2,7 +2,8 @@ import { compareText } from '../kernel/compare-text.ts';
 import type { Owners } from '../changes/owners.ts';
 import type { Coverage } from '../diff/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { PortFacts, TrafficPolicy } from '../diff/port-facts.ts';
+import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { boundAddresses } from '../kube-proxy/link.ts';
@@ -17,24 +18,9 @@ import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
 
 /** A Service port as a node's kernel shows it. What nothing in the kernel tells is left out. */
-export interface DecompiledPort {
+export interface DecompiledPort extends Omit<PortFacts, 'type' | 'endpoints'> {
   /** "namespace/name:port" where comments tell it, else "10.96.0.1:80/TCP" or "node port 30080/TCP". */
   readonly name: string;
-  readonly family: Family;
-  readonly protocol: Protocol;
-  /** Undefined for a node port of which nothing tells the Service's own port. */
-  readonly port: number | undefined;
-  readonly addresses: readonly DecompiledAddress[];
-  readonly nodePort: number | undefined;
-  readonly internalTrafficPolicy: TrafficPolicy | undefined;
-  readonly externalTrafficPolicy: TrafficPolicy | undefined;
-  readonly affinitySeconds: number | undefined;
-  readonly sourceRanges: readonly string[];
-  /** Set where packets from outside of source ranges are dropped, and nothing shows the ranges. */
-  readonly hidesSourceRanges?: true;
-  readonly healthCheckNodePort: number | undefined;
-  /** IPVS mode only. */
-  readonly scheduler: string | undefined;
   /** Undefined where nothing tells them, as in sets alone. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
   /** What becomes of traffic that no endpoint is chosen for. */
@@ -56,13 +42,6 @@ export type MasqueradedClients =
   | { readonly kind: 'all-but'; readonly clients: string }
   /** The node's own. */
   | { readonly kind: 'node' };
-
-export type TrafficPolicy = 'Cluster' | 'Local';
-
-export interface DecompiledAddress {
-  readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'unknown';
-  readonly address: string;
-}
 
 export interface DecompiledEndpoint {
   /** "ip:port". */

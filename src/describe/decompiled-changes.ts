@@ -5,7 +5,7 @@ import type { EndpointState, ServicePortChange, ServiceReason } from '../diff/se
 import { classifyServers } from '../diff/server-belonging.ts';
 import type { Side } from '../diff/side.ts';
 import type { Owners } from '../changes/owners.ts';
-import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
+import type { PortFacts } from '../diff/port-facts.ts';
 import type { DecompiledPort } from './decompile.ts';
 import { decompile } from './decompile.ts';
 
@@ -48,16 +48,17 @@ export const diffDecompiled: ReadServices = (from, to, owners): ReadChanges => {
       place: undefined,
     });
   }
-  return { changes, compared, shown: { from: nodePortsOf(before), to: nodePortsOf(after) }, follows };
+  return { changes, compared, shown: { from: factsOf(before), to: factsOf(after) }, follows };
 };
 
-function nodePortsOf(ports: ReadonlyMap<string, readonly DecompiledPort[]>): ReadonlyMap<string, readonly NodePort[]> {
+function factsOf(ports: ReadonlyMap<string, readonly DecompiledPort[]>): ReadonlyMap<string, readonly PortFacts[]> {
   return new Map(
     [...ports].map(([label, all]) => [
       label,
-      all.flatMap(({ family, protocol, nodePort }) =>
-        nodePort === undefined ? [] : [{ family, protocol, port: nodePort }],
-      ),
+      all.map(({ name: _, fallback: __, masquerade: ___, endpoints, ...port }) => ({
+        ...port,
+        endpoints: endpoints?.length,
+      })),
     ]),
   );
 }
@@ -85,6 +86,10 @@ function diffPort(from: DecompiledPort, to: DecompiledPort): readonly ServiceRea
     ...field('externalTrafficPolicy', from.externalTrafficPolicy, to.externalTrafficPolicy),
     ...field('healthCheckNodePort', from.healthCheckNodePort, to.healthCheckNodePort),
     ...field('scheduler', from.scheduler, to.scheduler),
+    // Without endpoints, iptables mode has no rules for them.
+    ...(from.sourceRanges.length > 0 && to.sourceRanges.length > 0
+      ? list('loadBalancerSourceRanges', from.sourceRanges, to.sourceRanges)
+      : []),
     ...diffEndpoints(from, to),
   ];
 }

@@ -1,6 +1,7 @@
 import { formatCount } from '../base/format-count.ts';
 import type { Owners } from '../changes/owners.ts';
 import { isLoopback } from '../kernel/address.ts';
+import { addressWords } from '../diff/port-facts.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
 import type { DescriptionLine } from './describe-words.ts';
@@ -142,13 +143,6 @@ function hasAddress({ addresses, endpoints = [], ...port }: DecompiledPort, what
     return known?.address.text === text && isPort(known.port);
   });
 }
-
-const addressWords = {
-  'cluster-ip': 'cluster IP',
-  'external-ip': 'external IP',
-  'load-balancer-ip': 'load balancer address',
-  unknown: 'address',
-} as const;
 
 /** A Service port of a dump, as far as the state tells. */
 export function describeDecompiled(port: DecompiledPort, limit: number): readonly DescriptionLine[] {

@@ -7,7 +7,8 @@ import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescrip
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { Because, ClosedPort, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
-import type { DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
+import { describePolicies } from '../diff/port-facts.ts';
+import type { Masquerade, MasqueradedClients } from './decompile.ts';
 import type { KernelItem } from './kernel-items.ts';
 
 /** A line for people; `depth` is how far it is moved in. */
@@ -124,39 +125,20 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): reado
 }
 
 /** What is known of the way that packets to a Service port take, of manifests or of a kernel. */
-type KnownPath = Pick<
-  DecompiledPort,
-  | 'internalTrafficPolicy'
-  | 'externalTrafficPolicy'
-  | 'affinitySeconds'
-  | 'scheduler'
-  | 'sourceRanges'
-  | 'hidesSourceRanges'
-  | 'healthCheckNodePort'
-  | 'masquerade'
-> & { readonly fallback?: NonNullable<PortInFamily['fallback']> };
+type KnownPath = Parameters<typeof describePolicies>[0] & {
+  readonly fallback?: NonNullable<PortInFamily['fallback']>;
+  readonly masquerade?: Masquerade;
+};
 
 /** Policies, source ranges, what becomes of packets that no endpoint takes, and whose source address changes. */
-export function pathLines(port: Partial<KnownPath>): readonly DescriptionLine[] {
-  const policies = policyWords(port);
+export function pathLines(port: KnownPath): readonly DescriptionLine[] {
+  const policies = describePolicies(port).join(', ');
   const { fallback, masquerade } = port;
   return [
     ...(policies === '' ? [] : [line('plain', 1, policies)]),
     ...(fallback === undefined ? [] : [line('bad', 1, fallbackWords(fallback))]),
     ...(masquerade === undefined ? [] : [line('plain', 1, `masqueraded: ${masqueradeWords(masquerade)}`)]),
   ];
-}
-
-function policyWords({ sourceRanges = [], ...port }: Partial<KnownPath>): string {
-  return [
-    ...(port.internalTrafficPolicy === undefined ? [] : [`internalTrafficPolicy ${port.internalTrafficPolicy}`]),
-    ...(port.externalTrafficPolicy === undefined ? [] : [`externalTrafficPolicy ${port.externalTrafficPolicy}`]),
-    ...(port.affinitySeconds === undefined ? [] : [`session affinity by client for ${port.affinitySeconds} s`]),
-    ...(port.scheduler === undefined ? [] : [`scheduler ${port.scheduler}`]),
-    ...(sourceRanges.length === 0 ? [] : [`load balancer for ${sourceRanges.join(', ')} only`]),
-    ...(port.hidesSourceRanges ? ['load balancer for some sources only, which are not shown'] : []),
-    ...(port.healthCheckNodePort === undefined ? [] : [`health check node port ${port.healthCheckNodePort}`]),
-  ].join(', ');
 }
 
 function masqueradeWords({ clusterIP, external }: Masquerade): string {

@@ -1,12 +1,6 @@
 import type { Family, Protocol } from '../kernel/family.ts';
-import type {
-  DecompiledAddress,
-  DecompiledEndpoint,
-  DecompiledPort,
-  Masquerade,
-  MasqueradedClients,
-  TrafficPolicy,
-} from './decompile.ts';
+import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
+import type { DecompiledEndpoint, DecompiledPort, Masquerade, MasqueradedClients } from './decompile.ts';
 
 /** A Service port while the rules that tell of it are read. */
 export interface PortDraft {
@@ -14,7 +8,7 @@ export interface PortDraft {
   readonly family: Family;
   protocol: Protocol;
   port: number | undefined;
-  readonly addresses: Map<string, DecompiledAddress>;
+  readonly addresses: Map<string, PortAddress>;
   nodePort: number | undefined;
   internalTrafficPolicy: TrafficPolicy | undefined;
   externalTrafficPolicy: TrafficPolicy | undefined;
@@ -31,7 +25,7 @@ export interface PortDraft {
   readonly endpoints: Map<string, Set<TrafficPolicy>>;
 }
 
-export type Refusal = 'reject' | 'drop';
+type Refusal = 'reject' | 'drop';
 
 /** A draft of which nothing is known yet but its name. */
 export function startDraft(name: string, family: Family, protocol: Protocol): PortDraft {
@@ -55,7 +49,7 @@ export function startDraft(name: string, family: Family, protocol: Protocol): Po
 }
 
 /** Adds an address; what one rule tells of its kind is kept where another does not tell it. */
-export function addAddress({ addresses }: PortDraft, kind: DecompiledAddress['kind'], address: string): void {
+export function addAddress({ addresses }: PortDraft, kind: PortAddress['kind'], address: string): void {
   const known = addresses.get(address);
   if (!known || known.kind === 'unknown') addresses.set(address, { kind, address });
 }

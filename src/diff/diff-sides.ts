@@ -16,9 +16,10 @@ import type { SideOwners } from '../changes/owners.ts';
 import { findOwners, renameOwners } from '../changes/owners.ts';
 import { alignComments } from './align-comments.ts';
 import type { ServicePortChange, ServiceReason } from './service-changes.ts';
-import { groupBy } from '../cluster/group-by.ts';
 import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortReasons } from './node-port-reasons.ts';
+import { factsOfCluster } from './port-facts.ts';
+import type { PortFacts } from './port-facts.ts';
 import { nameServers } from './name-servers.ts';
 import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
@@ -73,14 +74,14 @@ export interface ServicePortDiff {
   readonly place: Place | undefined;
 }
 
-type ShownPorts = ReadonlyMap<string, readonly NodePort[]>;
+type ShownPorts = ReadonlyMap<string, readonly PortFacts[]>;
 
 /** Why Service ports differ that are read back from the states of two sides. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
   /** The Service ports of one side that are there on the other. */
   readonly compared: ComparedPorts;
-  /** Those that each side shows, by label, with their node ports. */
+  /** Those that each side shows, by label, family by family. */
   readonly shown: { readonly from: ShownPorts; readonly to: ShownPorts };
   /** Whether a change in the kernel is nothing but what these reasons come to. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
@@ -132,7 +133,7 @@ export function diffSides(one: Side, other: Side, options: DiffChoices): SideDif
   const extent = extentOf(gaps, own, from, to);
   const portsAlone = extent === 'nothing' && read && read.compared.all > 0 ? read.compared : undefined;
   return {
-    servicePorts: servicePorts.map((each) => withNodePorts(each, known, reasonsOf)),
+    servicePorts: servicePorts.map((each) => withFacts(withNodePorts(each, known, reasonsOf), known)),
     base: [...base, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign) : [],
     leftovers: left,
@@ -213,14 +214,14 @@ function knowledgeOf(from: Side, to: Side, read: ReadChanges['shown'] | undefine
 }
 
 function shownPorts({ services }: Side, read: ShownPorts = new Map()): ShownPorts {
-  if (!services) return read;
-  const byLabel = groupBy(services.cluster.servicePorts, ({ label }) => label);
-  return new Map(
-    [...byLabel].map(([label, ports]) => [
-      label,
-      ports.flatMap(({ family, protocol, nodePort }) => (nodePort > 0 ? [{ family, protocol, port: nodePort }] : [])),
-    ]),
-  );
+  return services ? factsOfCluster(services.cluster) : read;
+}
+
+/** Tells of a Service port that is there on one side alone what it has. */
+function withFacts(diff: ServicePortDiff, { before, after }: Knowledge): ServicePortDiff {
+  const families = diff.change === 'changed' ? undefined : (diff.change === 'added' ? after : before).get(diff.label);
+  if (families === undefined) return diff;
+  return { ...diff, reasons: [...diff.reasons, { kind: 'facts', families }] };
 }
 
 /** Tells of the node ports that both sides have, where a Service port differs, on which addresses they listen. */
@@ -230,11 +231,17 @@ function withNodePorts(
   reasonsOf: ReturnType<typeof findNodePortReasons>,
 ): ServicePortDiff {
   const { label, formerLabel, reasons } = diff;
-  const old = before.get(formerLabel ?? label) ?? [];
-  const kept = (after.get(label) ?? []).filter((one) =>
+  const old = nodePortsOf(before.get(formerLabel ?? label));
+  const kept = nodePortsOf(after.get(label)).filter((one) =>
     old.some(({ family, protocol, port }) => family === one.family && protocol === one.protocol && port === one.port),
   );
   return kept.length === 0 ? diff : { ...diff, reasons: [...reasons, ...reasonsOf(kept)] };
+}
+
+function nodePortsOf(families: readonly PortFacts[] = []): readonly NodePort[] {
+  return families.flatMap(({ family, protocol, nodePort }) =>
+    nodePort === undefined ? [] : [{ family, protocol, port: nodePort }],
+  );
 }
 
 function groupChanges(

@@ -6,6 +6,7 @@ import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/mod
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { ChangeKind } from '../changes/kernel-change.ts';
+import type { PortFacts } from './port-facts.ts';
 import type { SideServices } from './side.ts';
 
 /** One reason, in the words of Kubernetes, why a Service port differs. */
@@ -21,6 +22,8 @@ export type ServiceReason =
       /** Set where the rules differ and what becomes of packets does not. */
       readonly samePackets?: true;
     }
+  /** What a Service port has that is there on one side alone, family by family. */
+  | { readonly kind: 'facts'; readonly families: readonly PortFacts[] }
   /** The whole Service, or one port of it. */
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
@@ -170,7 +173,7 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
     const from = before.services.get(label);
     const to = after.services.get(label);
     if ((from && from.skipped === undefined) || (to && to.skipped === undefined)) continue;
-    const reasons = from && to ? diffHeadless(from, to) : [presenceOf(to)];
+    const reasons = from && to ? diffHeadless(from, to) : diffPresence(from, to);
     if (reasons.length === 0) continue;
     const change = !from ? 'added' : !to ? 'removed' : 'changed';
     changes.push({ label, formerLabel: undefined, change, reasons, place: (to ?? from)?.place });
@@ -178,8 +181,16 @@ function diffUnprogrammed(before: ClusterIndex, after: ClusterIndex): readonly S
   return changes;
 }
 
-function presenceOf(to: ServiceInfo | undefined): ServiceReason {
-  return { kind: to ? 'service-added' : 'service-removed' };
+function diffPresence(from: ServiceInfo | undefined, to: ServiceInfo | undefined): readonly ServiceReason[] {
+  const endpoints = (service: ServiceInfo | undefined) => service?.headlessEndpoints.length ?? 0;
+  return [
+    { kind: to ? 'service-added' : 'service-removed' },
+    { kind: 'programmed', from: from ? from.skipped : 'absent', to: to ? to.skipped : 'absent' },
+    ...field('externalName', from?.externalName ?? '', to?.externalName ?? ''),
+    ...(endpoints(from) === endpoints(to)
+      ? []
+      : [{ kind: 'scaled', from: endpoints(from), to: endpoints(to) } as const]),
+  ];
 }
 
 function diffHeadless(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {

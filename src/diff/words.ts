@@ -3,6 +3,7 @@ import { familyNames } from '../kernel/family.ts';
 import type { Gap } from './gaps.ts';
 import { count } from '../changes/counts.ts';
 import type { ChangeKind } from '../changes/kernel-change.ts';
+import { describeFacts } from './port-facts.ts';
 import type { Doubt } from './side.ts';
 import type { EndpointState, ServiceReason, Skip } from './service-changes.ts';
 
@@ -15,6 +16,8 @@ export function describeReason(reason: ServiceReason): string {
       const effect = samePackets ? '; packets meet the same' : '';
       return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
     }
+    case 'facts':
+      return describeFacts(reason.families);
     case 'service-added':
       return 'Service added';
     case 'service-removed':

@@ -52,7 +52,9 @@ test('what kpc-apply dump wrote is compared as a dump, and its Services are read
 test('a node with nothing of kube-proxy on it lacks all that a bundle has, of both families', async () => {
   const diff = await runKpc(['diff', fresh, compiled]);
   expect(diff.status).toBe(1);
-  expect(diff.stdout).toMatch(/^shop\/web added\n {2}\+ virtual server TCP 10\.96\.0\.10:80/);
+  expect(diff.stdout).toMatch(
+    /^shop\/web added\n {4}port 80\/TCP, .*cluster IP 10\.96\.0\.10.*\n {2}\+ virtual server TCP 10\.96\.0\.10:80/,
+  );
   expect(diff.stdout).toContain('+ link kube-ipvs0\n');
   expect(diff.stdout).toMatch(/\+ chain KUBE-SERVICES \(nat\) with \d rules\n/);
   expect(diff.stderr).toContain('mode iptables, no rules of kube-proxy\n');

@@ -157,12 +157,7 @@ describe.concurrent('a Service that changes with little or no effect', () => {
   });
 
   test.for([
-    [
-      'its name',
-      write(),
-      write({ name: 'www' }),
-      'default/www added\n    Service added\n    … nothing changes in the kernel',
-    ],
+    ['its name', write(), write({ name: 'www' }), 'endpoint\n    … nothing changes in the kernel'],
     ['the zone of an endpoint', write(), write({ zone: 'a' }), 'zone (none) → a\n    … nothing changes in the kernel'],
     [
       'its targetPort',
