@@ -41,7 +41,7 @@ export interface Flow {
   readonly steps: Step[];
 }
 
-export interface Connection {
+interface Connection {
   /** What nat has decided: it does so once for the destination, and once for the source. */
   readonly settled: Set<NatHalf>;
   /** What nat changed. What IPVS does is not among this. */
@@ -56,7 +56,7 @@ export type End = Extract<Verdict, 'refused' | 'dropped' | 'unknown'>;
 export type Decision = 'return' | 'accept' | End;
 
 /** Its connection, for what sees packets after tracking has begun. */
-export function trackedConnection(flow: Flow): Connection | undefined {
+function trackedConnection(flow: Flow): Connection | undefined {
   return flow.priority > trackingPriority ? flow.connection : undefined;
 }
 

@@ -154,7 +154,7 @@ function follow(flow: Flow, prepared: PreparedNftTable, verdict: Verdict): Outco
   }
 }
 
-export function evenly(count: number): readonly number[] {
+function evenly(count: number): readonly number[] {
   return Array.from({ length: count }, () => 1 / count);
 }
 

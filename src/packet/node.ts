@@ -28,7 +28,7 @@ export interface Route {
 }
 
 /** Where a packet to an address goes; an interface that is not known is undefined. */
-export type Destination =
+type Destination =
   | { readonly kind: 'local' }
   | { readonly kind: 'out'; readonly interface: string | undefined }
   | { readonly kind: 'no-route' };

@@ -4,9 +4,11 @@ import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { formatRule as formatIptablesRule } from '../kernel/iptables.ts';
+import type { Verdict } from '../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
 import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Location } from '../kernel/origin.ts';
+import { jumpChain } from '../kernel/restrict.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, Step } from '../packet/packet.ts';
 import type { Sender, Target } from './question.ts';
@@ -20,7 +22,7 @@ export interface Trace {
 }
 
 /** A step in words. */
-export interface ToldStep {
+interface ToldStep {
   readonly hook: string | undefined;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
@@ -47,8 +49,32 @@ export function explainTrace(trace: Trace, scene: Scene): readonly DescriptionLi
     ...fate.endpoints.map((endpoint) => line('plain', 2, endpointWords(endpoint, sender, scene))),
     ...notes.map((note) => line('plain', 1, note)),
     line('heading', 1, 'how'),
-    ...tellSteps(fate.steps, scene).flatMap((step, i) => stepLines(step, i + 1)),
+    ...tellSteps(fate.steps.filter(leadsOn), scene).flatMap((step, i) => stepLines(step, i + 1)),
   ];
+}
+
+/** Whether something happens in the chain that a step goes on to. Most chains let most packets be. */
+function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
+  const next = nextChain(step);
+  if (next === undefined) return true;
+  const following = steps[index + 1];
+  return following?.kind === 'rule' && following.chain === next && leadsOn(following, index + 1, steps);
+}
+
+function nextChain(step: Step): string | undefined {
+  if (step.kind !== 'rule') return undefined;
+  if (step.tool === 'iptables') return jumpChain(step.rule as Rule);
+  const verdict = nftVerdict(step);
+  return verdict?.kind === 'jump' || verdict?.kind === 'goto' ? verdict.chain : undefined;
+}
+
+type RuleStep = Extract<Step, { kind: 'rule' }>;
+
+/** What a rule of nftables, or the element of its map, decides. */
+function nftVerdict({ rule, element }: RuleStep): Verdict | undefined {
+  if (element?.value && element.value.kind !== 'data') return element.value;
+  const last = (rule as NftRule).expressions.at(-1);
+  return last?.kind === 'verdict' ? last.verdict : undefined;
 }
 
 const goodVerdicts: ReadonlySet<Fate['verdict']> = new Set(['delivered', 'local', 'forwarded']);
@@ -143,7 +169,7 @@ function stepLines(step: ToldStep, number: number): readonly DescriptionLine[] {
 }
 
 /** The steps, with the Services that they belong to. */
-export function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
+function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
   return steps.map((step) => tellStep(step, scene));
 }
 
@@ -155,7 +181,7 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
       return {
         hook,
         where: `${tool} ${table} ${chain} rule ${position}`,
-        what: tool === 'iptables' ? iptablesEffect(rule as Rule) : nftEffect(rule as NftRule, step),
+        what: tool === 'iptables' ? iptablesEffect(rule as Rule) : nftEffect(step),
         rule:
           tool === 'iptables'
             ? formatIptablesRule(rule as Rule)
@@ -231,16 +257,28 @@ function iptablesEffect({ args }: Rule): string {
     case 'dnat':
       return `goes to ${target.port === undefined ? target.address.text : joinHostPort(target.address.text, target.port)}${by}`;
     case 'mark':
-      return 'has its mark changed, which later rules look at';
+      return markWords(target.operation);
     case 'other':
       return `meets ${target.words[0] ?? ''}`;
   }
 }
 
-function nftEffect({ expressions }: NftRule, { element }: Extract<Step, { kind: 'rule' }>): string {
-  const last = expressions.at(-1);
-  const verdict = element?.value ?? (last?.kind === 'verdict' ? last.verdict : undefined);
-  if (verdict && verdict.kind !== 'data') {
+/** kube-proxy sets a bit of the mark on what is to be masqueraded, and clears it when that is done. */
+function markWords(operation: 'or' | 'xor' | 'set'): string {
+  switch (operation) {
+    case 'or':
+      return 'is marked, as packets are that leave with an address of the node';
+    case 'xor':
+      return 'loses its mark';
+    case 'set':
+      return 'has its mark changed';
+  }
+}
+
+function nftEffect(step: RuleStep): string {
+  const last = (step.rule as NftRule).expressions.at(-1);
+  const verdict = nftVerdict(step);
+  if (verdict) {
     if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
     return { accept: 'passes this chain', drop: 'is dropped', return: 'leaves this chain', continue: 'goes on' }[
       verdict.kind
@@ -258,7 +296,7 @@ function nftEffect({ expressions }: NftRule, { element }: Extract<Step, { kind: 
     case 'reject':
       return 'is refused';
     case 'set-mark':
-      return 'has its mark changed, which later rules look at';
+      return markWords(last.operation);
     case 'unknown':
       return 'meets words that kpc does not understand';
     default:

@@ -11,7 +11,7 @@ export interface Matrix {
   readonly rows: readonly MatrixRow[];
 }
 
-export interface MatrixRow {
+interface MatrixRow {
   /** "cluster IP 10.96.0.10:80/tcp". */
   readonly target: string;
   readonly address: Address;

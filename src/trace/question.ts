@@ -1,7 +1,7 @@
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { parseAskedAddress } from '../describe/asked-address.ts';
 import { nameInKubectl, parseAskedName } from '../describe/asked-name.ts';
-import { nearest } from '../describe/suggest.ts';
+import { mostSuggestions, nearest } from '../describe/suggest.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { addressAfter, contains, joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
@@ -45,7 +45,7 @@ const wrong = (text: string): { readonly kind: 'wrong'; readonly text: string } 
 /** The senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
-export type SenderKind = (typeof senderKinds)[number];
+type SenderKind = (typeof senderKinds)[number];
 
 /** Addresses of documentation, which no cluster gives to anything (RFC 5737, RFC 3849). */
 const outside = { ipv4: parseNetwork('198.51.100.0/24'), ipv6: parseNetwork('2001:db8:ffff::/64') };
@@ -256,7 +256,10 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   const services = new Set(own.map(serviceOf));
   if (services.size > 1) return wrong(`several Services are called ${name}: ${[...services].join(', ')}`);
   if (own.length === 0) {
-    const near = nearest(wanted, [...new Set(scene.ports.map(serviceOf))]);
+    const known = [...new Set(scene.ports.map(serviceOf))];
+    const bare = (service: string): string => (wanted.includes('/') ? service : (service.split('/').at(-1) ?? service));
+    const close = new Set(nearest(wanted, known.map(bare)));
+    const near = known.filter((service) => close.has(bare(service))).slice(0, mostSuggestions);
     return wrong(`no Service ${wanted} here${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`);
   }
   if (port === undefined) return read(own);

@@ -47,12 +47,12 @@ export interface KnownPort {
   readonly endpoints: readonly KnownEndpoint[];
 }
 
-export interface KnownAddress {
+interface KnownAddress {
   readonly kind: 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'unknown';
   readonly address: Address;
 }
 
-export interface KnownEndpoint extends SocketAddress {
+interface KnownEndpoint extends SocketAddress {
   /** Undefined where nothing tells. */
   readonly isLocal: boolean | undefined;
 }

@@ -22,7 +22,7 @@ import { addMessageOptions, quieten } from './message-options.ts';
 import { readScenes } from './read-scene.ts';
 
 /** The options of kpc trace. */
-export interface TraceOptions extends SideOptions, MessageOptions {
+interface TraceOptions extends SideOptions, MessageOptions {
   readonly from?: string;
   readonly to?: string;
   readonly proto?: PacketProtocol;

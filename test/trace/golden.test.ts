@@ -1,0 +1,84 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { projectFolder, runKpc } from '../support/run-kpc.ts';
+
+/** UPDATE_GOLDEN=1 writes what comes out over what is expected; the difference is then read in git. */
+const update = process.env['UPDATE_GOLDEN'] === '1';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-trace-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const cwd = join(projectFolder, 'test/kernel-lab/packets');
+const input = ['-f', 'before', '-f', 'more', '-f', 'node.yaml', '--config', 'config.yaml'];
+
+/** The file that holds the answer, and the question: what operators ask. */
+const questions: readonly (readonly [file: string, args: readonly string[]])[] = [
+  ['cluster-ip-iptables.txt', ['--from', 'pod', '--to', 'svc/web', '--proxy-mode', 'iptables']],
+  [
+    'cluster-ip-nftables.txt',
+    ['--from', 'external', '--to', 'web.default.svc.cluster.local:80', '--proxy-mode', 'nftables'],
+  ],
+  ['cluster-ip-ipvs.json', ['--from', 'node', '--to', '10.96.0.10:80', '--proxy-mode', 'ipvs', '--output', 'json']],
+  ['itself-iptables.json', ['--from', '10.1.1.10', '--to', 'web', '--proxy-mode', 'iptables', '--output', 'json']],
+  ['ping-ipvs.txt', ['--from', 'pod', '--to', '10.96.0.10', '--proto', 'icmp', '--proxy-mode', 'ipvs']],
+  ['source-ranges-iptables.txt', ['--from', '192.168.0.200', '--to', '203.0.113.20', '--proxy-mode', 'iptables']],
+  ['localhost-nftables.txt', ['--from', 'node', '--to', '127.0.0.1:30080', '--proxy-mode', 'nftables']],
+  ['local-elsewhere-ipvs.txt', ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs']],
+  ['ipv6-nftables.txt', ['--from', 'remote-pod', '--to', '[fd00:192::1]:30080', '--proxy-mode', 'nftables']],
+  ['matrix-ipvs.txt', ['--all', 'balanced-local', '--proxy-mode', 'ipvs']],
+  ['matrix-nftables.txt', ['--all', 'balanced-local', '--proxy-mode', 'nftables']],
+  ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
+];
+
+describe.concurrent('kpc trace', () => {
+  test.for(questions)('%s', async ([name, args]) => {
+    const run = await runKpc(['trace', ...input, ...args], { cwd });
+    const file = join(projectFolder, 'test/trace/expected', name);
+    if (update) writeFileSync(file, run.stdout);
+    expect(run, run.stderr).toMatchObject({ status: 0 });
+    expect(run.stdout).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
+  });
+});
+
+describe.concurrent('what kpc trace cannot answer', () => {
+  test.for([
+    [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here: did you mean default/web?'],
+    [['--from', 'pod', '--to', 'web:81'], 'default/web has no port 81 (has 80/TCP)'],
+    [['--from', 'nobody', '--to', 'web'], 'no Pod default/nobody in the input'],
+    [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other family'],
+    [['--from', 'pod', '--to', '10.9.9.9'], 'which port of 10.9.9.9? Write 10.9.9.9:80'],
+    [['--from', 'pod'], 'which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE'],
+  ] as const)('%s', async ([args, message]) => {
+    const run = await runKpc(['trace', ...input, ...args], { cwd });
+    expect(run.status).toBe(2);
+    expect(run.stdout).toBe('');
+    expect(run.stderr).toContain(message);
+  });
+});
+
+describe.concurrent('kpc trace over what a node has', () => {
+  test.for([
+    ['kube-proxy-iptables-session-affinity', 'nginx-service', '2 '],
+    ['kube-proxy-ipvs-dual-stack-nodeport', '10.96.7.7:80', '2 '],
+    ['kube-proxy-nftables-loadbalancer-source-ranges', 'nginx', '3 '],
+  ] as const)('a dump: %s', async ([name, service, cell]) => {
+    const dump = join(projectFolder, 'fixtures/dumps', name);
+    const to = service.includes(':') ? ['--from', 'node', '--to', service] : ['--all', service];
+    const run = await runKpc(['trace', dump, ...to], { cwd });
+    expect(run, run.stderr).toMatchObject({ status: 0 });
+    expect(run.stdout).toContain(cell);
+  });
+
+  test('a bundle says the same as what it was compiled from', async () => {
+    const question = ['--all', 'balanced-local', '--output', 'json'];
+    const bundle = join(scratch, 'bundle');
+    await runKpc(['compile', ...input, '-o', bundle], { cwd });
+    const [fromBundle, fromManifests] = await Promise.all([
+      runKpc(['trace', bundle, ...question], { cwd }),
+      runKpc(['trace', ...input, ...question], { cwd }),
+    ]);
+    expect(fromBundle, fromBundle.stderr).toMatchObject({ status: 0, stdout: fromManifests.stdout });
+  });
+});
