@@ -71,6 +71,8 @@ const shared = {
   minify: true,
   // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
   mainFields: ['module', 'main'],
+  // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
+  alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   define: { KPC_VERSION: JSON.stringify(version) },
   logLevel: 'warning',
 };

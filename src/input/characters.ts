@@ -1,7 +1,5 @@
 /** Codes of the characters that texts are read by, and what stands for the end of a text. */
-export const tab = 0x09;
 export const lineFeed = 0x0a;
-export const carriageReturn = 0x0d;
 export const space = 0x20;
 export const doubleQuote = 0x22;
 export const hash = 0x23;

@@ -25,3 +25,8 @@ export class Refusal extends Error {
 export function refuse(offset: number, problem: YamlProblem): never {
   throw new Refusal({ offset, code: 'bad-yaml', arguments: problem });
 }
+
+/** Stops reading a document because of a tab where only spaces can be. */
+export function refuseTab(offset: number): never {
+  throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
+}

@@ -4,8 +4,7 @@ import { refuse, Refusal } from './syntax-fault.ts';
 import type { SyntaxFault } from './syntax-fault.ts';
 import { compose } from './yaml/compose.ts';
 import type { Composed } from './yaml/compose.ts';
-import { decode } from './yaml/decode.ts';
-import { findRepeatedKeys } from './yaml/find-repeated-keys.ts';
+import { decode, findRepeatedKeys } from './yaml/decode.ts';
 import { findSlip } from './yaml/likely-slip.ts';
 import { locate } from './yaml/locate.ts';
 import type { PositionOf } from './yaml/locate.ts';
@@ -23,7 +22,7 @@ export function parseYamlValue(text: string): ParsedValue {
     const composed = composeText(text);
     const faults = findRepeatedKeys(composed);
     if (faults.length > 0) return { kind: 'faults', faults };
-    return { kind: 'value', value: composed.root ? decode(composed.root) : null };
+    return { kind: 'value', value: decode(composed) };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { fault } = error;
@@ -40,6 +39,9 @@ const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 
+/** What ends a line to go-yaml and is none to the package, or the other way round. */
+const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
+
 function composeText(text: string): Composed {
   refuseMatch(text, forbidden, ([found]) =>
     found === '\ufeff'
@@ -47,8 +49,10 @@ function composeText(text: string): Composed {
       : { problem: 'character', codePoint: found.codePointAt(0) ?? 0 },
   );
   refuseMatch(text, oddMarker, () => ({ problem: 'text-after-marker' }));
+  refuseMatch(text, oddLineEnd, ([found]) => ({ problem: 'line-end', codePoint: found.codePointAt(0) ?? 0 }));
   // kubectl reads line by line, and ends each with a line feed.
-  return compose(/[\r\n]$/.test(text) ? text : `${text}\n`);
+  const lines = text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
+  return compose(/[\r\n]$/.test(text) ? lines : `${lines}\n`);
 }
 
 function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => YamlProblem): void {
@@ -61,6 +65,6 @@ function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExec
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  const { root } = composeText(text);
-  return (path, of) => locate(root, path, of);
+  const composed = composeText(text);
+  return (path, of) => locate(composed, path, of);
 }

@@ -1,304 +1,177 @@
-import type { YamlProblem } from '../../diagnostics/yaml-problem.ts';
-import { maxDepth, refuse, Refusal, tooDeep } from '../syntax-fault.ts';
-import type { AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode } from './nodes.ts';
-import { Scanner } from './scanner.ts';
-import type { Token } from './tokens.ts';
+import { Composer, CST, isAlias, isCollection, isMap, isScalar, isSeq, Parser } from 'yaml';
+import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import { maxDepth, refuse, Refusal, refuseTab, tooDeep } from '../syntax-fault.ts';
+import { LexemeChecker } from './check-lexemes.ts';
+import { lex } from './lex.ts';
+import { refuseError } from './package-errors.ts';
 
-/** What a document holds; `root` is undefined for one without content. */
+/** What a document holds; `root` is null for one without content. */
 export interface Composed {
-  readonly root: YamlNode | undefined;
+  readonly root: Node | null;
   /** All that are written, in the order of the text. */
-  readonly mappings: readonly MappingNode[];
+  readonly mappings: readonly YAMLMap<Node, Node | null>[];
+  /** What each alias means: what has the last anchor of its name before it. That may hold the alias. */
+  readonly targets: ReadonlyMap<Alias, Target>;
 }
 
-/** Reads the one document of a text that ends with a line feed. Throws a Refusal. */
+/** What can have an anchor. */
+export type Target = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
+
+/** Scalars stay texts, keys may be repeated, and nothing is merged: there go-yaml has rules of its own. */
+const options = {
+  schema: 'failsafe',
+  resolveKnownTags: false,
+  uniqueKeys: false,
+  prettyErrors: false,
+  keepSourceTokens: true,
+  logLevel: 'silent',
+} as const;
+
+/**
+ * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
+ * Refusal.
+ */
 export function compose(text: string): Composed {
-  return new Composer(text).composeDocument();
+  const [document, another] = readDocuments(text);
+  if (another) refuse(another.range[0], { problem: 'document-ended' });
+  return document ? new NodeWalk(text).walkDocument(document) : { root: null, mappings: [], targets: new Map() };
 }
 
-type TokenKind = Token['kind'];
-
-const contentless: ReadonlySet<TokenKind> = new Set([
-  'version',
-  'tag-prefix',
-  'document-start',
-  'document-end',
-  'text-end',
-]);
-
-/** The anchor and the tag before a node. */
-interface Properties {
-  readonly anchor: string | undefined;
-  readonly tag: string;
+function readDocuments(text: string): Document.Parsed[] {
+  const { stackTraceLimit } = Error;
+  try {
+    // The package makes all its errors, which may be as many as characters, and traces take most of the memory.
+    Error.stackTraceLimit = 0;
+    const composer = new Composer(options);
+    const documents: Document.Parsed[] = [];
+    for (const token of parse(text)) documents.push(...composer.next(token));
+    documents.push(...composer.end());
+    // What is wrong behind the first document is behind its end.
+    refuseError(text, documents[1] ? documents.slice(0, 1) : [...documents, composer.streamInfo()]);
+    return documents;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
-/** The grammar of go-yaml v2, which is that of libyaml, rule by rule. */
-class Composer {
-  readonly #scanner: Scanner;
-  readonly #tagPrefixes = new Map<string, string>();
-  /** What each name stands for so far: an alias means the last one before it. */
-  readonly #anchors = new Map<string, AliasNode['target']>();
-  readonly #mappings: MappingNode[] = [];
+/** The package's concrete syntax of a text. What parses it calls itself for each level, but this one. */
+function* parse(text: string): Generator<CST.Token> {
+  const parser = new Parser();
+  const checker = new LexemeChecker(text);
+  for (const lexeme of lex(text)) {
+    checker.check(lexeme);
+    yield* parser.next(lexeme.source);
+    // Of the stack, one is the document, and one a scalar.
+    if (parser.stack.length > maxDepth + 2) throw new Refusal(tooDeep);
+  }
+  yield* parser.end();
+}
+
+/** Where a value begins in its text. */
+export function offsetOf(node: Node): number {
+  return node.range?.[0] ?? 0;
+}
+
+/** Whether nothing is written: null. */
+export function isEmpty(node: Node | null): boolean {
+  return node === null || (isScalar(node) && node.type === 'PLAIN' && node.source === '');
+}
+
+/** Looks at each value of a document once, in the order of the text. */
+class NodeWalk {
+  readonly #text: string;
+  readonly #mappings: YAMLMap<Node, Node | null>[] = [];
+  readonly #targets = new Map<Alias, Target>();
+  readonly #anchors = new Map<string, Target>();
   #depth = 0;
 
   constructor(text: string) {
-    this.#scanner = new Scanner(text);
+    this.#text = text;
   }
 
-  composeDocument(): Composed {
-    const { kind } = this.#scanner.peek();
-    let root: YamlNode | undefined;
-    if (kind === 'version' || kind === 'tag-prefix' || kind === 'document-start') {
-      this.#readDirectives();
-      this.#expect('document-start', { problem: 'no-document-start' });
-      if (!contentless.has(this.#scanner.peek().kind)) root = this.#readNode('block');
-    } else if (kind !== 'text-end') {
-      this.#addDefaultPrefixes();
-      root = this.#readNode('block');
+  walkDocument({ contents: root, directives, range }: Document.Parsed): Composed {
+    if (isScalar(root)) {
+      const isNothing = isEmpty(root) && root.tag === undefined && root.anchor === undefined;
+      if (isNothing && directives.docEnd === true && directives.docStart !== true)
+        refuse(range[1], { problem: 'no-value' });
+      if (root.srcToken?.type === 'block-scalar') refuse(offsetOf(root), { problem: 'block-at-root' });
     }
-    this.#readEnd();
-    return { root, mappings: this.#mappings };
+    this.#walk(root);
+    return { root, mappings: this.#mappings, targets: this.#targets };
   }
 
-  #readDirectives(): void {
-    let hasVersion = false;
-    for (let token = this.#scanner.peek(); ; token = this.#scanner.peek()) {
-      if (token.kind === 'version') {
-        if (hasVersion) refuse(token.start, { problem: 'two-versions' });
-        if (!/^0?1\.0?1$/.test(token.version)) {
-          refuse(token.start, { problem: 'other-version', version: token.version });
-        }
-        hasVersion = true;
-      } else if (token.kind === 'tag-prefix') {
-        if (this.#tagPrefixes.has(token.handle))
-          refuse(token.start, { problem: 'duplicate-tag-prefix', handle: token.handle });
-        this.#tagPrefixes.set(token.handle, token.prefix);
-      } else {
-        break;
+  #walk(node: Node | null): void {
+    if (isAlias(node)) return this.#resolve(node);
+    if (node?.anchor !== undefined) this.#anchors.set(node.anchor, node as Target);
+    if (isScalar(node)) {
+      if (node.srcToken?.type === 'block-scalar') this.#checkBlock(node, node.srcToken);
+    } else if (isCollection(node)) {
+      if (++this.#depth > maxDepth) throw new Refusal(tooDeep);
+      if (isMap<Node, Node | null>(node)) {
+        this.#mappings.push(node);
+        for (const pair of node.items) this.#walkPair(pair, node.flow === true);
+      } else if (isSeq<Node>(node)) {
+        for (const item of node.items) this.#walk(item);
       }
-      this.#scanner.take();
-    }
-    this.#addDefaultPrefixes();
-  }
-
-  #addDefaultPrefixes(): void {
-    if (!this.#tagPrefixes.has('!')) this.#tagPrefixes.set('!', '!');
-    if (!this.#tagPrefixes.has('!!')) this.#tagPrefixes.set('!!', 'tag:yaml.org,2002:');
-  }
-
-  /** kubectl reads nothing of what comes after the end of a document, and says nothing of it. */
-  #readEnd(): void {
-    const { start } = this.#scanner.peek();
-    try {
-      while (this.#took('document-end'));
-      if (this.#at('text-end')) return;
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
-    refuse(start, { problem: 'document-ended' });
-  }
-
-  #expect(kind: TokenKind, otherwise: YamlProblem): void {
-    const token = this.#scanner.peek();
-    if (token.kind !== kind) refuse(token.start, otherwise);
-    this.#scanner.take();
-  }
-
-  #at(...kinds: readonly TokenKind[]): boolean {
-    return kinds.includes(this.#scanner.peek().kind);
-  }
-
-  /** Moves over a token of that kind, if it is the next one. */
-  #took(kind: TokenKind): boolean {
-    if (this.#scanner.peek().kind !== kind) return false;
-    this.#scanner.take();
-    return true;
-  }
-
-  /** A node of a flow collection, of a block, or of a block mapping, where a list need not be indented further. */
-  #readNode(place: 'flow' | 'block' | 'block-mapping'): YamlNode {
-    const first = this.#scanner.peek();
-    if (first.kind === 'alias') return this.#readAlias(first);
-    const properties = this.#readProperties();
-    const token = this.#scanner.peek();
-    switch (token.kind) {
-      case 'scalar':
-        this.#scanner.take();
-        return this.#makeScalar(token, properties);
-      case 'flow-sequence-start':
-        return this.#readSequence(token, properties, () => this.#readFlowItems());
-      case 'flow-mapping-start':
-        return this.#readMapping(token, properties, (mapping) => this.#readFlowPairs(mapping));
-      case 'block-entry':
-        if (place !== 'block-mapping') break;
-        return this.#readUnindentedSequence(token, properties);
-      case 'block-sequence-start':
-        if (place === 'flow') break;
-        return this.#readSequence(token, properties, () => this.#readBlockItems());
-      case 'block-mapping-start':
-        if (place === 'flow') break;
-        return this.#readMapping(token, properties, (mapping) => this.#readBlockPairs(mapping));
-    }
-    if (properties.anchor === undefined && properties.tag === '') {
-      refuse(token.start, { problem: token.kind === 'text-end' ? 'document-end' : 'no-value' });
-    }
-    return this.#keep(properties, {
-      ...emptyScalar(first.start),
-      tag: properties.tag,
-      isImplicit: properties.tag === '',
-    });
-  }
-
-  #readAlias({ name, start }: Token & { readonly kind: 'alias' | 'anchor' }): AliasNode {
-    this.#scanner.take();
-    const target = this.#anchors.get(name);
-    if (!target) refuse(start, { problem: 'unknown-anchor', name });
-    return { kind: 'alias', offset: start, target };
-  }
-
-  /** An anchor and a tag, in either order. */
-  #readProperties(): Properties {
-    let anchor: string | undefined;
-    let tag: string | undefined;
-    for (let token = this.#scanner.peek(); ; token = this.#scanner.peek()) {
-      if (token.kind === 'anchor' && anchor === undefined) anchor = token.name;
-      else if (token.kind === 'tag' && tag === undefined) tag = this.#resolveTag(token);
-      else return { anchor, tag: tag ?? '' };
-      this.#scanner.take();
+      this.#depth--;
     }
   }
 
-  #resolveTag({ handle, suffix, start }: Token & { readonly kind: 'tag' }): string {
-    if (handle === '') return suffix;
-    const prefix = this.#tagPrefixes.get(handle);
-    if (prefix === undefined) refuse(start, { problem: 'unknown-tag-prefix', handle });
-    return prefix + suffix;
+  #resolve(alias: Alias): void {
+    const target = this.#anchors.get(alias.source);
+    if (!target) refuse(offsetOf(alias), { problem: 'unknown-anchor', name: alias.source });
+    this.#targets.set(alias, target);
   }
 
-  #keep<Target extends AliasNode['target']>({ anchor }: Properties, node: Target): Target {
-    if (anchor !== undefined) this.#anchors.set(anchor, node);
-    return node;
-  }
-
-  #makeScalar({ value, isPlain, start }: Token & { readonly kind: 'scalar' }, properties: Properties): ScalarNode {
-    const { tag } = properties;
-    const isImplicit = tag === '!' || (tag === '' && isPlain);
-    return this.#keep(properties, { kind: 'scalar', offset: start, value, tag, isImplicit, isEmpty: false });
-  }
-
-  #readSequence({ start }: Token, properties: Properties, read: () => readonly YamlNode[]): SequenceNode {
-    // An alias inside may mean this sequence, so it is known before it is read.
-    const node: SequenceNode = this.#keep(properties, { kind: 'sequence', offset: start, items: [] });
-    this.#scanner.take();
-    this.#enter();
-    for (const item of read()) node.items.push(item);
-    this.#depth--;
-    return node;
-  }
-
-  #readMapping({ start }: Token, properties: Properties, read: (mapping: MappingNode) => void): MappingNode {
-    const node: MappingNode = this.#keep(properties, { kind: 'mapping', offset: start, pairs: [] });
-    this.#mappings.push(node);
-    this.#scanner.take();
-    this.#enter();
-    read(node);
-    this.#depth--;
-    return node;
-  }
-
-  #enter(): void {
-    if (++this.#depth > maxDepth) throw new Refusal(tooDeep);
-  }
-
-  #readBlockItems(): YamlNode[] {
-    const items: YamlNode[] = [];
-    for (let token = this.#scanner.peek(); token.kind === 'block-entry'; token = this.#scanner.peek()) {
-      this.#scanner.take();
-      const isEmpty = this.#at('block-entry', 'block-end');
-      items.push(isEmpty ? emptyScalar(token.end) : this.#readNode('block'));
+  #walkPair({ key, value, srcToken }: Pair<Node, Node | null>, inFlow: boolean): void {
+    if (srcToken) {
+      const sign = srcToken.start.find(({ type }) => type === 'explicit-key-ind');
+      if (!sign) this.#checkKey(srcToken);
+      else if (!inFlow) this.#checkExplicitKey(srcToken, sign);
     }
-    this.#expect('block-end', { problem: 'no-list-item' });
-    return items;
+    this.#walk(key);
+    this.#walk(value);
   }
 
-  /** A list whose dashes stand in the column of its key. */
-  #readUnindentedSequence({ start }: Token, properties: Properties): SequenceNode {
-    const node: SequenceNode = this.#keep(properties, { kind: 'sequence', offset: start, items: [] });
-    this.#enter();
-    for (let token = this.#scanner.peek(); token.kind === 'block-entry'; token = this.#scanner.peek()) {
-      this.#scanner.take();
-      const isEmpty = this.#at('block-entry', 'key', 'value', 'block-end');
-      node.items.push(isEmpty ? emptyScalar(token.end) : this.#readNode('block'));
+  /** go-yaml wants a key without "?" on one line with its colon, which is not far. */
+  #checkKey({ start, key, sep = [] }: CST.CollectionItem): void {
+    if (key?.type === 'flow-collection') return;
+    const property = start.findIndex(isProperty);
+    const colon = sep.findIndex(({ type }) => type === 'map-value-ind');
+    if (colon < 0) {
+      const late = sep.find(isProperty);
+      if (late) refuse(late.offset, { problem: 'no-comma', sign: '}' });
+      return;
     }
-    this.#depth--;
-    return node;
+    const before = [...(property < 0 ? [] : start.slice(property)), ...(key ? [key] : []), ...sep.slice(0, colon)];
+    const written = before.map((token) => CST.stringify(token)).join('');
+    if (written.includes('\n') || written.length > 1024)
+      refuse(before[0]?.offset ?? 0, { problem: 'no-key-with-colon' });
   }
 
-  #readBlockPairs({ pairs }: MappingNode): void {
-    while (this.#at('key')) {
-      const { end } = this.#scanner.peek();
-      this.#scanner.take();
-      const key = this.#at('key', 'value', 'block-end') ? emptyScalar(end) : this.#readNode('block-mapping');
-      pairs.push({ key, value: this.#readBlockValue() });
+  #checkExplicitKey({ sep = [] }: CST.CollectionItem, sign: CST.SourceToken): void {
+    const colon = sep.find(({ type }) => type === 'map-value-ind');
+    if (colon && this.#columnOf(colon) === this.#columnOf(sign)) return;
+    refuse(colon?.offset ?? sign.offset, { problem: 'odd-colon' });
+  }
+
+  #columnOf({ offset }: CST.SourceToken): number {
+    return offset - this.#text.lastIndexOf('\n', offset - 1);
+  }
+
+  /** Where its indentation is given, blanks at the end count; where not, the first line shows it, and takes no tab. */
+  #checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar): void {
+    const end = scalar.range?.[1] ?? 0;
+    if (header && 'source' in header && /\d/.test(header.source)) {
+      const isOdd = /(?:^|\n) +[\r\n]*$/.test(source) || /^ +\r?\n/.test(this.#text.slice(end, end + 1000));
+      if (isOdd) refuse(offsetOf(scalar), { problem: 'blanks-after-block' });
+      return;
     }
-    this.#expect('block-end', { problem: 'no-key' });
-  }
-
-  #readBlockValue(): YamlNode {
-    const { start, end } = this.#scanner.peek();
-    if (!this.#took('value')) return emptyScalar(start);
-    return this.#at('key', 'value', 'block-end') ? emptyScalar(end) : this.#readNode('block-mapping');
-  }
-
-  #readFlowItems(): YamlNode[] {
-    const items: YamlNode[] = [];
-    while (this.#hasFlowEntry(items.length, 'flow-sequence-end', ']')) {
-      items.push(this.#at('key') ? this.#readFlowPairItem() : this.#readNode('flow'));
-    }
-    return items;
-  }
-
-  /** An item of a flow sequence that is a mapping of one pair without braces. */
-  #readFlowPairItem(): MappingNode {
-    const { start } = this.#scanner.peek();
-    const mapping: MappingNode = { kind: 'mapping', offset: start, pairs: [] };
-    this.#mappings.push(mapping);
-    this.#scanner.take();
-    const isEmpty = this.#at('value', 'flow-entry', 'flow-sequence-end');
-    // libyaml passes whatever comes in place of an empty key: a comma, too.
-    const { end } = this.#scanner.peek();
-    if (isEmpty) this.#scanner.take();
-    const key = isEmpty ? emptyScalar(end) : this.#readNode('flow');
-    mapping.pairs.push({ key, value: this.#readFlowValue('flow-sequence-end') });
-    return mapping;
-  }
-
-  #readFlowPairs({ pairs }: MappingNode): void {
-    while (this.#hasFlowEntry(pairs.length, 'flow-mapping-end', '}')) {
-      if (!this.#at('key')) {
-        const key = this.#readNode('flow');
-        pairs.push({ key, value: emptyScalar(this.#scanner.peek().start) });
-        continue;
-      }
-      this.#scanner.take();
-      const isEmpty = this.#at('value', 'flow-entry', 'flow-mapping-end');
-      const key = isEmpty ? emptyScalar(this.#scanner.peek().start) : this.#readNode('flow');
-      pairs.push({ key, value: this.#readFlowValue('flow-mapping-end') });
-    }
-  }
-
-  #readFlowValue(close: TokenKind): YamlNode {
-    if (this.#took('value') && !this.#at('flow-entry', close)) return this.#readNode('flow');
-    return emptyScalar(this.#scanner.peek().start);
-  }
-
-  /** Whether another entry comes, after its comma, and not the end, which is passed. */
-  #hasFlowEntry(before: number, close: TokenKind, sign: ']' | '}'): boolean {
-    if (before > 0 && !this.#at(close)) this.#expect('flow-entry', { problem: 'no-comma', sign });
-    return !this.#took(close);
+    const tab = /^(?: *\r?\n)* *\t/.exec(source);
+    if (tab) refuseTab(end - source.length + tab[0].length - 1);
   }
 }
 
-function emptyScalar(offset: number): ScalarNode {
-  return { kind: 'scalar', offset, value: '', tag: '', isImplicit: true, isEmpty: true };
+function isProperty({ type }: CST.SourceToken): boolean {
+  return type === 'anchor' || type === 'tag';
 }

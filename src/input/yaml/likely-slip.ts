@@ -5,7 +5,6 @@ import type { SyntaxFault } from '../syntax-fault.ts';
 /** What the parser says where lines do not fit together. */
 const ofStructure: ReadonlySet<YamlProblem['problem']> = new Set([
   'list-on-this-line',
-  'mapping-here',
   'mapping-on-this-line',
   'no-key',
   'no-key-with-colon',
@@ -43,7 +42,9 @@ export function findSlip(text: string, fault: SyntaxFault): SyntaxFault {
     findOddSpace(text, offset) ??
     (fault.arguments.problem === 'no-key-with-colon' ? findMissingSpace(lineAt(text, offset)) : undefined) ??
     (fault.arguments.problem === 'mapping-on-this-line' ? findStart(text, offset) : undefined) ??
-    (fault.arguments.problem === 'no-key' ? findOddIndent(text, offset) : undefined) ??
+    (fault.arguments.problem === 'no-key' || fault.arguments.problem === 'no-list-item'
+      ? findOddIndent(text, offset)
+      : undefined) ??
     fault
   );
 }

@@ -1,75 +1,60 @@
+import { isAlias, isMap, isScalar, isSeq } from 'yaml';
+import type { Node, YAMLMap } from 'yaml';
 import type { FieldPath } from '../../cluster/objects.ts';
-import { isMergeKey } from './nodes.ts';
-import type { MappingNode, YamlNode } from './nodes.ts';
-import { keyOf } from './resolve-scalar.ts';
+import type { Composed } from './compose.ts';
+import { isEmpty, offsetOf } from './compose.ts';
+import { isMergeKey, keyOf } from './decode.ts';
 
 /** Whether a position is wanted for the value of a field or for its key. */
 export type PositionOf = 'value' | 'key';
 
-/** The offset of a field of a document, or of the nearest field above it that is written down. */
-export function locate(root: YamlNode | undefined, path: FieldPath, of: PositionOf): number {
-  let node = root;
-  let offset = root?.offset ?? 0;
-  for (const [i, step] of path.entries()) {
-    const found = node && findChild(node, step);
-    if (!found) return offset;
-    const wantsKey = of === 'key' && i === path.length - 1;
-    offset = wantsKey || isEmpty(found.value) ? found.offset : found.value.offset;
-    node = found.value;
-  }
-  return offset;
-}
-
-function isEmpty(node: YamlNode): boolean {
-  return node.kind === 'scalar' && node.isEmpty;
-}
-
+/** A value, and the offset of its key or of the item that it is. */
 interface Child {
-  readonly value: YamlNode;
-  /** Of its key, where it has one. */
+  readonly value: Node | null;
   readonly offset: number;
 }
 
-function findChild(parent: YamlNode, step: string | number): Child | undefined {
-  const node = parent.kind === 'alias' ? parent.target : parent;
-  switch (node.kind) {
-    case 'scalar':
-      return undefined;
-    case 'sequence': {
-      const item = node.items[Number(step)];
-      return item && { value: item, offset: item.offset };
+/** The offset of a field of a document, or of the nearest field above it that is written down. */
+export function locate({ root, targets }: Composed, path: FieldPath, of: PositionOf): number {
+  const targetOf = (node: Node | null | undefined): Node | null | undefined =>
+    isAlias(node) ? targets.get(node) : node;
+
+  const findChild = (parent: Node | null, step: string | number): Child | undefined => {
+    const node = targetOf(parent);
+    if (isMap(node)) return findPair(node, String(step), new Set());
+    const item = isSeq<Node>(node) ? node.items[Number(step)] : undefined;
+    return item && { value: item, offset: offsetOf(item) };
+  };
+
+  /** The pair of that key: the last that counts, so that none before a merge does that has the key, too. */
+  const findPair = (mapping: YAMLMap, name: string, seen: Set<Node>): Child | undefined => {
+    // A mapping that is merged again and again is looked through once.
+    if (seen.has(mapping)) return undefined;
+    seen.add(mapping);
+    for (const pair of mapping.items.toReversed()) {
+      const key = pair.key as Node;
+      const value = pair.value as Node | null;
+      if (!isMergeKey(key)) {
+        if (isScalar(targetOf(key)) && keyOf(key, targets).text === name) return { value, offset: offsetOf(key) };
+        continue;
+      }
+      for (const item of isSeq<Node>(value) ? value.items : [value]) {
+        const source = targetOf(item);
+        const found = isMap(source) ? findPair(source, name, seen) : undefined;
+        if (found) return found;
+      }
     }
-    case 'mapping':
-      return findPair(node, String(step), new Set());
-  }
-}
+    return undefined;
+  };
 
-/** The pair of that key: the last that counts, so that none before a merge does that has the key, too. */
-function findPair(mapping: MappingNode, name: string, seen: Set<YamlNode>): Child | undefined {
-  // A mapping that is merged again and again is looked through once.
-  if (seen.has(mapping)) return undefined;
-  seen.add(mapping);
-  for (const { key, value } of mapping.pairs.toReversed()) {
-    if (isMergeKey(key)) {
-      const merged = findMerged(value, name, seen);
-      if (merged) return merged;
-    } else if (isNamed(key, name)) {
-      return { value, offset: key.offset };
-    }
+  let node = root;
+  let offset = node ? offsetOf(node) : 0;
+  for (const [i, step] of path.entries()) {
+    const found = findChild(node, step);
+    if (!found) return offset;
+    node = found.value;
+    const wantsKey = of === 'key' && i === path.length - 1;
+    offset = node === null || wantsKey || isEmpty(node) ? found.offset : offsetOf(node);
   }
-  return undefined;
-}
-
-function isNamed(key: YamlNode, name: string): boolean {
-  const node = key.kind === 'alias' ? key.target : key;
-  return node.kind === 'scalar' && keyOf(node, key.offset).text === name;
-}
-
-function findMerged(source: YamlNode, name: string, seen: Set<YamlNode>): Child | undefined {
-  for (const item of source.kind === 'sequence' ? source.items : [source]) {
-    const node = item.kind === 'alias' ? item.target : item;
-    const found = node.kind === 'mapping' ? findPair(node, name, seen) : undefined;
-    if (found) return found;
-  }
-  return undefined;
+  return offset;
 }

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { createParsers } from '../../src/input/parsers.ts';
+import { readDocuments } from '../../src/input/read-documents.ts';
+import { TextFile } from '../../src/input/text-file.ts';
+
+const size = 1 << 20;
+
+function fill(part: string): string {
+  return part.repeat(Math.ceil(size / part.length));
+}
+
+function fillNumbered(part: (i: number) => string): string {
+  const parts: string[] = [];
+  for (let i = 0, length = 0; length < size; i++) {
+    parts.push(part(i));
+    length += part(i).length;
+  }
+  return parts.join('');
+}
+
+const bomb = fillNumbered(
+  (i) =>
+    `b${i}: &b${i} [${Array(9)
+      .fill(i === 0 ? 'x' : `*b${i - 1}`)
+      .join(', ')}]\n`,
+);
+
+test.each([
+  ['empty mappings', fill('{}')],
+  ['lists in lists', fill('[')],
+  ['keys in keys', fill('? ')],
+  ['items in items', fill('- ')],
+  ['values in values', fill(': ')],
+  ['mappings in mappings', fillNumbered((i) => `${' '.repeat(i)}a:\n`)],
+  ['comments', `a: 1\n${fill('# comment\n')}\tb`],
+  ['anchors', fillNumbered((i) => `- &a${i} x\n`)],
+  ['aliases that multiply', bomb],
+  ['merges', `a: &a { x: 1 }\nb: { <<: [${fill('*a, ')}] }\n`],
+  ['errors', fill('}\n')],
+  ['empty items', `a: [${fill(',')}]`],
+  ['texts in quotes on many lines', fillNumbered((i) => `k${i}: "a\nb"\n`)],
+  ['quotes', `a: '${fill("''")}`],
+  ['spaces before a tab', `- ${fill(' ')}x\ty: 1`],
+  ['colons in brackets', `[a${fill(':')}b]`],
+  ['blank lines in a block', `a: |2\n${fill('  \n')}b`],
+])('a megabyte of %s is read in seconds', (_, text) => {
+  const started = process.cpuUsage();
+  const { diagnostics } = readDocuments(new TextFile('in.yaml', text), createParsers());
+  for (const { place } of diagnostics.slice(0, 20)) place?.locate();
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(5);
+});
