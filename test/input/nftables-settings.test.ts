@@ -160,7 +160,7 @@ suite('releases', () => {
       isKnown
         ? []
         : [
-            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.36, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
+            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.37, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
           ],
     );
   });
