@@ -20,7 +20,7 @@ kpc follows the kube-proxy of Kubernetes ${releases[0]} to ${newestRelease}. \`-
 \`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.
 
 kpc follows the source of the versions below. Tests compared its output with what each of them programs, except v1.31.14. kpc follows
-nftables mode from ${modeFacts.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4 and v1.36.3.
+nftables mode from ${modeFacts.nftables.since} on; there, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3 and v1.37.2.
 
 ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
@@ -40,6 +40,9 @@ kpc diff --kubernetes-version ${releases[0]} --to-kubernetes-version ${newestRel
 ${row(['Behaviour', 'since', 'before, kube-proxy', 'since then, it', 'pull request'])}
 ${row(['---', '---', '---', '---', '---'])}
 ${behaviours.map((name) => changeRow(name)).join('\n')}
+
+kube-proxy's IPVS mode is deprecated. Kubernetes plans to turn it off by default in 1.40, and to remove it in 1.43. The feature gate
+\`KubeProxyIPVS=false\` turns it off from 1.37 on. In 1.40, nftables mode takes the place of iptables mode as the default.
 
 ## Which release does what
 
@@ -65,13 +68,13 @@ function row(cells: readonly string[]): string {
 }
 
 function changeRow(name: Behaviour): string {
-  const { since, mode, pullRequests, before, after }: BehaviourChange = behaviourChanges[name];
+  const { since, mode, pullRequests, before, after, samePackets }: BehaviourChange = behaviourChanges[name];
   const pulls = pullRequests.map((number) => `[#${number}](https://github.com/kubernetes/kubernetes/pull/${number})`);
   return row([
     `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,
-    since ?? `before ${releases[0]}`,
+    since === 'never' ? 'gate only' : (since ?? `before ${releases[0]}`),
     escapeCell(before),
-    escapeCell(after),
+    `${escapeCell(after)}${samePackets ? '; packets meet the same' : ''}`,
     pulls.join(', '),
   ]);
 }

@@ -321,8 +321,8 @@ export const settingDiagnostics = {
   'bad-metrics-version': {
     severity: 'error',
     meaning: 'kube-proxy does not start with this showHiddenMetricsForVersion',
-    words: ({ value }: { readonly value: string }) =>
-      `kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is ${quote(value)}, and only 1.35 is taken`,
+    words: ({ value, taken, release }: { readonly value: string; readonly taken: string; readonly release: Release }) =>
+      `kube-proxy ${kubeProxyVersions[release]} does not start: showHiddenMetricsForVersion is ${quote(value)}, and only ${taken} is taken`,
   },
   'bad-mode': {
     severity: 'error',

@@ -14,7 +14,7 @@ export type StartFault = Fault & { readonly path: FieldPath };
 const mostInt32 = 2 ** 31 - 1;
 
 /**
- * Finds what keeps kube-proxy v1.36.3 from starting in the fields that shape no rule
+ * Finds what keeps kube-proxy from starting in the fields that shape no rule
  * (pkg/proxy/apis/config/validation, after the defaults).
  */
 export function checkStart(
@@ -28,7 +28,7 @@ export function checkStart(
     ...checkConfigSyncPeriod(config.configSyncPeriod),
     ...checkServerAddress('healthzBindAddress', config.healthzBindAddress),
     ...checkServerAddress('metricsBindAddress', config.metricsBindAddress),
-    ...checkHiddenMetrics(config.showHiddenMetricsForVersion),
+    ...checkHiddenMetrics(config.showHiddenMetricsForVersion, release),
     ...checkBurst(config.clientConnection?.burst),
     ...checkLogging(config.logging, (gate) => isGateOn(gate, gates, release)),
   ];
@@ -88,9 +88,12 @@ function checkServerAddress(
   return number >= 1 && number <= 65535 ? [] : fault('no-port');
 }
 
-function checkHiddenMetrics(version: string | null | undefined): readonly StartFault[] {
-  if (!version || version === '1.35') return [];
-  return [{ path: ['showHiddenMetricsForVersion'], code: 'bad-metrics-version', arguments: { value: version } }];
+/** Metrics that the release before hid can be shown (ValidateShowHiddenMetricsVersion). */
+function checkHiddenMetrics(version: string | null | undefined, release: Release): readonly StartFault[] {
+  const taken = release.replace(/\d+$/, (minor) => `${Number(minor) - 1}`);
+  if (!version || version === taken) return [];
+  const details = { value: version, taken, release };
+  return [{ path: ['showHiddenMetricsForVersion'], code: 'bad-metrics-version', arguments: details }];
 }
 
 function checkBurst(burst: number | null | undefined): readonly StartFault[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { nftChanges } from '../../src/changes/nft-changes.ts';
 import { describeKernelChange } from '../../src/changes/change-words.ts';
-import { applyNftDelta, diffNftTables } from '../../src/kernel/nftables/delta.ts';
+import { applyNftDelta, diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
 import { isOwnedByProgram } from '../../src/kernel/nftables/table.ts';
@@ -31,7 +31,6 @@ const told = (from: NftTable, to: NftTable) =>
     .map(({ change }) => `${change.change} ${describeKernelChange(change)}`);
 
 const strangeParts: readonly (readonly [what: string, text: string, heads: readonly string[]])[] = [
-  ['a counter', '\tcounter hits {\n\t}\n', ['counter hits']],
   ['a quota', '\tquota q {\n\t\tover 10 mbytes\n\t}\n', ['quota q']],
   ['a limit', '\tlimit l {\n\t\trate 10/second\n\t}\n', ['limit l']],
   ['a helper', '\tct helper h {\n\t\ttype "ftp" protocol tcp\n\t\tl3proto ip\n\t}\n', ['ct helper h']],
@@ -41,7 +40,7 @@ const strangeParts: readonly (readonly [what: string, text: string, heads: reado
     ['flowtable ft'],
   ],
   ['a table that sleeps', '\tflags dormant\n\n', ['flags dormant']],
-  ['several', '\tflags dormant\n\n\tcounter hits {\n\t}\n', ['flags dormant', 'counter hits']],
+  ['several', '\tflags dormant\n\n\tquota q {\n\t\tover 10 mbytes\n\t}\n', ['flags dormant', 'quota q']],
 ];
 
 describe.each(strangeParts)('%s', (_, text, heads) => {
@@ -84,9 +83,9 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
 });
 
 test('what else differs of a table that is made anew is told too', () => {
-  const strange = read(listed('\tcounter hits {\n\t}\n', `${chains}\tchain b {\n\t\tdrop\n\t}\n`));
+  const strange = read(listed('\tquota q {\n\t\tover 10 mbytes\n\t}\n', `${chains}\tchain b {\n\t\tdrop\n\t}\n`));
   expect(told(strange, plain)).toEqual([
-    'changed table kube-proxy (nftables): made anew without counter hits',
+    'changed table kube-proxy (nftables): made anew without quota q',
     'removed chain b (nftables) with 1 rule',
   ]);
 });
@@ -114,4 +113,33 @@ test.each([
     /^changed chain a \(nftables\): type filter hook .* → type filter hook input priority 0; policy accept$/,
   );
   expect(text).not.toContain('order');
+});
+
+describe('a named counter', () => {
+  const counting = read(
+    listed(
+      '\tcounter hits {\n\t\tpackets 3 bytes 180\n\t}\n',
+      `${chains}\tchain b {\n\t\tcounter name "hits" reject\n\t}\n`,
+    ),
+  );
+
+  test('is an object of the table, and what it counted takes no part', () => {
+    expect(counting.strange).toBeUndefined();
+    const [same] = parseNodeTables(formatTables([counting]));
+    expect(same && diffNftTables([counting], [same])).toEqual([]);
+    expect(counting.chains.get('b')?.rules[0]?.expressions).toEqual([
+      { kind: 'counter', counter: 'hits' },
+      { kind: 'reject' },
+    ]);
+  });
+
+  test('comes before the rules that count in it, and goes after them', () => {
+    expect(formatNftDelta(diffNftTables([plain], [counting]))).toBe(
+      'add counter ip kube-proxy hits\nadd chain ip kube-proxy b\nadd rule ip kube-proxy b counter name "hits" reject\n',
+    );
+    const { additions, removals } = splitNftDelta(diffNftTables([counting], [plain]));
+    expect(formatNftDelta(additions)).toBe('flush chain ip kube-proxy b\n');
+    expect(formatNftDelta(removals)).toBe('delete chain ip kube-proxy b\ndelete counter ip kube-proxy hits\n');
+    expect(told(counting, plain)).toContain('removed counter hits (nftables)');
+  });
 });

@@ -16,7 +16,7 @@ const programs = [
 test.each(programs)('%s version names itself, kube-proxy and Node', async (name, run) => {
   expect(await run(['version'])).toEqual({
     status: 0,
-    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion} (Kubernetes 1.30 to 1.36)\nNode ${process.version}\n`,
+    stdout: `${name} ${kpcVersion}\nkube-proxy ${kubeProxyVersion} (Kubernetes 1.30 to 1.37)\nNode ${process.version}\n`,
     stderr: '',
   });
 });

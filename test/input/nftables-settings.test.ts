@@ -160,7 +160,7 @@ suite('releases', () => {
       isKnown
         ? []
         : [
-            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.36, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
+            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.37, not of ${release}: take one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
           ],
     );
   });
@@ -170,7 +170,7 @@ suite('releases', () => {
     const lines = describe(resolveSettings(read.config, {}, '1.31').diagnostics);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(
-      /^3:7 error: mode is nftables: kpc follows nftables mode of Kubernetes 1\.33 to 1\.36, not of 1\.31/,
+      /^3:7 error: mode is nftables: kpc follows nftables mode of Kubernetes 1\.33 to 1\.37, not of 1\.31/,
     );
   });
 

@@ -18,7 +18,7 @@ function resolve(
 test('without a config and flags: the defaults of kube-proxy, but for the mode', () => {
   expect(resolveSettings(undefined, {})).toEqual({
     settings: {
-      release: '1.36',
+      release: '1.37',
       mode: 'ipvs',
       hostnameOverride: '',
       bindAddress: '',
@@ -128,10 +128,13 @@ suite('what is wrong with a config', () => {
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
       '3:14 error: clusterCIDR "10.0.0.0/8,10.1.0.0/16": write one network, or one of each family [bad-cidr]',
     ],
-    ['nodePortAddresses: [10.0.0.1]', `3:21 error: nodePortAddresses "10.0.0.1" ${networkHint}`],
     [
-      'nodePortAddresses: [primary, 10.0.0.0/8]',
-      '3:20 error: nodePortAddresses: write either the one word primary, or networks [bad-cidr]',
+      'nodePortAddresses: [10.0.0.1]',
+      '3:21 error: nodePortAddresses "10.0.0.1" is not a network: write it like 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-cidr]',
+    ],
+    [
+      'nodePortAddresses: [all, primary, all]',
+      '3:35 error: nodePortAddresses: the word all is there twice, and kube-proxy does not start: write it once [bad-cidr]',
     ],
     ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs "x" ${networkHint}`],
     [

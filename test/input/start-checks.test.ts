@@ -14,7 +14,8 @@ function check(config: string, flags: Parameters<typeof resolveSettings>[1] = {}
 }
 
 suite('the mode that nothing names', () => {
-  const note = "mode iptables, kube-proxy's default: the configuration names none (--proxy-mode does)";
+  const note =
+    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
 
   test.each([
     ['mode: ""', '3:7'],
@@ -41,19 +42,19 @@ suite('a configuration with which kube-proxy does not start', () => {
   test.each([
     [
       'featureGates: {SupportIPVSProxyMode: true}',
-      '3:38 error: kube-proxy v1.36.3 knows no feature gate "SupportIPVSProxyMode", and does not start: leave it out [bad-feature-gate]',
+      '3:38 error: kube-proxy v1.37.2 knows no feature gate "SupportIPVSProxyMode", and does not start: leave it out [bad-feature-gate]',
     ],
     [
       'featureGates: {AllowServiceExternalIP: false}',
-      '3:40 error: kube-proxy v1.36.3 knows no feature gate "AllowServiceExternalIP", and does not start: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
+      '3:40 error: kube-proxy v1.37.2 knows no feature gate "AllowServiceExternalIP", and does not start: did you mean AllowServiceExternalIPs? [bad-feature-gate]',
     ],
     [
       'featureGates: {NFTablesProxyMode: false}',
-      '3:35 error: the feature gate NFTablesProxyMode is true for good, and kube-proxy v1.36.3 does not start with false: leave it out [bad-feature-gate]',
+      '3:35 error: the feature gate NFTablesProxyMode is true for good, and kube-proxy v1.37.2 does not start with false: leave it out [bad-feature-gate]',
     ],
     [
-      'featureGates: {GangScheduling: true}',
-      `3:32 error: ${stays}: the feature gate GangScheduling is on, and needs GenericWorkload, too [bad-feature-gate]`,
+      'featureGates: {WorkloadWithJob: true}',
+      `3:33 error: ${stays}: the feature gate WorkloadWithJob is on, and needs GenericWorkload, too [bad-feature-gate]`,
     ],
     [
       'iptables: {syncPeriod: -1s}',
@@ -102,13 +103,13 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'nodePortAddresses: [""]',
-      '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
+      '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-cidr]',
     ],
     ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a whole number from 0 to 2147483647 [bad-number]'],
     ['conntrack: {udpTimeout: -1s}', '3:25 error: udpTimeout is "-1s": write a duration from 0 up [bad-duration]'],
     [
       'showHiddenMetricsForVersion: "1.34"',
-      '3:30 error: kube-proxy v1.36.3 does not start: showHiddenMetricsForVersion is "1.34", and only 1.35 is taken [bad-metrics-version]',
+      '3:30 error: kube-proxy v1.37.2 does not start: showHiddenMetricsForVersion is "1.34", and only 1.36 is taken [bad-metrics-version]',
     ],
     ['clientConnection: {burst: -1}', `3:27 error: ${stays}: burst is -1: write a number from 0 up [bad-number]`],
     ['logging: {format: xml}', `3:19 error: ${stays}: format is "xml": write text or json [bad-logging]`],
@@ -140,10 +141,10 @@ suite('a configuration with which kube-proxy does not start', () => {
 
 suite('what kube-proxy starts with', () => {
   test.each([
-    'featureGates: {AllAlpha: true}',
+    'featureGates: {AllAlpha: true, GenericWorkload: true}',
     'featureGates: {AllBeta: false}',
-    'featureGates: {NFTablesProxyMode: true, GenericWorkload: true, GangScheduling: true}',
-    'featureGates: {GangScheduling: true, AllAlpha: true}',
+    'featureGates: {NFTablesProxyMode: true, GenericWorkload: true, WorkloadWithJob: true}',
+    'featureGates: {WorkloadWithJob: true, AllAlpha: true, AllBeta: true}',
     'featureGates: {LoggingAlphaOptions: true}\nlogging: {options: {text: {splitStream: true, infoBufferSize: 4Ki}}}',
     'iptables: {syncPeriod: 0s, minSyncPeriod: 0s}',
     'iptables: {syncPeriod: 1s, minSyncPeriod: 1s}',
@@ -153,7 +154,7 @@ suite('what kube-proxy starts with', () => {
     'healthzBindAddress: "::1"',
     'metricsBindAddress: "[fd00::1]:10249"',
     'metricsBindAddress: ""',
-    'showHiddenMetricsForVersion: "1.35"',
+    'showHiddenMetricsForVersion: "1.36"',
     'logging: {format: json, flushFrequency: 5s, verbosity: 2, options: {json: {infoBufferSize: "0"}}}',
     'clientConnection: {acceptContentTypes: "", burst: 0, contentType: "", kubeconfig: /a, qps: 0}',
   ])('%s', (config) => {
@@ -218,7 +219,7 @@ suite('flags', () => {
       'error: --conntrack-udp-timeout is "10": write a duration such as 15m0s or 30s [bad-duration]',
       'error: --feature-gates "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
       'error: --feature-gates "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',
-      'error: kube-proxy v1.36.3 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
+      'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
       'error: --conntrack-max-per-core "2147483648": write a number from 0 to 2147483647 [bad-number]',
       'error: --conntrack-min "-1": write a number from 0 to 2147483647 [bad-number]',
     ]);

@@ -173,9 +173,12 @@ describe('names that are too long for a comment', () => {
   const names = { namespace: 'n'.repeat(63), service: 's'.repeat(63), label: `${'n'.repeat(63)}/${'s'.repeat(63)}:p2` };
 
   test('are cut to 128 bytes', () => {
-    const tables = compile([servicePort({ ...names, portName: 'p2', endpoints: [] })]);
-    const [element] = tableOf(tables).sets.get('no-endpoint-services')?.elements ?? [];
-    expect(element?.comment).toBe(`${names.label.slice(0, 125)}...`);
+    const commentBy = (release: '1.36' | '1.37') => {
+      const tables = compile([servicePort({ ...names, portName: 'p2', endpoints: [] })], { release });
+      return tableOf(tables).sets.get('no-endpoint-services')?.elements[0]?.comment;
+    };
+    expect(commentBy('1.36')).toBe(`${names.label.slice(0, 125)}...`);
+    expect(commentBy('1.37')).toBe(names.label.slice(0, 128));
   });
 
   const local = { internalPolicyLocal: true, endpoints: [remote('10.244.2.5')] };

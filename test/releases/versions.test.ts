@@ -123,9 +123,9 @@ describe('kpc diff --to-kubernetes-version', () => {
   });
 
   test('what cannot be compared is an error', async () => {
-    const far = await kpc('diff', '--to-kubernetes-version', '1.37', 'web-132.yaml');
+    const far = await kpc('diff', '--to-kubernetes-version', '1.38', 'web-132.yaml');
     expect(far).toMatchObject({ status: 2, stdout: '' });
-    expect(far.stderr).toContain('--to-kubernetes-version "1.37": kpc knows the kube-proxy of Kubernetes 1.30 to 1.36');
+    expect(far.stderr).toContain('--to-kubernetes-version "1.38": kpc knows the kube-proxy of Kubernetes 1.30 to 1.37');
     const two = await kpc('diff', '--to-kubernetes-version', '1.36', 'web-132.yaml', 'web.yaml');
     expect(two).toMatchObject({ status: 2, stdout: '' });
     expect(two.stderr).toContain('leave out web.yaml');
@@ -184,7 +184,7 @@ describe('a dump beside manifests', () => {
 
   test('is read by another release, where that fits better than the one that the Node names', async () => {
     const run = await kpc('diff', 'dump-ipvs-1.36', 'web-132.yaml');
-    expect(run.stderr).toContain('Kubernetes 1.36 (the dump fits it better than 1.32, which the Node names)');
+    expect(run.stderr).toContain('Kubernetes 1.37 (the dump fits it better than 1.32, which the Node names)');
     expect(run.status).toBe(0);
   });
 
@@ -218,7 +218,7 @@ describe('a bundle beside manifests', () => {
   test('--check names both releases', async () => {
     const run = await kpc('compile', '-f', 'web.yaml', '--check', 'lent-1.35');
     expect(run.status).toBe(1);
-    expect(run.stdout + run.stderr).toContain('follows the kube-proxy of Kubernetes 1.35; this compile follows 1.36');
+    expect(run.stdout + run.stderr).toContain('follows the kube-proxy of Kubernetes 1.35; this compile follows 1.37');
   });
 });
 
@@ -273,8 +273,8 @@ describe('--kubernetes-version auto', () => {
   });
 
   test.each([
-    ['v1.29.3', 'the Node "node-1" runs "v1.29.3", and kpc knows Kubernetes 1.30 to 1.36'],
-    ['v1.40.0', 'the Node "node-1" runs "v1.40.0", and kpc knows Kubernetes 1.30 to 1.36'],
+    ['v1.29.3', 'the Node "node-1" runs "v1.29.3", and kpc knows Kubernetes 1.30 to 1.37'],
+    ['v1.40.0', 'the Node "node-1" runs "v1.40.0", and kpc knows Kubernetes 1.30 to 1.37'],
     ['', 'the Node "node-1" does not say its version'],
   ])('a Node of version %j is an error that says which releases there are', async (version, words) => {
     write('strange.yaml', web + nodeText('node-1', version, '192.168.0.1'));
