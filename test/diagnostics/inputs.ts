@@ -141,8 +141,6 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
   ),
   'bad-kpc-yaml': { words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } },
   'bad-kubernetes-version': manifests(web, '--kubernetes-version', '1.12'),
-  'bad-logging': configured('logging: { format: xml }'),
-  'bad-metrics-version': configured('showHiddenMetricsForVersion: "1.12"'),
   'bad-number': manifests(web, '--conntrack-min', 'few'),
   'bad-phase': manifests(web + pod(container, 'phase: running')),
   'bad-prune': manifests(web, '--prune'),
