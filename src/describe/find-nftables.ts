@@ -85,9 +85,9 @@ export function bareNftName(what: string): string {
 }
 
 /** An element of a map without its value: "… . 80 : goto service-…" → "… . 80". */
-function withoutValue(element: string): string {
-  const at = element.lastIndexOf(' : ');
-  return at < 0 || element.includes(',', at) ? element : element.slice(0, at);
+function withoutValue(text: string): string {
+  const at = text.lastIndexOf(' : ');
+  return at < 0 || text.includes(',', at) ? text : text.slice(0, at);
 }
 
 /** An element that is an address and nothing else; of several in one line none is meant. */

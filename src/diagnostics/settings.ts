@@ -309,6 +309,12 @@ export const settingDiagnostics = {
     meaning: 'kube-proxy does not start with these sync periods',
     words: describeSyncPeriod,
   },
+  'covered-addresses': {
+    severity: 'warning',
+    meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
+    words: ({ network, socket }: { readonly network: string; readonly socket: string }) =>
+      `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first; name the node's own network alone`,
+  },
   'default-mode': {
     severity: 'note',
     meaning: 'nothing names a mode: which one kpc took',

@@ -159,6 +159,11 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
   'bad-traffic-distribution': manifests(service(`${clusterIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
   'bad-zone': manifests(web + node('', '{ topology.kubernetes.io/zone: "zone a" }')),
   'cut-off-file': dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
+  'covered-addresses': manifests(
+    service('type: NodePort, clusterIP: 10.96.0.10, ports: [{ port: 80, nodePort: 30080 }]'),
+    '--nodeport-addresses',
+    '10.0.0.0/8',
+  ),
   'default-mode': manifests(web),
   'dump-folder': {
     words: ['diff', 'dumps', 'in.yaml'],
