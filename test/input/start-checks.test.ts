@@ -135,10 +135,7 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
     ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-type]'],
     ['clientConnection: {qps: "5"}', 'qps is "5": it must be a number [bad-type]'],
     ['logging: {verbosity: -1}', 'verbosity -1: a whole number from 0 to 4294967295 [bad-number]'],
-    [
-      'logging: {options: {json: {splitStream: "yes"}}}',
-      'splitStream is "yes": it must be true or false [bad-type]',
-    ],
+    ['logging: {options: {json: {splitStream: "yes"}}}', 'splitStream is "yes": it must be true or false [bad-type]'],
     ['winkernel: {enableDSR: 1}', 'enableDSR is 1: it must be true or false [bad-type]'],
     ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-type]'],
     ['ipvs: {scheduler: [rr]}', 'scheduler is a list: it must be a string [bad-type]'],
