@@ -28,6 +28,10 @@ ${versions.join('\n')}
 
 A fix can reach several releases at once, so an older patch release may program something else.
 
+One difference is not followed: for an endpoint address that is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy of 1.30 hashes
+the address as written into the name of its chain in iptables mode. kpc takes the canonical form for all releases. The rules do the
+same.
+
 This command shows what an upgrade changes on a node, by Service and with the reason:
 
 \`\`\`sh status=1

@@ -129,7 +129,9 @@ export function faultOfFlows({
   readonly stderr: string;
 }): string | undefined {
   const shown = /: (\d+) flow entries have been shown/.exec(stderr)?.[1];
-  const flows = stdout.match(/^.* src=\S+ dst=\S+ .* src=\S+ dst=\S+ .*\n/gm)?.length ?? 0;
+  // Each has two directions. What follows the last line end is no whole line.
+  const lines = stdout.split('\n').slice(0, -1);
+  const flows = lines.filter((line) => (line.match(/ src=[^\s=]+ dst=[^\s=]+ /g)?.length ?? 0) >= 2).length;
   return shown === `${flows}` ? undefined : `it has ${flows} flows, and reports ${shown ?? 'none'}`;
 }
 

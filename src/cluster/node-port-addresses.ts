@@ -1,8 +1,20 @@
 import type { Address, Network } from '../kernel/address.ts';
-import { contains, hostNetwork, isLinkLocal, isLoopback, loopbackNetworks, parseNetwork } from '../kernel/address.ts';
+import {
+  contains,
+  hostNetwork,
+  isLinkLocal,
+  isLoopback,
+  joinHostPort,
+  loopbackAddresses,
+  loopbackNetworks,
+  parseNetwork,
+} from '../kernel/address.ts';
+import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
-import type { NodeContext } from './model.ts';
+import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
 /** The networks in which node ports listen, of one family; one zero-length network is all addresses. */
@@ -77,6 +89,32 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
   return node.hostAddresses.filter(
     (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),
   );
+}
+
+/**
+ * Whether --nodeport-addresses covers addresses of Services. kube-proxy in IPVS mode binds these to kube-ipvs0, and takes all
+ * links' addresses in a CIDR for the node's own (GetNodeIPs): from its second sync on, it serves node ports there, too.
+ */
+export function findCoveredAddresses(
+  settings: Pick<ProxySettings, 'nodePortAddresses'>,
+  { servicePorts }: Cluster,
+): readonly Diagnostic[] {
+  return families.flatMap((family) => {
+    const ofFamily = servicePorts.filter((port) => port.family === family);
+    const listener = ofFamily.find(({ nodePort }) => nodePort > 0);
+    const { networks, matchesAll } = nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family);
+    if (!listener || matchesAll) return [];
+    const bound = ofFamily.flatMap(({ clusterIP, externalIPs, loadBalancerIPs }) => [
+      clusterIP,
+      ...externalIPs,
+      ...loadBalancerIPs,
+    ]);
+    const network = networks.find((each) => bound.some((address) => contains(each, address)));
+    const covered = network && bound.find((address) => contains(network, address));
+    if (!covered) return [];
+    const socket = joinHostPort(covered.text, listener.nodePort);
+    return [diagnose('covered-addresses', { network: network.text, socket })];
+  });
 }
 
 function readNetworks(listed: readonly string[], node: Pick<NodeContext, 'nodeIPs'>): readonly Network[] {

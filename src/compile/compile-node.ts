@@ -13,6 +13,7 @@ import { workloadKinds } from '../cluster/objects.ts';
 import { findOutsiders } from '../cluster/outside-ranges.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved } from '../cluster/unserved.ts';
+import { findCoveredAddresses } from '../cluster/node-port-addresses.ts';
 import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
@@ -111,7 +112,9 @@ export function prepare(
 /** What a mode's kube-proxy cannot do. */
 function checkForMode(settings: ProxySettings, services: Inputs['services'], cluster: Cluster): readonly Diagnostic[] {
   return [
-    ...(programs(settings.mode, 'virtualServers') ? checkAnnotations(services, cluster) : []),
+    ...(programs(settings.mode, 'virtualServers')
+      ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
+      : []),
     ...checkLoading({ settings, cluster }),
   ];
 }

@@ -25,11 +25,11 @@ export function describeLocalhostListeners({
 export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
   const name = 'localhost-node-ports';
   if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
-  const named = families.filter(
-    (family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback,
+  const named = new Set(
+    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
   );
   const listens = (port: ServicePort) =>
-    named.includes(port.family) &&
+    named.has(port.family) &&
     port.protocol === 'TCP' &&
     port.nodePort !== 0 &&
     planTraffic(port, { name: '', zone: '' }).hasEndpoints;

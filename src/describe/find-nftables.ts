@@ -61,7 +61,7 @@ export function nftNames({ state }: View): readonly string[] {
   return [...new Set(state.nftables.flatMap(({ chains, sets }) => [...chains.keys(), ...sets.keys()]))];
 }
 
-const element = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
+const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
 /** A rule that leads to one chain, or looks into one map. What leads to several has braces. */
 const leading = /^[^{}]* (?:(?:goto|jump) |vmap @)([^\s{}]+)(?: comment "[^"]*")?$/;
@@ -78,16 +78,16 @@ export function bareNftName(what: string): string {
     / comment "[^"]*"$/,
     '',
   );
-  const [, address, , protocol = '', port = ''] = element.exec(key) ?? [];
+  const [, address, , protocol = '', port = ''] = elementKey.exec(key) ?? [];
   if (port === '') return bareAddress(key) ?? leading.exec(what)?.[1] ?? what;
   if (address === undefined) return `${port}/${protocol}`;
   return parseAddress(address) ? `${joinHostPort(address, Number(port))}/${protocol}` : what;
 }
 
 /** An element of a map without its value: "… . 80 : goto service-…" → "… . 80". */
-function withoutValue(element: string): string {
-  const at = element.lastIndexOf(' : ');
-  return at < 0 || element.includes(',', at) ? element : element.slice(0, at);
+function withoutValue(text: string): string {
+  const at = text.lastIndexOf(' : ');
+  return at < 0 || text.includes(',', at) ? text : text.slice(0, at);
 }
 
 /** An element that is an address and nothing else; of several in one line none is meant. */

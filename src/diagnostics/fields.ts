@@ -35,16 +35,12 @@ function describePort(details: PortProblem): string {
 }
 
 type NumberProblem =
-  | ShapeProblem
-  | { readonly problem: 'flag'; readonly flag: string; readonly value: string; readonly limit: number }
-  | { readonly problem: 'burst'; readonly value: number };
+  ShapeProblem | { readonly problem: 'flag'; readonly flag: string; readonly value: string; readonly limit: number };
 
 function describeNumber(details: NumberProblem): string {
   switch (details.problem) {
     case 'flag':
       return `${details.flag} ${quote(details.value)}: write a number from 0 to ${details.limit}`;
-    case 'burst':
-      return `kube-proxy does not start: burst is ${details.value}: write a number from 0 up`;
     default:
       return describeShape(details);
   }

@@ -11,6 +11,7 @@ export interface Schema<T = unknown> {
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly pattern?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly items?: Schema;
@@ -75,5 +76,12 @@ export function integer(
 /** A whole number whose bounds something else checks, or null for none. */
 export const anyInteger: Schema<number | null> = { type: ['integer', 'null'], expected: 'it must be a whole number' };
 
-/** A duration as Go writes it. kube-proxy takes no bare numbers. */
-export const duration: Schema<string | null> = { ...text, expected: 'a duration such as "15m0s" or "30s"' };
+/** A duration as Go writes it, or null for none (*metav1.Duration). kube-proxy takes neither bare numbers nor an empty text. */
+export const optionalDuration: Schema<string | null> = {
+  ...text,
+  pattern: '^[-+]?(?:0|(?:(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$',
+  expected: 'a duration such as "15m0s" or "30s"',
+};
+
+/** A duration as Go writes it (metav1.Duration): of null, kube-proxy reads an empty text, which is none. */
+export const duration: Schema<string | null> = { ...optionalDuration, type: ['string'] };

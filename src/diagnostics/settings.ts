@@ -246,29 +246,6 @@ function describePeriod(period: string | number): string {
   return typeof period === 'string' ? quote(period) : `${period}s, its default`;
 }
 
-type LoggingProblem =
-  | { readonly problem: 'format'; readonly value: string }
-  | { readonly problem: 'needs-gate'; readonly what: string; readonly gate: string }
-  | { readonly problem: 'negative-flush' | 'vmodule-format' | 'file-pattern' }
-  | { readonly problem: 'verbosity'; readonly value: number };
-
-function describeLogging(details: LoggingProblem): string {
-  switch (details.problem) {
-    case 'format':
-      return `format is ${quote(details.value)}: write text or json`;
-    case 'needs-gate':
-      return `${details.what} needs the feature gate ${details.gate}`;
-    case 'negative-flush':
-      return 'flushFrequency must not be negative';
-    case 'vmodule-format':
-      return 'vmodule goes with format text only';
-    case 'file-pattern':
-      return 'filePattern must not be empty, nor hold an equals sign or a comma';
-    case 'verbosity':
-      return `verbosity ${details.value} is not a number from 0 to ${2 ** 31 - 1}`;
-  }
-}
-
 /** What is wrong with kube-proxy's flags and the fields of its configuration, and what kpc chose where they are silent. */
 export const settingDiagnostics = {
   'bad-bind-address': {
@@ -305,11 +282,6 @@ export const settingDiagnostics = {
     meaning: 'kpc does not follow this release of Kubernetes, or cannot tell the release',
     words: describeVersion,
   },
-  'bad-logging': {
-    severity: 'error',
-    meaning: 'kube-proxy does not start with this logging section',
-    words: (details: LoggingProblem) => `kube-proxy does not start: ${describeLogging(details)}`,
-  },
   'bad-masquerade-bit': {
     severity: {
       among: ['error', 'warning'],
@@ -317,12 +289,6 @@ export const settingDiagnostics = {
     },
     meaning: 'the bit of the packet mark is not a number from 0 to 31',
     words: describeMasqueradeBit,
-  },
-  'bad-metrics-version': {
-    severity: 'error',
-    meaning: 'kube-proxy does not start with this showHiddenMetricsForVersion',
-    words: ({ value, taken, release }: { readonly value: string; readonly taken: string; readonly release: Release }) =>
-      `kube-proxy ${kubeProxyVersions[release]} does not start: showHiddenMetricsForVersion is ${quote(value)}, and only ${taken} is taken`,
   },
   'bad-mode': {
     severity: 'error',
@@ -342,6 +308,12 @@ export const settingDiagnostics = {
     severity: 'error',
     meaning: 'kube-proxy does not start with these sync periods',
     words: describeSyncPeriod,
+  },
+  'covered-addresses': {
+    severity: 'warning',
+    meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
+    words: ({ network, socket }: { readonly network: string; readonly socket: string }) =>
+      `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first; name the node's own network alone`,
   },
   'default-mode': {
     severity: 'note',

@@ -1,13 +1,11 @@
-import ignore from 'ignore';
-import type { Ignore } from 'ignore';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { IgnorePatterns } from './ignore-patterns.ts';
 import { isForeignLink } from './repository.ts';
 import type { FolderOrigin } from './text-file.ts';
 import { bundleHead, goldenHead, kpcYaml } from '../base/own-names.ts';
-import { quote } from '../base/wording.ts';
 
 /** What a folder's files must be called to be read. */
 const manifestName = /\.(?:ya?ml|json)$/;
@@ -16,7 +14,7 @@ const manifestName = /\.(?:ya?ml|json)$/;
 export const ignoreFile = '.kpcignore';
 
 /** A file with a list of patterns is no data. */
-const largestIgnoreFile = 2 ** 20;
+const largestIgnoreFile = 2 ** 16;
 
 /** A file below a folder, and what is around it there. */
 export interface ListedFile {
@@ -103,11 +101,8 @@ function above(folder: string): readonly string[] {
 /** Patterns, and the folder that they count from. */
 interface Rule {
   readonly base: string;
-  readonly patterns: Ignore;
+  readonly patterns: IgnorePatterns;
 }
-
-/** How many wildcards one part of a pattern, and how many `**` a whole one, may have: matching takes the power of them. */
-const mostWildcards = 3;
 
 /** How many patterns one list may have: each file is compared with all of them. */
 const mostPatterns = 1000;
@@ -118,20 +113,7 @@ export class BadPattern extends Error {}
 function rule(base: string, patterns: readonly string[], place: (index: number) => string): Rule {
   if (patterns.length > mostPatterns)
     throw new BadPattern(`${place(mostPatterns)}: more than ${mostPatterns} patterns`);
-  for (const [index, pattern] of patterns.entries()) {
-    if (hasTooManyWildcards(pattern)) {
-      const limit = `more than ${mostWildcards} wildcards (*) between two slashes, or more than ${mostWildcards} times **`;
-      throw new BadPattern(`${place(index)}: the pattern ${quote(pattern)} has ${limit}: write a simpler one`);
-    }
-  }
-  return { base, patterns: ignore().add(patterns) };
-}
-
-/** `?` and `[ab]` take one character each, and multiply nothing. */
-function hasTooManyWildcards(pattern: string): boolean {
-  const parts = pattern.split('/');
-  const crossing = parts.filter((part) => part.includes('**')).length;
-  return crossing > mostWildcards || parts.some((part) => (part.match(/\*+/g) ?? []).length > mostWildcards);
+  return { base, patterns: new IgnorePatterns(patterns) };
 }
 
 function rulesOf(folder: string, names: readonly string[]): readonly Rule[] {
@@ -151,9 +133,8 @@ function matches(rules: readonly Rule[], path: string, isFolder: boolean): boole
   for (const { base, patterns } of rules) {
     const below = relative(base, resolve(path)).split(sep).join('/');
     if (below === '' || below.startsWith('../') || isAbsolute(below)) continue;
-    const { ignored, unignored } = patterns.test(isFolder ? `${below}/` : below);
-    if (ignored) isMatch = true;
-    if (unignored) isMatch = false;
+    const verdict = patterns.test(below, isFolder);
+    if (verdict !== undefined) isMatch = verdict === 'ignored';
   }
   return isMatch;
 }

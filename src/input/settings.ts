@@ -1,7 +1,6 @@
 import { diagnoseFault } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { newestRelease } from '../kube-proxy/releases.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import type { SettingFault, SettingSource } from '../settings/setting.ts';
@@ -32,14 +31,10 @@ export function resolveSettings(config: Config, flags: ProxyFlags, release: Rele
   const written = writtenSource(config?.object, flags, (fault) => faults.push(fault));
   const gates = readFeatureGates(written, release);
   const { mode, error, note } = chooseMode(flags.proxyMode, config, release, gates);
-  faults.push(...checkConfig(config, mode, gates, release));
+  faults.push(...checkStart(config?.object ?? {}, mode));
   const settings = { release, ...readSettings({ ...written, mode, release, gates }) };
   const diagnostics = faults.map((fault) => placeFault(fault, config));
   return { settings, gates, diagnostics: [...(error ? [error] : []), ...diagnostics], modeNote: note };
-}
-
-function checkConfig(config: Config, mode: ProxyMode, gates: FeatureGates, release: Release): readonly SettingFault[] {
-  return checkStart(config?.object ?? {}, mode, gates, release);
 }
 
 /** Where flags and fields are looked up: by the name of a flag, and by the path of a field. */

@@ -113,6 +113,9 @@ function reportFault(error: ErrorObject, report: Report): void {
         expected: schema.expected ?? '',
       });
       return;
+    case 'pattern':
+      report.add(path, 'bad-duration', { problem: 'no-duration', name: String(path.at(-1)), value: String(data) });
+      return;
     case 'additionalProperties': {
       const { additionalProperty: key } = error.params as { additionalProperty: string };
       const meant = findNearest(key, Object.keys(schema.properties ?? {}));

@@ -26,8 +26,9 @@ function protocolOfNodePorts(set: string): string | undefined {
 const usualNodePorts = { first: 30000, last: 32767 };
 
 /**
- * Which virtual servers stand for a node port: on an address of the node's own, not of a Service. Where the sets are there they
- * tell, else the addresses; without either, the usual range of node ports.
+ * Which virtual servers are those of a node port: on an address of the node's own, or on one of a Service, where
+ * --nodeport-addresses covers it and kube-proxy takes what is bound to kube-ipvs0 for the node's own. Where the sets are there
+ * they decide, else the addresses; without either, the usual range of node ports.
  */
 export function findNodePortServers(
   state: KernelState,
@@ -37,9 +38,13 @@ export function findNodePortServers(
   const nodePorts = nodePortKeys(state);
   const own = ownAddresses(state);
   const hasSets = state.sets.some(({ name }) => isKubeProxySet(name));
+  const onOwn = state.virtualServers.filter(({ address }) => own.has(address.text) && !bound.has(address.text));
+  const portsOnOwn = new Set(onOwn.map(({ protocol, port }) => `${protocol} ${port}`));
   return (server) => {
-    if (bound.has(server.address.text) || listed.has(socketOf(server))) return false;
-    if (nodePorts.has(`${server.protocol} ${server.port}`)) return true;
+    if (listed.has(socketOf(server))) return false;
+    const port = `${server.protocol} ${server.port}`;
+    if (bound.has(server.address.text)) return listed.size > 0 ? nodePorts.has(port) : portsOnOwn.has(port);
+    if (nodePorts.has(port)) return true;
     if (own.size > 0) return own.has(server.address.text);
     return !hasSets && server.port >= usualNodePorts.first && server.port <= usualNodePorts.last;
   };

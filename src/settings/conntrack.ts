@@ -1,4 +1,4 @@
-import { duration, flag } from '../diagnostics/json-schema.ts';
+import { duration, flag, optionalDuration } from '../diagnostics/json-schema.ts';
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';
 import { amountSetting, anyAmount, secondsSetting, switchSetting } from './kinds.ts';
@@ -49,14 +49,14 @@ export const conntrack = group({
   }),
   tcpEstablishedTimeout: secondsSetting({
     flag: textFlag('--conntrack-tcp-timeout-established <duration>', 'timeout of idle TCP connections in conntrack'),
-    field: field('conntrack.tcpEstablishedTimeout', duration),
+    field: field('conntrack.tcpEstablishedTimeout', optionalDuration),
     usual: 24 * 3600,
     dumped: 0,
     must: timeout,
   }),
   tcpCloseWaitTimeout: secondsSetting({
     flag: textFlag('--conntrack-tcp-timeout-close-wait <duration>', 'timeout of TCP connections in state CLOSE_WAIT'),
-    field: field('conntrack.tcpCloseWaitTimeout', duration),
+    field: field('conntrack.tcpCloseWaitTimeout', optionalDuration),
     usual: 3600,
     dumped: 0,
     must: timeout,

@@ -9,7 +9,7 @@ import { type Setting, setting } from './setting.ts';
 export const featureGatesFlag = listFlag(
   '--feature-gates <gates>',
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
-  { repeats: true, rank: 2 },
+  { rank: 2 },
 );
 /** A gate that is null counts as off. */
 export const featureGatesField = field('featureGates', map(flag, 'a mapping of true and false'));

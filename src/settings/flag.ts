@@ -19,8 +19,6 @@ export interface Flag<Key extends string = string, Kind extends FlagKind = FlagK
   /** "--cluster-cidr <cidrs>". */
   readonly usage: string;
   readonly help: string;
-  /** Whether it can be given more than once, and adds up. */
-  readonly repeats: boolean;
   /** Where help lists it: lower ranks first, and flags of one rank in the order of the settings. */
   readonly rank: number;
 }
@@ -31,14 +29,14 @@ type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Rest}`
 
 type KeyOf<Usage extends string> = Usage extends `--${infer Name} ${string}` ? CamelCase<Name> : never;
 
-type FlagNotes = Partial<Pick<Flag, 'repeats' | 'rank'>>;
+type FlagNotes = Partial<Pick<Flag, 'rank'>>;
 
 /** A flag with a value: "--cluster-cidr <cidrs>". */
 export function textFlag<const Usage extends `--${string} <${string}>`>(usage: Usage, help: string, notes?: FlagNotes) {
   return makeFlag('text', usage, help, notes);
 }
 
-/** A flag whose value is a list. */
+/** A flag whose value is a list: one that is given again adds to it. */
 export function listFlag<const Usage extends `--${string} <${string}>`>(usage: Usage, help: string, notes?: FlagNotes) {
   return makeFlag('list', usage, help, notes);
 }
@@ -52,10 +50,10 @@ function makeFlag<Kind extends FlagKind, Usage extends string>(
   kind: Kind,
   usage: Usage,
   help: string,
-  { repeats = false, rank = 0 }: FlagNotes = {},
+  { rank = 0 }: FlagNotes = {},
 ): Flag<KeyOf<Usage>, Kind> {
   const [name = ''] = usage.split(' ');
-  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, repeats, rank };
+  return { kind, key: flagKey(name.slice(2)) as KeyOf<Usage>, name, usage, help, rank };
 }
 
 /** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */

@@ -134,10 +134,11 @@ export const clusterCIDRs = setting({
   defaultIn: (): readonly string[] => [],
   read: (source) => {
     const written = given(source, cidrFlag, cidrField);
-    if (!written || written.value === '') return undefined;
+    // An empty field is not set. An empty flag is one empty CIDR.
+    if (!written || (written.value === '' && written.path)) return undefined;
     const cidrs = written.value.split(',');
     const localMode = findMode(given(source, modeFlag, modeField)?.value) ?? 'ClusterCIDR';
-    if (localMode !== 'ClusterCIDR') return cidrs;
+    if (localMode !== 'ClusterCIDR') return written.value === '' ? undefined : cidrs;
     const networks = cidrs.map((value) => readNetwork(source, { ...written, value }));
     const count = new Set(networks.map((network) => network?.family)).size;
     if (count < cidrs.length && !networks.includes(undefined)) {

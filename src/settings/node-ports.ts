@@ -34,7 +34,7 @@ export const nodePortAddresses = setting({
   must: {
     text: 'be CIDRs and words of primary, localhost and all, each word once',
     isMet: (list) =>
-      repeatedWord(list) === undefined && list.every((text) => isNodePortWord(text) || parseNetwork(text)),
+      repeatedWord(list) === undefined && list.every((each) => isNodePortWord(each) || parseNetwork(each)),
   },
   dumped: [],
 });

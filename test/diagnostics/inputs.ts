@@ -141,8 +141,6 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
   ),
   'bad-kpc-yaml': { words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } },
   'bad-kubernetes-version': manifests(web, '--kubernetes-version', '1.12'),
-  'bad-logging': configured('logging: { format: xml }'),
-  'bad-metrics-version': configured('showHiddenMetricsForVersion: "1.12"'),
   'bad-number': manifests(web, '--conntrack-min', 'few'),
   'bad-phase': manifests(web + pod(container, 'phase: running')),
   'bad-prune': manifests(web, '--prune'),
@@ -161,6 +159,11 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
   'bad-traffic-distribution': manifests(service(`${clusterIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
   'bad-zone': manifests(web + node('', '{ topology.kubernetes.io/zone: "zone a" }')),
   'cut-off-file': dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
+  'covered-addresses': manifests(
+    service('type: NodePort, clusterIP: 10.96.0.10, ports: [{ port: 80, nodePort: 30080 }]'),
+    '--nodeport-addresses',
+    '10.0.0.0/8',
+  ),
   'default-mode': manifests(web),
   'dump-folder': {
     words: ['diff', 'dumps', 'in.yaml'],

@@ -107,25 +107,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a whole number from 0 to 2147483647 [bad-number]'],
     ['conntrack: {udpTimeout: -1s}', '3:25 error: udpTimeout is "-1s": write a duration from 0 up [bad-duration]'],
-    [
-      'showHiddenMetricsForVersion: "1.34"',
-      '3:30 error: kube-proxy v1.37.2 does not start: showHiddenMetricsForVersion is "1.34", and only 1.36 is taken [bad-metrics-version]',
-    ],
-    ['clientConnection: {burst: -1}', `3:27 error: ${stays}: burst is -1: write a number from 0 up [bad-number]`],
-    ['logging: {format: xml}', `3:19 error: ${stays}: format is "xml": write text or json [bad-logging]`],
-    ['logging: {flushFrequency: -1}', `3:27 error: ${stays}: flushFrequency must not be negative [bad-logging]`],
-    [
-      'logging: {verbosity: 4294967295}',
-      `3:22 error: ${stays}: verbosity 4294967295 is not a number from 0 to 2147483647 [bad-logging]`,
-    ],
-    [
-      'logging: {options: {json: {splitStream: true}}}',
-      `3:41 error: ${stays}: splitStream needs the feature gate LoggingAlphaOptions [bad-logging]`,
-    ],
-    [
-      'logging: {vmodule: [{filePattern: "a=b", verbosity: 1}]}',
-      `3:21 error: ${stays}: filePattern must not be empty, nor hold an equals sign or a comma [bad-logging]`,
-    ],
+    ['clientConnection: {burst: -1}', '3:27 error: burst -1: a whole number from 0 to 2147483647 [bad-number]'],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
   });
@@ -136,6 +118,95 @@ suite('a configuration with which kube-proxy does not start', () => {
       `3:61 error: ${stays}: the feature gate StorageVersionAPI is on, and needs APIServerIdentity, too [bad-feature-gate]`,
     ]);
     expect(check('featureGates:\n  NoSuchGate: true\n  NFTablesProxyMode: false')).toHaveLength(2);
+  });
+});
+
+suite('a configuration that kube-proxy cannot decode, whatever its mode', () => {
+  test.each([
+    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod is "31d": write a duration such as 15m0s or 30s [bad-duration]'],
+    ['ipvs: {syncPeriod: "30"}', 'syncPeriod is "30": write a duration such as 15m0s or 30s [bad-duration]'],
+    ['iptables: {syncPeriod: ""}', 'syncPeriod is "": write a duration such as 15m0s or 30s [bad-duration]'],
+    [
+      'ipvs: {minSyncPeriod: 9999999h}',
+      'minSyncPeriod is "9999999h": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    ['ipvs: {tcpTimeout: 1e3s}', 'tcpTimeout is "1e3s": write a duration such as 15m0s or 30s [bad-duration]'],
+    ['conntrack: {udpTimeout: null}', 'udpTimeout is empty: it must be a duration such as "15m0s" or "30s" [bad-type]'],
+    ['configSyncPeriod: null', 'configSyncPeriod is empty: it must be a duration such as "15m0s" or "30s" [bad-type]'],
+    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-type]'],
+    ['clientConnection: {qps: "5"}', 'qps is "5": it must be a number [bad-type]'],
+    ['logging: {verbosity: -1}', 'verbosity -1: a whole number from 0 to 4294967295 [bad-number]'],
+    ['logging: {options: {json: {splitStream: "yes"}}}', 'splitStream is "yes": it must be true or false [bad-type]'],
+    ['winkernel: {enableDSR: 1}', 'enableDSR is 1: it must be true or false [bad-type]'],
+    ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-type]'],
+    ['ipvs: {scheduler: [rr]}', 'scheduler is a list: it must be a string [bad-type]'],
+  ])('%s', (config, said) => {
+    for (const mode of ['iptables', 'ipvs', 'nftables']) {
+      expect(check(`mode: ${mode}\n${config}`)).toEqual([expect.stringContaining(` error: ${said}`)]);
+    }
+  });
+
+  test.each([
+    'conntrack: {tcpCloseWaitTimeout: null, tcpEstablishedTimeout: null}',
+    'ipvs: {syncPeriod: 1µs, minSyncPeriod: +0.5us}',
+    'iptables: {localhostNodePorts: null}',
+    'iptables: null',
+    'clusterCIDR: ""',
+    'logging: {flushFrequency: 5000, verbosity: null}',
+  ])('and one that it can: %s', (config) => {
+    expect(check(`mode: iptables\n${config}`)).toEqual([]);
+  });
+});
+
+suite('flags that are given empty, or twice', () => {
+  const settingsOf = (flags: Parameters<typeof resolveSettings>[1]) =>
+    resolveSettings(undefined, { proxyMode: 'ipvs', ...flags });
+
+  test('one empty CIDR is none, but kube-proxy reads it in mode ClusterCIDR only', () => {
+    const { diagnostics } = settingsOf({ clusterCidr: '' });
+    expect(describe(diagnostics)).toEqual([expect.stringContaining('error: --cluster-cidr "" is not a network')]);
+    expect(settingsOf({ clusterCidr: '', detectLocalMode: 'NodeCIDR' })).toMatchObject({
+      diagnostics: [],
+      settings: { clusterCIDRs: [] },
+    });
+  });
+
+  test.each([
+    'nodeportAddresses',
+    'ipvsExcludeCidrs',
+    'ipvsScheduler',
+    'hostnameOverride',
+    'bindAddress',
+    'detectLocalMode',
+    'featureGates',
+  ])('no value is no flag: %s', (flag) => {
+    const { settings, diagnostics } = settingsOf({ [flag]: '' });
+    expect(diagnostics).toEqual([]);
+    expect(settings).toEqual(settingsOf({}).settings);
+  });
+
+  test.each([
+    'masqueradeAll',
+    'iptablesMasqueradeBit',
+    'ipvsTcpTimeout',
+    'conntrackMin',
+    'conntrackUdpTimeout',
+    'ipvsStrictArp',
+  ])('kube-proxy does not parse it: %s', (flag) => {
+    expect(settingsOf({ [flag]: '' }).diagnostics).toHaveLength(1);
+  });
+
+  test('lists add up, and so do gates', () => {
+    const { settings, diagnostics } = settingsOf({
+      nodeportAddresses: ['10.0.0.0/8,172.16.0.0/12', '192.168.10.0/24'],
+      ipvsExcludeCidrs: ['10.0.0.0/8', '172.16.0.0/12'],
+      featureGates: ['AllowServiceExternalIPs=true', 'AllowServiceExternalIPs=false'],
+    });
+    expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(settings).toMatchObject({
+      nodePortAddresses: ['10.0.0.0/8', '172.16.0.0/12', '192.168.10.0/24'],
+      ipvs: { excludeCIDRs: ['10.0.0.0/8', '172.16.0.0/12'] },
+    });
   });
 });
 

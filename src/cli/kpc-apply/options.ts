@@ -27,7 +27,7 @@ export function addClaimOptions(command: Command, { hasBundle = true } = {}): Co
         '--ipvs-exclude-cidrs <cidrs>',
         `never remove virtual servers in these CIDRs${hasBundle ? ', nor in those that the bundle names' : ''}`,
       )
-        .argParser((value) => value.split(',').filter(Boolean))
+        .argParser((value, before: readonly string[]) => [...before, ...value.split(',').filter(Boolean)])
         .default([], 'none'),
     );
 }

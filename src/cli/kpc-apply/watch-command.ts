@@ -62,21 +62,28 @@ came from the same folder. If there is none, watch leaves the node as it is.
 `;
 
 /** Runs until SIGTERM or SIGINT; SIGHUP asks for a look at once. */
-async function runWatch(folder: string, options: WatchOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
-  const { host } = environment;
+async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvironment): Promise<ExitStatus> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  // A tool that hangs must not keep the watch from ending.
+  const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
+  const environment = { ...around, host };
   const bundle = watchBundle(folder, { ...environment, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
     host,
     syncPeriod: options.syncPeriod,
     minSyncPeriod: options.minSyncPeriod,
     readVersion: () => readBundleVersion(folder),
-    sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers),
+    sync: () => syncOnce(bundle, `watch ${folder}`, options, environment, servers, signal),
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
   // No other command needs Node's HTTP.
   const { createHealthServers } = await import('../../apply/health-checks.ts');
   const servers = createHealthServers(watch.isHealthy);
-  const stop = () => watch.stop();
+  const stop = () => {
+    watch.stop();
+    stopping.abort();
+  };
   const wake = () => watch.wake();
   process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', wake);
   try {
@@ -94,13 +101,14 @@ async function syncOnce(
   options: WatchOptions,
   environment: ApplyEnvironment,
   servers: HealthServers,
+  signal: AbortSignal,
 ): Promise<SyncResult> {
   const { host, terminal } = environment;
   try {
     const known = await readSettledRules(host, options);
     const bundle = await watched.read(known?.bundle);
     if (!bundle) return 'failed';
-    const session = openSession(environment, options);
+    const session = openSession(environment, options, signal);
     const outcome = await notingRound(session, markBundle(bundle, watched.path), () =>
       withLock(host, options.stateDir, command, () =>
         applyBundle(session, bundle, {

@@ -43,8 +43,8 @@ export function addInputOptions(command: Command): Command {
       '--kubernetes-version <version>',
       `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
     );
-  for (const { usage, help, repeats } of proxyFlags) {
-    if (repeats) command.option(usage, help, append);
+  for (const { usage, help, kind } of proxyFlags) {
+    if (kind === 'list') command.option(usage, help, append);
     else command.option(usage, help);
   }
   return command;

@@ -1,36 +1,49 @@
-import { anyInteger, closedObject, duration, flag, integer, item, list, object, text } from '../../diagnostics/json-schema.ts';
+import { closedObject, duration, flag, integer, item, list, text } from '../../diagnostics/json-schema.ts';
 import type { DescribedFields, Schema } from '../../diagnostics/json-schema.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { configuredSections, fieldsInSection } from '../../settings/configuration.ts';
 import type { ConfiguredFields } from '../../settings/table.ts';
 
-const anything: Schema = {};
+const number: Schema<number | null> = { type: ['number', 'null'], expected: 'a number' };
 
 const integerOrText: Schema<number | string | null> = {
   type: ['integer', 'string', 'null'],
   expected: 'a number or a string',
 };
-const logOptions = object({ splitStream: flag, infoBufferSize: integerOrText });
+const uint32 = integer(0, 2 ** 32 - 1, `a whole number from 0 to ${2 ** 32 - 1}`);
+const logOptions = closedObject({ splitStream: flag, infoBufferSize: integerOrText });
 
-/** The fields that shape no rule. Those that can keep kube-proxy from starting are read all the same. */
+/** The fields that shape no rule: kube-proxy must be able to read them all the same. */
 const otherFields = {
   apiVersion: text,
   kind: text,
-  clientConnection: object({ burst: anyInteger }),
-  logging: object({
+  clientConnection: closedObject({
+    kubeconfig: text,
+    acceptContentTypes: text,
+    contentType: text,
+    qps: number,
+    burst: integer(0, 2 ** 31 - 1, `a whole number from 0 to ${2 ** 31 - 1}`),
+  }),
+  logging: closedObject({
     format: text,
     flushFrequency: integerOrText,
-    verbosity: anyInteger,
-    vmodule: list(item({ filePattern: text, verbosity: anyInteger })),
-    options: object({ text: logOptions, json: logOptions }),
+    verbosity: uint32,
+    vmodule: list(item({ filePattern: text, verbosity: uint32 })),
+    options: closedObject({ text: logOptions, json: logOptions }),
   }),
   healthzBindAddress: text,
   metricsBindAddress: text,
   bindAddressHardFail: flag,
   enableProfiling: flag,
   showHiddenMetricsForVersion: text,
-  winkernel: anything,
+  winkernel: closedObject({
+    networkName: text,
+    sourceVip: text,
+    enableDSR: flag,
+    rootHnsEndpointName: text,
+    forwardHealthCheckVip: flag,
+  }),
   oomScoreAdj: integer(-1000, 1000, 'a whole number from -1000 to 1000'),
   configSyncPeriod: duration,
   portRange: text,
