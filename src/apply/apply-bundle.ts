@@ -15,26 +15,27 @@ import { openBundle } from '../bundle/read-bundle.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { changeNode } from './change-node.ts';
 import type { ChangeOutcome, Session } from './change-node.ts';
-import type { ChangeRequest, Settling } from './look.ts';
+import type { ChangeRequest, Observation, Settling } from './look.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { modeFacts, programs } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
+import { countLearnedClients } from './affinity.ts';
 import { cleanStaleFlows } from './conntrack.ts';
 import { examineBeforeApply } from './doctor.ts';
 import { examineForwarding, forwardingSysctls } from './examine-nftables.ts';
-import type { Needs } from './finding.ts';
+import type { Finding, Needs } from './finding.ts';
 import { Failure } from './failure.ts';
 import type { Host } from './host.ts';
 import type { ModuleIndex } from './modules.ts';
 import { isEmptyPlan } from './plan.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, SettingChange } from './plan.ts';
 import type { BundleMark } from './record.ts';
 import type { FitTools } from './settled.ts';
 import { listSteps, stepCommand } from './steps.ts';
 import { markTools } from './tools.ts';
 import { behavioursOf } from '../kube-proxy/releases.ts';
-import { decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
+import { conntrackMax, decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from './node-decisions.ts';
 import type { Setting } from './node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
@@ -243,14 +244,55 @@ function isUdpRule({ args }: Rule): boolean {
   return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
 }
 
-/** The note on sysctls that this mode neither sets nor sets back. */
-async function listRemarks(host: Host, { manifest }: StoredBundle, { present }: Plan): Promise<readonly string[]> {
-  const { mode } = manifest;
-  const [forwarding, left] = await Promise.all([
-    programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
-    listLeftSysctls(host, modeOfState(present) ?? mode, mode),
+/** What an apply of a plan would refuse, and what it would warn of. */
+export interface Foresight {
+  readonly refusals: readonly Finding[];
+  readonly warnings: readonly string[];
+}
+
+/** Looks at a node as applyBundle does before the first change. Nothing where there is nothing to change. */
+export async function foreseeApply(
+  host: Host,
+  bundle: StoredBundle,
+  { plan, node }: Pick<Observation, 'plan' | 'node'>,
+): Promise<Foresight> {
+  if (isEmptyPlan(plan)) return { refusals: [], warnings: [] };
+  const [refusals, warnings] = await Promise.all([
+    examineBeforeApply(host, needsOf(bundle), new Set(toolsOf(plan)), node.modules),
+    listRemarks(host, bundle, plan),
   ]);
-  return [...forwarding.map(({ text, advice }) => `${text}; ${advice}`), ...left];
+  return { refusals, warnings };
+}
+
+/** What the operator should know of a plan besides its changes. */
+async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
+  const { mode } = manifest;
+  const before = modeOfState(plan.present) ?? mode;
+  const [forwarding, left, forgotten] = await Promise.all([
+    programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
+    listLeftSysctls(host, before, mode),
+    before === mode ? 0 : countLearnedClients(host, plan.present),
+  ]);
+  const [from, to] = [modeFacts[before].title, modeFacts[mode].title];
+  return [
+    ...plan.settings.flatMap(describeLowering),
+    ...forwarding.map(({ text, advice }) => `${text}; ${advice}`),
+    ...left,
+    ...(forgotten === 0
+      ? []
+      : [
+          `session affinity: ${forgotten === 1 ? '1 client loses its endpoint' : `${forgotten} clients lose their endpoints`}, because ${to} cannot read what ${from} has learned`,
+        ]),
+  ];
+}
+
+/** Why a limit of the node becomes lower. */
+function describeLowering({ setting, from }: SettingChange): readonly string[] {
+  if (setting.path !== sysctlPath(conntrackMax) || !(Number(from) > Number(setting.value))) return [];
+  const why = setting.reason === undefined ? '' : ` (${setting.reason})`;
+  return [
+    `${setting.name} goes down from ${from} to ${setting.value}, as kube-proxy sets it${why}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+  ];
 }
 
 /** Sysctls that the old mode set and the new one does not. kube-proxy leaves them as they are. */
@@ -275,6 +317,11 @@ function knownFitTools({ settling }: ApplyChoices): FitTools {
   return settling?.known?.fitTools ?? {};
 }
 
+/** The tools that a plan is carried out with. */
+function toolsOf(plan: Plan): readonly string[] {
+  return [...new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []))];
+}
+
 /** Gives marks of the tools of the plan: they are fit. Those that were fit as they are now are not asked again. */
 async function assertReady(
   host: Host,
@@ -283,11 +330,16 @@ async function assertReady(
   modules: ModuleIndex,
   fitTools: FitTools,
 ): Promise<FitTools> {
-  const used = [...new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []))];
+  const used = toolsOf(plan);
   const marks = await markTools(host, used, bundle.manifest.tools);
   const asked = used.filter((tool) => marks[tool] === undefined || marks[tool] !== fitTools[tool]);
-  const [first, ...others] = await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules);
-  if (!first) return marks;
+  assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
+  return marks;
+}
+
+/** Throws a Failure for what an apply refuses. */
+export function assertNoRefusals([first, ...others]: readonly Finding[]): void {
+  if (!first) return;
   const more = others.map((finding) => `; ${finding.text}`).join('');
   throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');
 }

@@ -262,7 +262,8 @@ async function settleFor(
   );
 }
 
-function assertNoConflicts(plan: Plan): void {
+/** Throws a Failure where something is in the way. */
+export function assertNoConflicts(plan: Plan): void {
   const { conflicts } = plan.share;
   if (conflicts.length === 0) return;
   const names = conflicts.map(describeConflict);

@@ -38,6 +38,9 @@ export function isMet(
   return found === value || (onlyRaises === true && found !== undefined && Number(found) >= Number(value));
 }
 
+/** The most connections that the node tracks. */
+export const conntrackMax = 'net.netfilter.nf_conntrack_max';
+
 const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
@@ -84,7 +87,7 @@ function decideConntrack(
   const decisions: Setting[] = [];
   const max = decideConntrackMax(conntrack, facts.cores, behaviours);
   if (max) {
-    const decision = decideSysctl('net.netfilter.nf_conntrack_max', max.value, max.reason);
+    const decision = decideSysctl(conntrackMax, max.value, max.reason);
     decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {

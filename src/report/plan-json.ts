@@ -1,3 +1,4 @@
+import type { Foresight } from '../apply/apply-bundle.ts';
 import { describePlan } from '../apply/describe-plan.ts';
 import { listLeftAddresses } from '../apply/plan.ts';
 import type { Plan } from '../apply/plan.ts';
@@ -6,9 +7,16 @@ import { formatJson } from './format-json.ts';
 import { olderReleaseOf } from './plan-text.ts';
 
 /** A plan for programs: `changes` is empty where nothing would change. */
-export function formatPlanJson(plan: Plan, bundle: StoredBundle): string {
+export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
   const release = olderReleaseOf(bundle);
-  return formatJson({ ...(release === undefined ? {} : { kubernetesVersion: release }), ...planValue(plan) });
+  return formatJson({
+    ...(release === undefined ? {} : { kubernetesVersion: release }),
+    ...planValue(plan),
+    ...(foresight && foresight.warnings.length > 0 ? { warnings: foresight.warnings } : {}),
+    ...(foresight && foresight.refusals.length > 0
+      ? { refusals: foresight.refusals.map(({ subject, text, advice }) => ({ subject, text, advice })) }
+      : {}),
+  });
 }
 
 /** The plan itself, as JSON has it. */

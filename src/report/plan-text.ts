@@ -1,3 +1,4 @@
+import type { Foresight } from '../apply/apply-bundle.ts';
 import { countPlan, describeDraining, describeHeld, describePlan } from '../apply/describe-plan.ts';
 import type { PlannedChange } from '../apply/describe-plan.ts';
 import { countObjects } from '../changes/change-words.ts';
@@ -44,7 +45,12 @@ export function summarizePlan(plan: Plan): string {
 }
 
 /** A plan for people; `nothing` is what to say of an empty one. Without a bundle, it is one that goes back to an earlier state. */
-export function formatPlanText(plan: Plan, bundle: StoredBundle | undefined, nothing: string): string {
+export function formatPlanText(
+  plan: Plan,
+  bundle: StoredBundle | undefined,
+  nothing: string,
+  foresight?: Foresight,
+): string {
   const { conflicts, foreign } = plan.share;
   const release = bundle && olderReleaseOf(bundle);
   const notes = [
@@ -66,6 +72,10 @@ export function formatPlanText(plan: Plan, bundle: StoredBundle | undefined, not
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
     ...describeGuarded(plan),
     ...(plan.cut > 0 ? [`! ${connections(plan.cut)} would be cut\n`] : []),
+    ...(foresight?.warnings ?? []).map((text) => `! ${text}\n`),
+    ...(foresight?.refusals ?? []).map(
+      ({ text, advice }) => `! apply would refuse: ${text}${advice === undefined ? '' : `; ${advice}`}\n`,
+    ),
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
   return printableLines(`${formatPlan(plan)}\n${notes.join('')}${summarizePlan(plan)}\n`);

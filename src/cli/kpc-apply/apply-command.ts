@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { printable, printableLines } from '../../base/printable.ts';
-import { applyBundle, requestBundle } from '../../apply/apply-bundle.ts';
+import { applyBundle, assertNoRefusals, foreseeApply, requestBundle } from '../../apply/apply-bundle.ts';
 import type { ApplyChoices } from '../../apply/apply-bundle.ts';
 import { noting } from '../../apply/last-command.ts';
 import { describeHeld } from '../../apply/describe-plan.ts';
-import { observe } from '../../apply/change-node.ts';
+import { assertNoConflicts, observe } from '../../apply/change-node.ts';
 import type { ChangeOutcome } from '../../apply/change-node.ts';
 import { readBootId } from '../../apply/process-identity.ts';
 import { stateFolder } from '../../apply/record.ts';
@@ -17,7 +17,7 @@ import type { Plan } from '../../apply/plan.ts';
 import { formatCommand } from '../../apply/host.ts';
 import { describeStep, listSteps, stepCommand } from '../../apply/steps.ts';
 import type { Step } from '../../apply/steps.ts';
-import { openSession, reportFailure, reportStuck } from './environment.ts';
+import { openSession, reportFailure, reportStuck, reportWarning } from './environment.ts';
 import type { ApplyEnvironment } from './environment.ts';
 import { addClaimOptions, addStateOption, drainOption, parseDuration } from './options.ts';
 import type { ClaimOptions } from './options.ts';
@@ -87,8 +87,12 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
   if (options.dryRun) {
     const { bundle, choices } = await load();
     const session = openSession(environment, options);
-    const { plan } = await observe(session, requestBundle(host, bundle, choices));
-    await terminal.out(printableLines(formatDryRun(plan)));
+    const observation = await observe(session, requestBundle(host, bundle, choices));
+    const { refusals, warnings } = await foreseeApply(host, bundle, observation);
+    if (!options.force) assertNoRefusals(refusals);
+    assertNoConflicts(observation.plan);
+    for (const warning of warnings) await reportWarning(warning, terminal);
+    await terminal.out(printableLines(formatDryRun(observation.plan)));
     return exitStatus.ok;
   }
   const { signal, release } = onInterrupt();

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { requestBundle } from '../../apply/apply-bundle.ts';
+import { foreseeApply, requestBundle } from '../../apply/apply-bundle.ts';
 import { observe } from '../../apply/change-node.ts';
+import type { Observation } from '../../apply/look.ts';
 import { isEmptyPlan } from '../../apply/plan.ts';
-import type { Plan } from '../../apply/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment } from './environment.ts';
@@ -38,19 +38,23 @@ export function addPlanCommand(
 
 async function runPlan(folder: string, options: PlanOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const bundle = await loadBundle(folder);
-  const plan = await planBundle(bundle, options, environment);
+  const observation = await observeBundle(bundle, options, environment);
+  const foresight = await foreseeApply(environment.host, bundle, observation);
+  const { plan } = observation;
   await environment.terminal.out(
-    options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, bundle, 'nothing would change'),
+    options.output === 'json'
+      ? formatPlanJson(plan, bundle, foresight)
+      : formatPlanText(plan, bundle, 'nothing would change', foresight),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
 
-/** Compares the node with a bundle. */
-export async function planBundle(
+/** Looks at the node, and compares it with a bundle. */
+export async function observeBundle(
   bundle: StoredBundle,
   options: Omit<PlanOptions, 'output'>,
   environment: ApplyEnvironment,
-): Promise<Plan> {
+): Promise<Observation> {
   const session = openSession(environment, options);
   const request = requestBundle(environment.host, bundle, {
     origin: { kind: 'apply', folder: '' },
@@ -59,5 +63,5 @@ export async function planBundle(
     drainTimeout: options.drainTimeout,
     force: true,
   });
-  return (await observe(session, request)).plan;
+  return observe(session, request);
 }

@@ -4,7 +4,7 @@ import type { ApplyEnvironment } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { planBundle } from './plan-command.ts';
+import { observeBundle } from './plan-command.ts';
 import type { PlanOptions } from './plan-command.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
@@ -31,7 +31,7 @@ async function runVerify(
   environment: ApplyEnvironment,
 ): Promise<ExitStatus> {
   const bundle = await loadBundle(folder);
-  const plan = await planBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
+  const { plan } = await observeBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
   await environment.terminal.out(
     options.output === 'json'
       ? formatPlanJson(plan, bundle)
