@@ -1,7 +1,7 @@
 import { Failure } from './failure.ts';
 import { formatTime } from './history.ts';
 import type { Host } from './host.ts';
-import { withLock } from './lock.ts';
+import { findHolder, withLock } from './lock.ts';
 import { readDoing } from './patience.ts';
 import { findProcess, identifyOwnProcess, readBootId } from './process-identity.ts';
 import { readQuestion } from './question.ts';
@@ -95,12 +95,19 @@ async function keepAlone({ host, folder }: Waiting, { id }: Question): Promise<b
   }
 }
 
+const waitForQuestion = 'wait until apply asks for it, then run "kpc-apply confirm"';
+
 /** Why there is nothing to say yes to. */
 async function explainSilence({ host, folder }: Waiting): Promise<Failure> {
   const unconfirmed = await readUnconfirmed({ host, folder });
   const explain = (advice: string, why = '') =>
     new Failure('nothing-to-confirm', `no apply is waiting to be confirmed${why}`, advice);
-  if (!unconfirmed) return explain('run confirm within the time that --confirm-timeout gave to apply');
+  if (!unconfirmed) {
+    const holder = await findHolder(host, folder.path);
+    if (!holder?.command.startsWith('apply '))
+      return explain('run confirm within the time that --confirm-timeout gave to apply');
+    return explain(waitForQuestion, `: process ${holder.pid} ("${holder.command}") is still at work`);
+  }
   if (unconfirmed.bootId !== (await readBootId(host))) {
     await endUnconfirmed({ host, folder });
     return explain('apply the bundle again', ': the node has rebooted since, so the changes of that apply are gone');
@@ -112,7 +119,7 @@ async function explainSilence({ host, folder }: Waiting): Promise<Failure> {
       const doing = await readDoing(host, folder);
       const what = doing?.id === unconfirmed.id ? `; it waits for ${doing.what} since ${formatTime(doing.since)}` : '';
       return explain(
-        'run "kpc-apply confirm" when apply asks for it',
+        waitForQuestion,
         `: process ${unconfirmed.pid} is still changing the node, or putting it back${what}`,
       );
     }

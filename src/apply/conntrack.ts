@@ -3,7 +3,7 @@ import { families } from '../kernel/family.ts';
 import type { Family } from '../kernel/family.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import { formatCommand } from './host.ts';
+import { excerptOf, formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
 import { assertWhole } from './node-reading.ts';
 import { faultOfFlows } from './whole-output.ts';
@@ -83,7 +83,7 @@ async function listFlows(host: Host, family: Family): Promise<string | undefined
   const result = await host.run(command);
   if (result.kind === 'missing') return undefined;
   if (result.status === 0) return assertWhole(command, result.stdout, () => faultOfFlows(result));
-  throw new Error([`"${formatCommand(command)}" failed`, result.stderr.trim()].filter(Boolean).join(': '));
+  throw new Error([`"${formatCommand(command)}" failed`, excerptOf(result.stderr)].filter(Boolean).join(': '));
 }
 
 /** kube-proxy takes the same four things to tell them by (filterForIPPortNAT in conntrack/cleanup.go). */

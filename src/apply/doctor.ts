@@ -3,27 +3,65 @@ import { settingsOf } from '../bundle/manifest.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import { parseIpAddrJson } from '../kernel/link.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
-import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { modeFacts, programs, proxyModes } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { examineKernel, examineNftables } from './examine-nftables.ts';
 import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
 import type { Finding, Needs } from './finding.ts';
+import { excerptOf } from './host.ts';
 import type { Host } from './host.ts';
 import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from './rights.ts';
+import { isEmptyBelongings } from './belongings.ts';
+import { explainError } from './failure.ts';
+import { readBootId } from './process-identity.ts';
+import { readRecord, readSnapshot, stateFolder } from './record.ts';
+import { assertTrustedState } from './trust.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex, ModulePlace } from './modules.ts';
 import { decideOnNode, isMet, readNodeFacts, sysctlPath } from './node-decisions.ts';
 import { faultOfLinks } from './whole-output.ts';
 import { adviseStop, describeKubeProxy, findKubeProxy } from './running-kube-proxy.ts';
 
-/** What any bundle in IPVS mode may need. */
-export const generalNeeds: Needs = {
-  mode: 'ipvs',
-  modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
-  sysctls: ['net.ipv4.ip_forward', 'net.ipv4.vs.conntrack'].map((name) => ({ name, value: undefined })),
-  schedulers: ['rr'],
-  leastVersions: modeFacts.ipvs.tools,
-  manifest: undefined,
+/** What any bundle of a mode may need besides its tools and sysctls. */
+const generalNeeds: { readonly [M in ProxyMode]: Pick<Needs, 'modules' | 'schedulers'> } = {
+  ipvs: { modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'], schedulers: ['rr'] },
+  iptables: { modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'], schedulers: [] },
+  nftables: { modules: ['nf_conntrack'], schedulers: [] },
 };
+
+/** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
+export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
+  const runs = new Map<string, ReturnType<Host['run']>>();
+  const patient: Host = {
+    ...host,
+    run: (command) => {
+      const key = JSON.stringify(command);
+      const run = runs.get(key) ?? host.run(command);
+      runs.set(key, run);
+      return run;
+    },
+  };
+  const groups = await Promise.all(
+    proxyModes.map(async (mode) => {
+      const { sysctls, tools: leastVersions } = modeFacts[mode];
+      const needs = {
+        sysctls: sysctls.map((name) => ({ name, value: undefined })),
+        leastVersions,
+        manifest: undefined,
+      };
+      return examineNode(patient, { mode, ...generalNeeds[mode], ...needs });
+    }),
+  );
+  const keyOf = (finding: Finding) => JSON.stringify(finding);
+  const isCommon = (finding: Finding) =>
+    groups.every((group) => group.some((other) => keyOf(other) === keyOf(finding)));
+  return [
+    ...(groups[0] ?? []).filter(isCommon),
+    ...proxyModes.flatMap((mode, i) =>
+      (groups[i] ?? []).filter((finding) => !isCommon(finding)).map((finding) => ({ ...finding, mode })),
+    ),
+  ];
+}
 
 /** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
@@ -37,7 +75,8 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineRights(host),
     examineTools(host, modules, needs),
     examineReading(host, modules, needs),
-    examineOtherModes(host, modules, needs.mode),
+    // Without a bundle, each mode is looked at.
+    needs.manifest === undefined ? [] : examineOtherModes(host, modules, needs.mode),
     examineModules(host, modules, needs),
     examineSchedulers(modules, needs),
     examineSysctls(host, modules, needs),
@@ -277,7 +316,7 @@ async function examineVariants(host: Host): Promise<readonly Finding[]> {
         text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
       },
     ];
-  const refused = saved.flatMap((result) => (result.kind === 'ended' ? result.stderr.trim().split('\n') : []));
+  const refused = saved.flatMap((result) => (result.kind === 'ended' ? excerptOf(result.stderr).split('\n') : []));
   const reason = refused.find((line) => line !== '');
   const cause =
     reason === undefined
@@ -375,4 +414,32 @@ async function examineBridges(host: Host): Promise<readonly Finding[]> {
       advice: 'set it to 1 if pods are on a Linux bridge',
     },
   ];
+}
+
+/** The folder where kpc-apply keeps its records. */
+export async function examineState(host: Host, path: string): Promise<readonly Finding[]> {
+  const subject = 'state';
+  const folder = stateFolder(path);
+  try {
+    await assertTrustedState(host, path);
+    const bootId = await readBootId(host);
+    const [{ owned }, unfinished] = [
+      await readRecord(host, folder, bootId),
+      await readSnapshot(host, folder.journal, bootId),
+      await readSnapshot(host, folder.previous, bootId),
+    ];
+    if (unfinished) {
+      const text = `${path}: an apply is at work, or did not come to its end`;
+      return [
+        { severity: 'warning', subject, text, advice: 'if none is running, run "kpc-apply rollback", or apply again' },
+      ];
+    }
+    const made = isEmptyBelongings(owned)
+      ? 'kpc-apply has made nothing here since the node booted'
+      : 'the record is whole';
+    return [{ severity: 'ok', subject, text: `${path}: ${made}` }];
+  } catch (error) {
+    const { message: text, advice, code } = explainError(error);
+    return [{ severity: code === 'system-error' ? 'warning' : 'error', subject, text, advice }];
+  }
 }

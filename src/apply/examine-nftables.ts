@@ -4,6 +4,7 @@ import { nftFamily } from '../kernel/nftables/format.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
+import { excerptOf } from './host.ts';
 import type { Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
@@ -140,7 +141,7 @@ async function tryFeatures(host: Host, index: ModuleIndex, used: readonly Family
       const result = await host.run({ tool: 'nft', args: ['-c', '-f', '-'], stdin });
       // That it is missing is said where the tools are.
       if (result.kind === 'missing' || result.status === 0) return [];
-      const [said = ''] = result.stderr.trim().split('\n');
+      const [said = ''] = excerptOf(result.stderr).split('\n');
       return [{ family, feature, reason: said.replace(/^.*?Error: /, '') || 'nft gives no reason' }];
     }),
   );

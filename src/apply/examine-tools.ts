@@ -4,7 +4,7 @@ import type { ObjectKind } from '../kernel/kinds.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
-import { formatCommand } from './host.ts';
+import { excerptOf, formatCommand } from './host.ts';
 import type { Command, Host } from './host.ts';
 import { findModule, isInKernel } from './modules.ts';
 import type { ModuleIndex } from './modules.ts';
@@ -152,7 +152,7 @@ async function examineCommand(host: Host, command: Command): Promise<readonly Fi
     if (fault === undefined) return describeHiddenTable(command, result.stdout);
     return [describeFault(command, fault)];
   }
-  const [reason = ''] = result.stderr.trim().split('\n');
+  const [reason = ''] = excerptOf(result.stderr).split('\n');
   return [
     {
       severity: 'error',

@@ -7,11 +7,13 @@ export interface Finding {
   /** What was looked at: "modules", "tools" … */
   readonly subject: string;
   readonly text: string;
+  /** The mode that needs it, where not all that were looked at do. */
+  readonly mode?: ProxyMode | undefined;
   /** What to do about it; undefined where nothing is to be done. */
   readonly advice?: string | undefined;
 }
 
-/** What a node is to be fit for. Without a bundle: for any, in IPVS mode. */
+/** What a node is to be fit for. Without a bundle: for any in the mode. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];

@@ -96,3 +96,16 @@ export type CommandResult =
 export function formatCommand(command: Command): string {
   return [command.tool, ...command.args].join(' ');
 }
+
+const mostLines = 5;
+const mostCharacters = 200;
+
+/** What a tool says of its trouble, cut short: a broken one may say anything. */
+export function excerptOf(output: string): string {
+  const lines = output
+    .trim()
+    .replace(/(?:[^\P{Cc}\n\t]|\ufffd)+/gu, '\ufffd')
+    .split('\n')
+    .map((line) => (line.length > mostCharacters ? `${line.slice(0, mostCharacters)}…` : line));
+  return [...lines.slice(0, mostLines), ...(lines.length > mostLines ? ['…'] : [])].join('\n');
+}

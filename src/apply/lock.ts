@@ -93,6 +93,20 @@ async function assertAlone(host: Host, claims: string, own: string): Promise<voi
   }
 }
 
+/** Another kpc-apply that works on this node or with this state folder. */
+export async function findHolder(
+  host: Host,
+  folder: string,
+): Promise<{ readonly pid: number; readonly command: string } | undefined> {
+  for (const claims of [await lockFolder(host), `${folder}/lock`]) {
+    for (const name of await host.list(claims)) {
+      const claim = await readClaim(host, `${claims}/${name}`);
+      if (claim && (await isHeld(host, claim))) return claim;
+    }
+  }
+  return undefined;
+}
+
 async function isHeld(host: Host, claim: Claim): Promise<boolean> {
   const place = await findProcess(host, claim);
   switch (place) {

@@ -15,11 +15,11 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import type { RuleLinesByFamily } from '../kernel/rule-lines.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { isKubeProxyTable, nftTableName } from '../kube-proxy/nftables.ts';
+import { isKubeProxyTable, nftTableComment, nftTableName } from '../kube-proxy/nftables.ts';
 import type { Belongings } from './belongings.ts';
 import { isOfFamily } from './belongings.ts';
 import { Failure } from './failure.ts';
-import { formatCommand } from './host.ts';
+import { excerptOf, formatCommand } from './host.ts';
 import type { Command, CommandResult, Host } from './host.ts';
 import { findModule, readModuleIndex } from './modules.ts';
 import { findNftTables } from './nft-netlink.ts';
@@ -229,7 +229,7 @@ export const saveTools: { readonly [F in Family]: string } = { ipv4: 'iptables-s
  */
 export async function assertReadable(
   host: Host,
-  { iptables, nftables }: Pick<NodeReading, 'iptables' | 'nftables'>,
+  { iptables, nftables }: NodeReading,
   parts: ReadonlySet<ReadingPart>,
 ): Promise<void> {
   await Promise.all(
@@ -442,7 +442,7 @@ function outputOf(command: Command, result: CommandResult): string {
   const ending = result.status === undefined ? `was killed by ${result.signal}` : `exited with status ${result.status}`;
   throw new Failure(
     'unreadable-node',
-    [`"${formatCommand(command)}" ${ending}`, result.stderr.trim()].filter(Boolean).join(': '),
+    [`"${formatCommand(command)}" ${ending}`, excerptOf(result.stderr)].filter(Boolean).join(': '),
     isRefusal(result.stderr)
       ? 'run it as root; a container also needs the capability NET_ADMIN'
       : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
@@ -533,9 +533,13 @@ function parseNftTables(reading: NodeReading, family: Family, { earlier }: Known
 /** kube-proxy's tables in what `nft list` printed, and what is in them that kpc does not read. */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
-  if (unread.length === 0) return tables;
-  const heads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
-  return tables.map((table) => ({ ...table, strange: { heads, text } }));
+  const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
+  return tables.map((table) => {
+    // A table that is there gets no other comment. Old versions of nft print none, nor does kube-proxy write one with these.
+    const isOther = table.comment !== undefined && table.comment !== nftTableComment;
+    const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
+    return heads.length === 0 ? table : { ...table, strange: { heads, text } };
+  });
 }
 
 /** "Timeout (tcp tcpfin udp): 900 120 300". */

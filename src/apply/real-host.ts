@@ -85,7 +85,7 @@ export const realHost: Host = {
   },
   remove: (path) => rm(path, { recursive: true, force: true }),
   sizeOf: async (path) => (await unlessMissing(stat(path)))?.size ?? 0,
-  list: async (path) => (await unlessMissing(readdir(path))) ?? [],
+  list: async (path) => (await unlessDangling(readdir(path))) ?? [],
   readLink: (path) => readlink(path).catch(() => undefined),
   sleep: (milliseconds) => sleep(milliseconds),
   now: Date.now,
@@ -241,13 +241,13 @@ function readId(text: string | undefined): number | undefined {
 
 async function examinePath(path: string): Promise<readonly PathLevel[]> {
   const named = resolvePath(path);
-  const real = (await unlessMissing(realpath(named))) ?? named;
+  const real = (await unlessDangling(realpath(named))) ?? named;
   const levels = new Map<string, PathLevel>();
   for (const start of new Set([named, real])) {
     for (const level of listLevels(start)) {
       const isParent = level !== start;
       if (levels.get(level)?.isParent === false) continue;
-      const found = await unlessMissing(stat(level));
+      const found = await unlessDangling(stat(level));
       // What is neither is refused when it is read.
       if (!found?.isFile() && !found?.isDirectory()) continue;
       const isReadOnly = await access(level, constants.W_OK).then(
@@ -325,6 +325,16 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
     return await work;
   } catch (error) {
     if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
+async function unlessDangling<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await unlessMissing(work);
+  } catch (error) {
+    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENAMETOOLONG')) return undefined;
     throw error;
   }
 }

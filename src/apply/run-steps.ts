@@ -1,6 +1,6 @@
 import { describeError } from '../bundle/errors.ts';
 import { Failure } from './failure.ts';
-import { formatCommand } from './host.ts';
+import { excerptOf, formatCommand } from './host.ts';
 import type { Command, CommandResult, Host } from './host.ts';
 import { describeStep, stepCommand } from './steps.ts';
 import type { Step } from './steps.ts';
@@ -35,7 +35,7 @@ function assertDone(command: Command, result: CommandResult): void {
       : `exited with status ${result.status}`;
   throw new Failure(
     'tool-failed',
-    [`"${formatCommand(command)}" ${ending}`, said, quoteLine(command, said)].filter(Boolean).join('\n'),
+    [`"${formatCommand(command)}" ${ending}`, excerptOf(said), quoteLine(command, said)].filter(Boolean).join('\n'),
     'fix the cause and apply again; --dry-run prints what each tool is given',
   );
 }

@@ -1,5 +1,6 @@
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { excerptOf } from './host.ts';
 import type { Host } from './host.ts';
 import { compareVersions, parseVersion } from './version.ts';
 
@@ -98,10 +99,10 @@ async function inspectTool(host: Host, tool: Tool, least: string | undefined): P
   if (tool.versionArgs === undefined) return { kind: 'fine', tool, version: '', details: '' };
   const result = await host.run({ tool: tool.name, args: tool.versionArgs });
   if (result.kind === 'missing') return { kind: 'missing', tool };
-  const details = (result.stdout || result.stderr).split('\n')[0]?.trim() ?? '';
+  const details = excerptOf(result.stdout || result.stderr).split('\n')[0] ?? '';
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
   if (result.status !== 0 || !version) {
-    const [complaint = ''] = result.stderr.trim().split('\n');
+    const [complaint = ''] = excerptOf(result.stderr).split('\n');
     return { kind: 'broken', tool, reason: complaint || details || 'it printed nothing' };
   }
   const wanted = least === undefined ? undefined : parseVersion(least);

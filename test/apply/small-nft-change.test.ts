@@ -41,7 +41,7 @@ function withService(name: string, settings: Editable): string {
 }
 
 const [first, second] = ['10.244.7.1', '10.244.7.2'];
-const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('list');
+const isListing = ({ tool, args }: Command) => tool === 'nft' && args.includes('list') && !args.includes('tables');
 const isChange = ({ tool, args }: Command) => tool === 'nft' && args[0] === '-f';
 const isAsking = ({ tool }: Command) => tool === 'perl';
 const isRehearsal = ({ tool }: Command) => tool === 'unshare';

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { needsOf } from '../../apply/apply-bundle.ts';
-import { examineNode, generalNeeds } from '../../apply/doctor.ts';
-import type { ApplyEnvironment } from './environment.ts';
-import { outputOption } from './options.ts';
+import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor.ts';
+import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { addStateOption, outputOption } from './options.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
-interface DoctorOptions {
+interface DoctorOptions extends NodeOptions {
   readonly output: 'text' | 'json';
 }
 
@@ -17,16 +17,16 @@ export function addDoctorCommand(
   environment: ApplyEnvironment,
   done: (status: ExitStatus) => void,
 ): void {
-  program
+  const command = program
     .command('doctor')
     .description(
-      'Check what this node has and lacks, for one bundle or in general: exit status 1 if something must be fixed.',
+      'Check what this node has and lacks, for one bundle or for each mode: exit status 1 if something must be fixed.',
     )
     .argument('[folder]', 'the bundle')
-    .addOption(outputOption())
-    .action(async (folder: string | undefined, options: DoctorOptions) =>
-      done(await runDoctor(folder, options, environment)),
-    );
+    .addOption(outputOption());
+  addStateOption(command).action(async (folder: string | undefined, options: DoctorOptions) =>
+    done(await runDoctor(folder, options, environment)),
+  );
 }
 
 async function runDoctor(
@@ -34,8 +34,12 @@ async function runDoctor(
   options: DoctorOptions,
   { terminal, host }: ApplyEnvironment,
 ): Promise<ExitStatus> {
-  const needs = folder === undefined ? generalNeeds : needsOf(await loadBundle(folder));
-  const findings = await examineNode(host, needs);
+  const findings = [
+    ...(folder === undefined
+      ? await examineForAnyMode(host)
+      : await examineNode(host, needsOf(await loadBundle(folder)))),
+    ...(await examineState(host, options.stateDir)),
+  ].toSorted((a, b) => Number(a.mode !== undefined) - Number(b.mode !== undefined));
   // Colours are for this command alone.
   const { formatFindings } = await import('../../report/findings-text.ts');
   await terminal.out(options.output === 'json' ? formatJson(findings) : formatFindings(findings, terminal.colour.out));

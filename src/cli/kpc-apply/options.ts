@@ -13,7 +13,10 @@ export interface ClaimOptions {
 export function addStateOption(command: Command): Command {
   return command.addOption(
     new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
-      .argParser((folder) => resolve(folder))
+      .argParser((folder) => {
+        if (folder.trim() === '') throw new InvalidArgumentError('it needs the name of a folder.');
+        return resolve(folder);
+      })
       .default(defaultStateFolder),
   );
 }
