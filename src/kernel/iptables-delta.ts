@@ -169,11 +169,12 @@ export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   const lines: string[] = [];
   for (const { table, changes } of deltas) {
     lines.push(`*${table}`);
-    // A chain is declared before any rule that jumps to it; declaring one that is there empties it.
-    for (const change of changes) {
-      if (change.kind === 'write-chain' || change.kind === 'delete-chain')
-        lines.push(formatDeclaration(change.chain.name));
-    }
+    // A chain is declared before any rule that jumps to it; declaring one that is there empties it. By name, because the
+    // nft variant of iptables-restore keeps its chains sorted, and looks for the place of each from one end.
+    const declared = changes.flatMap((change) =>
+      change.kind === 'write-chain' || change.kind === 'delete-chain' ? [change.chain.name] : [],
+    );
+    for (const name of declared.sort()) lines.push(formatDeclaration(name));
     for (const change of changes) pushChangeLines(lines, change);
     lines.push('COMMIT');
   }

@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest';
+import type { CommandResult, Host } from '../../src/apply/host.ts';
+import { callApply } from './call-apply.ts';
+import { createFakeNode } from './fake-node.ts';
+import type { FakeNode } from './fake-node.ts';
+
+const bundle = (mode: string) => `fixtures/quickstart/expected-${mode}`;
+
+function startNode(): FakeNode {
+  const node = createFakeNode();
+  node.files.set('/proc/modules', `${node.files.get('/proc/modules') ?? ''}nf_tables 1 0 - Live\n`);
+  return node;
+}
+
+const answering = (host: Host, tool: string, arg: string, result: Partial<CommandResult>): Host => ({
+  ...host,
+  run: async (command) =>
+    command.tool === tool && command.args.includes(arg)
+      ? { kind: 'ended', status: 0, stdout: '', stderr: '', ...result }
+      : host.run(command),
+});
+
+test('plan and a dry run name what apply refuses: a kernel without IPVS', async () => {
+  const node = startNode();
+  for (const path of ['/proc/net/ip_vs', '/proc/sys/net/ipv4/vs/conntrack']) node.files.delete(path);
+  node.files.set('/proc/modules', 'nf_conntrack 1 0 - Live\n');
+  node.files.set('/lib/modules/6.1.0/modules.dep', 'kernel/x.ko:\n');
+  const refused = await callApply(node.host, 'apply', bundle('ipvs'));
+  const [, reason = ''] = /error: (ip_vs_rr is missing[^;[]*)/.exec(refused.err) ?? [];
+  expect([refused.status, reason], refused.err).toEqual([3, expect.stringContaining('ip_vs_rr is missing')]);
+  const plan = await callApply(node.host, 'plan', bundle('ipvs'));
+  expect([plan.status, plan.out]).toEqual([1, expect.stringContaining(`! apply would refuse: ${reason.trim()}`)]);
+  const json = await callApply(node.host, 'plan', bundle('ipvs'), '--output', 'json');
+  expect(JSON.parse(json.out)).toMatchObject({
+    refusals: expect.arrayContaining([{ subject: 'modules', text: reason.trim(), advice: expect.any(String) }]),
+  });
+  expect(await callApply(node.host, 'apply', bundle('ipvs'), '--dry-run')).toMatchObject({ status: 3, out: '' });
+});
+
+test('plan names a tool that is too old', async () => {
+  const node = startNode();
+  const host = answering(node.host, 'iptables-restore', '--version', { stdout: 'iptables v1.4.21\n' });
+  expect((await callApply(host, 'apply', bundle('iptables'))).err).toContain('iptables-restore is 1.4.21');
+  expect((await callApply(host, 'plan', bundle('iptables'))).out).toContain(
+    '! apply would refuse: iptables-restore is 1.4.21',
+  );
+});
+
+test('plan and apply say why nf_conntrack_max goes down', async () => {
+  const node = startNode();
+  const path = '/proc/sys/net/netfilter/nf_conntrack_max';
+  node.files.set(path, '262144\n');
+  const why = 'net.netfilter.nf_conntrack_max goes down from 262144 to 131072, as kube-proxy sets it (32768 × 4 cores';
+  expect((await callApply(node.host, 'plan', bundle('iptables'))).out).toContain(why);
+  expect((await callApply(node.host, 'apply', bundle('iptables'))).err).toContain(why);
+  node.files.set(path, '1000\n');
+  expect((await callApply(node.host, 'plan', bundle('iptables'))).out).not.toContain('goes down');
+});
+
+test('doctor without a bundle looks at each mode, and says which needs what', async () => {
+  const node = startNode();
+  const { out } = await callApply(node.host, 'doctor');
+  for (const title of ['IPVS mode', 'iptables mode', 'nftables mode']) expect(out).toContain(`\nFor ${title}:\n`);
+  const without = answering(node.host, 'nft', '--version', { kind: 'missing' });
+  const missing = await callApply(without, 'doctor', '--output', 'json');
+  expect(missing.status).toBe(1);
+  const errors = (JSON.parse(missing.out) as { severity: string; mode?: string; text: string }[]).filter(
+    ({ severity }) => severity === 'error',
+  );
+  expect(errors).toEqual([expect.objectContaining({ mode: 'nftables', text: 'nft is missing' })]);
+});
+
+test('doctor looks at the state folder', async () => {
+  const node = startNode();
+  expect((await callApply(node.host, 'doctor', bundle('iptables'))).out).toContain(
+    '/var/lib/kpc: kpc-apply has made nothing',
+  );
+  await callApply(node.host, 'apply', bundle('iptables'), '--state-dir', '/srv/kpc');
+  const looked = (...args: readonly string[]) => callApply(node.host, 'doctor', bundle('iptables'), ...args);
+  expect((await looked('--state-dir', '/srv/kpc')).out).toContain('/srv/kpc: the record is whole');
+  node.files.set('/srv/kpc/record.json', '{');
+  expect(await looked('--state-dir', '/srv/kpc')).toMatchObject({
+    status: 1,
+    out: expect.stringContaining('error   /srv/kpc/record.json is damaged'),
+  });
+  expect((await looked('--state-dir', '')).status).toBe(2);
+});
+
+const affinity = 'fixtures/session-affinity/expected-';
+
+test.each([
+  ['iptables', 'nftables', '3 clients lose their endpoints'],
+  ['ipvs', 'iptables', '1 client loses its endpoint'],
+])('a change from %s to %s names the clients that lose their session', async (from, to, said) => {
+  const node = startNode();
+  expect((await callApply(node.host, 'apply', `${affinity}${from}`)).status).toBe(0);
+  const lists = [...new Set(node.dump().match(/(?<=--name )KUBE-SEP-\w+/g))];
+  const [first = 'none', second = 'none'] = lists;
+  node.files.set(`/proc/net/xt_recent/${first}`, 'src=10.1.0.1 ttl: 64\nsrc=10.1.0.2 ttl: 64\n');
+  node.files.set(`/proc/net/xt_recent/${second}`, 'src=10.1.0.3 ttl: 64\n');
+  const persistent = /^-A -t (\d+)\.(\d+)\.(\d+)\.(\d+):(\d+) .*-p \d+/m.exec(node.dump()) ?? [];
+  const hex = (value: string | undefined, width: number) =>
+    Number(value).toString(16).toUpperCase().padStart(width, '0');
+  const [, a, b, c, d, port] = persistent;
+  const socket = `${hex(a, 2)}${hex(b, 2)}${hex(c, 2)}${hex(d, 2)} ${hex(port, 4)}`;
+  node.files.set(
+    '/proc/net/ip_vs_conn',
+    `Pro FromIP FPrt ToIP TPrt DestIP DPrt State Expires PEName PEData\nTCP 0A010001 0000 ${socket} 0AF4010A 1F90 NONE 10780\nTCP 0A010001 8000 ${socket} 0AF4010A 1F90 ESTABLISHED 10780\nTCP 0A010001 0000 0A636363 0050 0AF4010A 1F90 NONE 1\n`,
+  );
+  expect((await callApply(node.host, 'plan', `${affinity}${to}`)).out).toContain(`! session affinity: ${said}`);
+  expect((await callApply(node.host, 'apply', `${affinity}${to}`)).err).toContain(`session affinity: ${said}`);
+  expect((await callApply(node.host, 'plan', `${affinity}${to}`)).out).not.toContain('session affinity');
+});
+
+test('a comment of the table that was changed by hand is drift, and is put right', async () => {
+  const node = startNode();
+  expect((await callApply(node.host, 'apply', bundle('nftables'))).status).toBe(0);
+  let comment = 'rules for kube-proxy';
+  const host: Host = {
+    ...node.host,
+    run: async (command) => {
+      const result = await node.host.run(command);
+      if (command.tool === 'nft' && command.stdin?.includes('delete table ip kube-proxy'))
+        comment = 'rules for kube-proxy';
+      if (result.kind !== 'ended' || !command.args.includes('ip') || !command.args.includes('list')) return result;
+      return { ...result, stdout: result.stdout.replace(' {\n', ` {\n\tcomment "${comment}"\n`) };
+    },
+  };
+  expect((await callApply(host, 'verify', bundle('nftables'))).status).toBe(0);
+  comment = 'mine';
+  const drift = await callApply(host, 'verify', bundle('nftables'));
+  expect([drift.status, drift.out]).toEqual([1, expect.stringContaining('comment "mine"')]);
+  expect((await callApply(host, 'apply', bundle('nftables'))).status).toBe(0);
+  expect((await callApply(host, 'verify', bundle('nftables'))).status).toBe(0);
+});
+
+test('confirm says to wait while apply has not asked yet', async () => {
+  const node = startNode();
+  let said: Awaited<ReturnType<typeof callApply>> | undefined;
+  const host: Host = {
+    ...node.host,
+    run: async (command) => {
+      if (command.tool === 'iptables-save' && said === undefined) said = await callApply(node.host, 'confirm');
+      return node.host.run(command);
+    },
+  };
+  await callApply(host, 'apply', bundle('iptables'));
+  expect(said).toMatchObject({ status: 3, err: expect.stringContaining('wait until apply asks for it') });
+  expect((await callApply(node.host, 'confirm')).err).not.toContain('wait until');
+});
+
+test('what a tool says is cut short, and random bytes are one sign', async () => {
+  const node = startNode();
+  const stderr = `${'\u{fffd}\0\u{1b}'.repeat(5000)}\n${'x'.repeat(5000)}\n${'line\n'.repeat(500)}`;
+  for (const [tool, arg] of [
+    ['iptables-save', ''],
+    ['iptables-restore', '--noflush'],
+  ] as const) {
+    const host: Host = {
+      ...node.host,
+      run: async (command) =>
+        command.tool === tool && (arg === '' || command.args.includes(arg))
+          ? { kind: 'ended', status: 1, stdout: '', stderr }
+          : node.host.run(command),
+    };
+    const { status, err } = await callApply(host, 'apply', bundle('iptables'));
+    expect([status, err.length < 1000, err.includes('xxxx')], err).toEqual([3, true, true]);
+  }
+});
