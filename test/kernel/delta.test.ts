@@ -165,8 +165,8 @@ describe("a delta's text does in the tool what the delta says", () => {
       [
         '*filter',
         ':B - [0:0]',
-        ':NEW - [0:0]',
         ':GONE - [0:0]',
+        ':NEW - [0:0]',
         '-A B -d 10.0.0.1 -j DROP',
         '-A NEW -j A',
         '-D INPUT -j GONE',
