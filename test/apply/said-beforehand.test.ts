@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { realHost } from '../../src/apply/real-host.ts';
 import type { CommandResult, Host } from '../../src/apply/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
@@ -166,4 +170,23 @@ test('what a tool says is cut short, and random bytes are one sign', async () =>
     const { status, err } = await callApply(host, 'apply', bundle('iptables'));
     expect([status, err.length < 1000, err.includes('xxxx')], err).toEqual([3, true, true]);
   }
+});
+
+test('a bundle with a link that leads to itself is a bad bundle', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-loop-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  symlinkSync('manifest.json', join(folder, 'manifest.json'));
+  symlinkSync('itself', join(folder, 'itself'));
+  const host: Host = { ...startNode().host, examine: realHost.examine, list: realHost.list };
+  for (const bundleFolder of [folder, join(folder, 'itself')]) {
+    expect(await callApply(host, 'plan', bundleFolder)).toMatchObject({
+      status: 2,
+      err: expect.stringContaining('[bad-bundle]'),
+    });
+  }
+});
+
+test('a folder without a name is refused', async () => {
+  expect((await callApply(startNode().host, 'dump', '-o', '')).status).toBe(2);
+  expect((await callApply(startNode().host, 'plan', bundle('iptables'), '--state-dir', '')).status).toBe(2);
 });
