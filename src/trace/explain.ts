@@ -11,6 +11,7 @@ import { jumpChain } from '../kernel/restrict.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet/packet.ts';
 import type { Sender, Target } from './question.ts';
+import { healthCheckWords } from './health-check.ts';
 import type { Scene } from './scene.ts';
 
 /** One packet with what becomes of it. */
@@ -128,14 +129,8 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
 /** What an operator would ask next. */
 function listNotes({ sender, target, fate }: Trace, { ports, healthChecks, side, mode }: Scene): readonly string[] {
   const notes: string[] = [];
-  const node = side.services?.node;
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
-  if (check && node) {
-    const local = check.readyEndpoints.filter(({ nodeName }) => nodeName === node.name).length;
-    notes.push(
-      `this is the health check of ${check.namespace}/${check.service}: kube-proxy answers ${local > 0 ? '200' : '503'}, with ${countThing(local, 'ready endpoint')} on this node`,
-    );
-  }
+  if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
   const isNodePort = ports.some(({ nodePort }) => nodePort === target.port);
   if (isNodePort && isLoopback(target.address) && fate.verdict !== 'delivered' && mode) {
     const works = modeFacts[mode].loopbackNodePorts.includes(target.address.family);

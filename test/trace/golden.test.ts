@@ -27,6 +27,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ['localhost-nftables.txt', ['--from', 'node', '--to', '127.0.0.1:30080', '--proxy-mode', 'nftables']],
   ['local-elsewhere-ipvs.txt', ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs']],
   ['ipv6-nftables.txt', ['--from', 'remote-pod', '--to', '[fd00:192::1]:30080', '--proxy-mode', 'nftables']],
+  ['health-check-ipvs.txt', ['--from', 'external', '--to', '192.168.0.1:32100', '--proxy-mode', 'ipvs']],
   ['matrix-ipvs.txt', ['--all', 'balanced-local', '--proxy-mode', 'ipvs']],
   ['matrix-nftables.txt', ['--all', 'balanced-local', '--proxy-mode', 'nftables']],
   ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
@@ -56,6 +57,24 @@ describe.concurrent('what kpc trace cannot answer', () => {
     expect(run.stdout).toBe('');
     expect(run.stderr).toContain(message);
   });
+});
+
+test('on each node: where an address of policy Local works', async () => {
+  const other = join(scratch, 'node2.yaml');
+  writeFileSync(
+    other,
+    '{apiVersion: v1, kind: Node, metadata: {name: node2}, spec: {podCIDRs: [10.1.2.0/24]}, status: {addresses: [{type: InternalIP, address: 192.168.0.2}]}}\n',
+  );
+  const question = ['--from', 'external', '--to', '203.0.113.23:80', '--all-nodes', '--output', 'json'];
+  const { stdout } = await runKpc(['trace', ...input, '-f', other, '--proxy-mode', 'nftables', ...question], { cwd });
+  const answers = JSON.parse(stdout) as readonly {
+    readonly node: string;
+    readonly trace: { readonly verdict: string };
+  }[];
+  expect(answers.map(({ node, trace }) => [node, trace.verdict])).toEqual([
+    ['node1', 'dropped'],
+    ['node2', 'delivered'],
+  ]);
 });
 
 test('a Pod by its name, with the node that it is on', async () => {
