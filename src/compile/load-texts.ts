@@ -95,6 +95,7 @@ export interface LoadedInputs {
   readonly configured: boolean;
   /** Which mode was taken and why, where nothing names one. */
   readonly modeNote: Diagnostic | undefined;
+  readonly pods: Inputs['pods'];
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
@@ -133,6 +134,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     hostAddresses: host?.addresses,
     configured,
     modeNote: configured && !given ? undefined : modeNote,
+    pods: inputs.pods,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),

@@ -36,30 +36,30 @@ export interface Packet {
  */
 export type Verdict = 'delivered' | 'refused' | 'dropped' | 'forwarded' | 'local' | 'unknown';
 
+/** Where rules are. */
+interface InChain {
+  readonly hook: Hook;
+  readonly table: string;
+  readonly chain: string;
+}
+
+/** A rule that matched. */
+export type RuleStep = InChain & {
+  readonly kind: 'rule';
+  /** Counts from 1. */
+  readonly position: number;
+  readonly origin: Origin | undefined;
+} & (
+    | { readonly tool: 'iptables'; readonly rule: Rule }
+    /** With the element of the map that decided. */
+    | { readonly tool: 'nftables'; readonly rule: NftRule; readonly element: Element | undefined }
+  );
+
 /** One thing that happens to a packet on its way. */
 export type Step =
-  /** A rule that matched. */
-  | {
-      readonly kind: 'rule';
-      readonly hook: Hook;
-      readonly tool: 'iptables' | 'nftables';
-      readonly table: string;
-      readonly chain: string;
-      /** Counts from 1. */
-      readonly position: number;
-      readonly rule: Rule | NftRule;
-      /** The element of the map that decided. */
-      readonly element?: Element | undefined;
-      readonly origin: Origin | undefined;
-    }
+  | RuleStep
   /** No rule of a chain of the kernel decided, and its policy drops. */
-  | {
-      readonly kind: 'policy';
-      readonly hook: Hook;
-      readonly tool: 'iptables' | 'nftables';
-      readonly table: string;
-      readonly chain: string;
-    }
+  | (InChain & { readonly kind: 'policy'; readonly tool: RuleStep['tool'] })
   /** IPVS has a virtual server at the packet's destination, and chose a real server, or has none. */
   | {
       readonly kind: 'virtual-server';

@@ -4,7 +4,7 @@ import type { Matrix } from '../trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them. */
-export function formatMatrix({ senders, rows }: Matrix, node: string, isColoured: boolean): string {
+export function formatMatrix({ senders, rows, healthChecks }: Matrix, node: string, isColoured: boolean): string {
   const paint = descriptionPainter(isColoured);
   const cells = rows.map(({ fates }) => senders.map((_, i) => fateInShort(fates[i])));
   const first = Math.max(4, ...rows.map(({ target }) => target.length));
@@ -21,7 +21,7 @@ export function formatMatrix({ senders, rows }: Matrix, node: string, isColoured
     'dim',
     '2 kept: reaches 2 endpoints, which see the client; masq: they see the node; mixed: some of both',
   );
-  return `${[paint('heading', head.join('  ').trimEnd()), ...lines, legend].join('\n')}\n`;
+  return `${[paint('heading', head.join('  ').trimEnd()), ...lines, ...healthChecks, legend].join('\n')}\n`;
 }
 
 function roleOf(fate: Fate | undefined): 'good' | 'bad' | 'plain' | 'dim' {

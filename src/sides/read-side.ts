@@ -205,7 +205,7 @@ export async function compileInputs(options: SideOptions, readStdin: () => Promi
 
 function readingOf(
   name: string,
-  { diagnostics, files }: LoadedInputs,
+  { diagnostics, files, pods }: LoadedInputs,
   compiled: BundleContent,
   isModeNamed: boolean,
   /** Why this release, where nothing but what was read says so. */
@@ -220,6 +220,7 @@ function readingOf(
     side: sideOfManifests(name, compiled),
     diagnostics,
     files,
+    pods,
     notes: [`${name}: manifests, compiled for ${where}, ${mode}, ${families.join(' and ')}${release}`],
   };
 }

@@ -6,12 +6,12 @@ import type { Rule } from '../kernel/iptables.ts';
 import { formatRule as formatIptablesRule } from '../kernel/iptables.ts';
 import type { Verdict } from '../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/format-expression.ts';
-import type { NftRule } from '../kernel/nftables/table.ts';
 import type { Location } from '../kernel/origin.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import type { Fate, ReachedEndpoint, RouteDecision, Step } from '../packet/packet.ts';
+import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet/packet.ts';
 import type { Sender, Target } from './question.ts';
+import { healthCheckWords } from './health-check.ts';
 import type { Scene } from './scene.ts';
 
 /** One packet with what becomes of it. */
@@ -63,17 +63,17 @@ function leadsOn(step: Step, index: number, steps: readonly Step[]): boolean {
 
 function nextChain(step: Step): string | undefined {
   if (step.kind !== 'rule') return undefined;
-  if (step.tool === 'iptables') return jumpChain(step.rule as Rule);
+  if (step.tool === 'iptables') return jumpChain(step.rule);
   const verdict = nftVerdict(step);
   return verdict?.kind === 'jump' || verdict?.kind === 'goto' ? verdict.chain : undefined;
 }
 
-type RuleStep = Extract<Step, { kind: 'rule' }>;
+type NftStep = Extract<RuleStep, { tool: 'nftables' }>;
 
 /** What a rule of nftables, or the element of its map, decides. */
-function nftVerdict({ rule, element }: RuleStep): Verdict | undefined {
+function nftVerdict({ rule, element }: NftStep): Verdict | undefined {
   if (element?.value && element.value.kind !== 'data') return element.value;
-  const last = (rule as NftRule).expressions.at(-1);
+  const last = rule.expressions.at(-1);
   return last?.kind === 'verdict' ? last.verdict : undefined;
 }
 
@@ -129,14 +129,8 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
 /** What an operator would ask next. */
 function listNotes({ sender, target, fate }: Trace, { ports, healthChecks, side, mode }: Scene): readonly string[] {
   const notes: string[] = [];
-  const node = side.services?.node;
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
-  if (check && node) {
-    const local = check.readyEndpoints.filter(({ nodeName }) => nodeName === node.name).length;
-    notes.push(
-      `this is the health check of ${check.namespace}/${check.service}: kube-proxy answers ${local > 0 ? '200' : '503'}, with ${countThing(local, 'ready endpoint')} on this node`,
-    );
-  }
+  if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
   const isNodePort = ports.some(({ nodePort }) => nodePort === target.port);
   if (isNodePort && isLoopback(target.address) && fate.verdict !== 'delivered' && mode) {
     const works = modeFacts[mode].loopbackNodePorts.includes(target.address.family);
@@ -175,21 +169,14 @@ function tellSteps(steps: readonly Step[], scene: Scene): readonly ToldStep[] {
 
 function tellStep(step: Step, { owners }: Scene): ToldStep {
   switch (step.kind) {
-    case 'rule': {
-      const { hook, tool, table, chain, position, rule, element, origin } = step;
-      const own = step.tool === 'iptables' ? owners.ofRule(rule as Rule) : undefined;
+    case 'rule':
       return {
-        hook,
-        where: `${tool} ${table} ${chain} rule ${position}`,
-        what: tool === 'iptables' ? iptablesEffect(rule as Rule) : nftEffect(step),
-        rule:
-          tool === 'iptables'
-            ? formatIptablesRule(rule as Rule)
-            : `${formatNftRule(rule as NftRule)}${element ? ` → ${formatElement(element)}` : ''}`,
-        servicePort: origin?.servicePort ?? own,
-        place: origin?.place?.locate(),
+        hook: step.hook,
+        where: `${step.tool} ${step.table} ${step.chain} rule ${step.position}`,
+        ...tellRule(step),
+        servicePort: step.origin?.servicePort ?? (step.tool === 'iptables' ? owners.ofRule(step.rule) : undefined),
+        place: step.origin?.place?.locate(),
       };
-    }
     case 'policy':
       return plain(step.hook, `${step.tool} ${step.table} ${step.chain}`, 'no rule decides, and the policy is to drop');
     case 'virtual-server': {
@@ -210,6 +197,12 @@ function tellStep(step: Step, { owners }: Scene): ToldStep {
     case 'route':
       return plain(undefined, 'routing', routeWords(step.decision, step.destination));
   }
+}
+
+function tellRule(step: RuleStep): Pick<ToldStep, 'what' | 'rule'> {
+  if (step.tool === 'iptables') return { what: iptablesEffect(step.rule), rule: formatIptablesRule(step.rule) };
+  const { rule, element } = step;
+  return { what: nftEffect(step), rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
 }
 
 function plain(hook: string | undefined, where: string, what: string): ToldStep {
@@ -275,8 +268,8 @@ function markWords(operation: 'or' | 'xor' | 'set'): string {
   }
 }
 
-function nftEffect(step: RuleStep): string {
-  const last = (step.rule as NftRule).expressions.at(-1);
+function nftEffect(step: NftStep): string {
+  const last = step.rule.expressions.at(-1);
   const verdict = nftVerdict(step);
   if (verdict) {
     if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;

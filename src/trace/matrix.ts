@@ -1,6 +1,7 @@
 import type { Address } from '../kernel/address.ts';
 import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet/packet.ts';
+import { healthCheckWords } from './health-check.ts';
 import { packetOf, readSender, senderKinds } from './question.ts';
 import type { Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
@@ -9,6 +10,8 @@ import type { KnownPort, Scene } from './scene.ts';
 export interface Matrix {
   readonly senders: readonly string[];
   readonly rows: readonly MatrixRow[];
+  /** What health checks of load balancers are answered, in sentences. */
+  readonly healthChecks: readonly string[];
 }
 
 interface MatrixRow {
@@ -41,7 +44,11 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene): Matrix {
       };
     });
   });
-  return { senders: [...senderKinds, 'itself'], rows };
+  const checked = new Set(ports.map(({ healthCheckNodePort }) => healthCheckNodePort));
+  const healthChecks = scene.healthChecks
+    .filter(({ port }) => checked.has(port))
+    .map((check) => healthCheckWords(check, scene.side));
+  return { senders: [...senderKinds, 'itself'], rows, healthChecks };
 }
 
 function sendersTo(port: KnownPort, scene: Scene): readonly (Sender | undefined)[] {

@@ -39,7 +39,7 @@ export interface Services {
   };
 }
 
-/** Every packet that can be sent: from all hosts, to all addresses and ports of the Services, and to some that are nobody's. */
+/** Every packet that can be sent: from all hosts, to all addresses and ports of the Services, and to some that nothing has. */
 export function listQuestions({ cluster }: Services, hasSctp: boolean): readonly Question[] {
   const targets = new Map<string, Omit<Question, 'from'>>();
   const add = (protocol: PacketProtocol, to: Address, port: number): void => {

@@ -1,5 +1,5 @@
 // What kpc says of a packet and what the kernel does with it, for all that can be sent in the network of network.ts: every
-// source, every address and port of the Services of packets/before and packets/more, and some that are nobody's, both families, in the
+// source, every address and port of the Services of packets/before and packets/more, and some that nothing has, both families, in the
 // modes that are asked for. Prints how many agree.
 import { spawn } from 'node:child_process';
 import { readStoredSide } from '../../src/sides/read-side.ts';

@@ -8,7 +8,7 @@ export interface AskedPort {
   readonly protocol: PacketProtocol;
 }
 
-/** Every address and port of a side's Services, a wrong port of each, pings, node ports and addresses that nobody has. */
+/** Every address and port of a side's Services, a wrong port of each, pings, node ports and addresses that nothing has. */
 export function portsOf({ services }: Side): readonly AskedPort[] {
   const asked = new Map<string, AskedPort>();
   const add = (address: string, port: number, protocol: PacketProtocol): void => {

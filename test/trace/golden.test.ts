@@ -27,6 +27,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ['localhost-nftables.txt', ['--from', 'node', '--to', '127.0.0.1:30080', '--proxy-mode', 'nftables']],
   ['local-elsewhere-ipvs.txt', ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs']],
   ['ipv6-nftables.txt', ['--from', 'remote-pod', '--to', '[fd00:192::1]:30080', '--proxy-mode', 'nftables']],
+  ['health-check-ipvs.txt', ['--from', 'external', '--to', '192.168.0.1:32100', '--proxy-mode', 'ipvs']],
   ['matrix-ipvs.txt', ['--all', 'balanced-local', '--proxy-mode', 'ipvs']],
   ['matrix-nftables.txt', ['--all', 'balanced-local', '--proxy-mode', 'nftables']],
   ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
@@ -46,7 +47,7 @@ describe.concurrent('what kpc trace cannot answer', () => {
   test.for([
     [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here: did you mean default/web?'],
     [['--from', 'pod', '--to', 'web:81'], 'default/web has no port 81 (has 80/TCP)'],
-    [['--from', 'nobody', '--to', 'web'], 'no Pod default/nobody in the input'],
+    [['--from', 'missing', '--to', 'web'], 'no Pod default/missing in the input'],
     [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other family'],
     [['--from', 'pod', '--to', '10.9.9.9'], 'which port of 10.9.9.9? Write 10.9.9.9:80'],
     [['--from', 'pod'], 'which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE'],
@@ -56,6 +57,35 @@ describe.concurrent('what kpc trace cannot answer', () => {
     expect(run.stdout).toBe('');
     expect(run.stderr).toContain(message);
   });
+});
+
+test('on each node: where an address of policy Local works', async () => {
+  const other = join(scratch, 'node2.yaml');
+  writeFileSync(
+    other,
+    '{apiVersion: v1, kind: Node, metadata: {name: node2}, spec: {podCIDRs: [10.1.2.0/24]}, status: {addresses: [{type: InternalIP, address: 192.168.0.2}]}}\n',
+  );
+  const question = ['--from', 'external', '--to', '203.0.113.23:80', '--all-nodes', '--output', 'json'];
+  const { stdout } = await runKpc(['trace', ...input, '-f', other, '--proxy-mode', 'nftables', ...question], { cwd });
+  const answers = JSON.parse(stdout) as readonly {
+    readonly node: string;
+    readonly trace: { readonly verdict: string };
+  }[];
+  expect(answers.map(({ node, trace }) => [node, trace.verdict])).toEqual([
+    ['node1', 'dropped'],
+    ['node2', 'delivered'],
+  ]);
+});
+
+test('a Pod by its name, with the node that it is on', async () => {
+  const pods = join(scratch, 'pods.yaml');
+  const pod = (name: string, node: string, address: string): string =>
+    `{apiVersion: v1, kind: Pod, metadata: {name: ${name}, namespace: shop}, spec: {nodeName: ${node}}, status: {podIPs: [{ip: ${address}}]}}\n`;
+  writeFileSync(pods, `${pod('here', 'node1', '10.1.1.77')}---\n${pod('there', 'node2', '10.1.2.77')}`);
+  const ask = (from: string) => runKpc(['trace', ...input, '-f', pods, '--from', from, '--to', 'default/web'], { cwd });
+  const [here, there] = await Promise.all([ask('shop/here'), ask('pod/shop/there')]);
+  expect(here.stdout).toContain('from Pod shop/here (10.1.1.77), on node node1');
+  expect(there.stdout).toContain('from Pod shop/there on another node (10.1.2.77)');
 });
 
 describe.concurrent('kpc trace over what a node has', () => {

@@ -11,7 +11,7 @@ import type { SideOptions } from '../../sides/read-side.ts';
 import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf } from '../../trace/scene.ts';
-import type { Scene } from '../../trace/scene.ts';
+import type { KnownPod, Scene } from '../../trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import type { MessageOptions } from './message-options.ts';
 import { failsStrictly, makeStrict } from './message-options.ts';
@@ -66,7 +66,7 @@ export async function readScenes(
 }
 
 async function sceneOfReading(
-  { side, diagnostics, files }: SideReading,
+  { side, diagnostics, files, pods = [] }: SideReading,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<Scene | undefined> {
@@ -77,7 +77,16 @@ async function sceneOfReading(
   const isDump = services === undefined;
   const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
   for (const text of doubtsOf(side)) await terminal.err(`kpc: warning: ${oneLine(text)}\n`);
-  return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, new Map());
+  return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, podsByName(pods));
+}
+
+function podsByName(pods: NonNullable<SideReading['pods']>): ReadonlyMap<string, KnownPod> {
+  return new Map(
+    pods.map(({ object: { metadata, spec, status } }) => [
+      `${metadata.namespace}/${metadata.name}`,
+      { addresses: status?.addresses ?? [], nodeName: spec.nodeName },
+    ]),
+  );
 }
 
 const noPorts = { ports: [], mode: undefined } as const;
