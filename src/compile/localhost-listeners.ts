@@ -1,11 +1,13 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { type Cluster, type ServicePort } from '../cluster/model.ts';
+import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
-import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loopbackAddresses } from '../kernel/address.ts';
-import { type Family, families } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 import type { Prepared } from './compile-node.ts';
@@ -25,11 +27,11 @@ export function describeLocalhostListeners({
 export function describeListenersOfNodes({ cluster, settings, gates }: Prepared): readonly Diagnostic[] {
   const name = 'localhost-node-ports';
   if (!concernsMode(name, settings.mode) || !behavioursOf(settings.release, gates).has(name)) return [];
-  const named = families.filter(
-    (family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback,
+  const named = new Set(
+    families.filter((family) => nodePortNetworks(settings, { nodeIPs: loopbackAddresses }, family).namesLoopback),
   );
   const listens = (port: ServicePort) =>
-    named.includes(port.family) &&
+    named.has(port.family) &&
     port.protocol === 'TCP' &&
     port.nodePort !== 0 &&
     planTraffic(port, { name: '', zone: '' }).hasEndpoints;

@@ -2,8 +2,10 @@ import { flag, texts } from '../diagnostics/json-schema.ts';
 import { listOf, text } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { type NodePortWord, isNodePortWord, nodePortWords } from '../kube-proxy/node-port-words.ts';
-import { type Behaviours, behavioursOf } from '../kube-proxy/releases.ts';
+import { isNodePortWord, nodePortWords } from '../kube-proxy/node-port-words.ts';
+import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';
 import { listFlag, switchFlag } from './flag.ts';
 import { noNetwork, readNetwork, switchSetting } from './kinds.ts';
@@ -34,7 +36,7 @@ export const nodePortAddresses = setting({
   must: {
     text: 'be CIDRs and words of primary, localhost and all, each word once',
     isMet: (list) =>
-      repeatedWord(list) === undefined && list.every((text) => isNodePortWord(text) || parseNetwork(text)),
+      repeatedWord(list) === undefined && list.every((item) => isNodePortWord(item) || parseNetwork(item)),
   },
   dumped: [],
 });
