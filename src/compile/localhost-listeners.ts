@@ -1,11 +1,13 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { groupBy } from '../cluster/group-by.ts';
-import { type Cluster, type ServicePort } from '../cluster/model.ts';
+import type { Cluster, ServicePort } from '../cluster/model.ts';
 import { nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import { planTraffic } from '../cluster/plan-traffic.ts';
-import { type Diagnostic, diagnose } from '../diagnostics/diagnostic.ts';
+import { diagnose } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loopbackAddresses } from '../kernel/address.ts';
-import { type Family, families } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import { findLocalhostHandling } from '../kube-proxy/node-port-listeners.ts';
 import { behavioursOf, concernsMode } from '../kube-proxy/releases.ts';
 import type { Prepared } from './compile-node.ts';

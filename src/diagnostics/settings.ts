@@ -1,13 +1,8 @@
 import { quote } from '../base/wording.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import {
-  type BehaviourChange,
-  behaviourChanges,
-  kubeProxyVersions,
-  newestRelease,
-  releaseRange,
-} from '../kube-proxy/releases.ts';
+import { behaviourChanges, kubeProxyVersions, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import type { BehaviourChange } from '../kube-proxy/releases.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';

@@ -2,8 +2,10 @@ import type { ArgumentsOf } from '../diagnostics/codes.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { type ProxyMode, isModeOf, proxyModes, startsIn } from '../kube-proxy/modes.ts';
-import { type FeatureGates, type Release, behavioursOf } from '../kube-proxy/releases.ts';
+import { isModeOf, proxyModes, startsIn } from '../kube-proxy/modes.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 
 /** The mode to compile for; with an error, it is none that was asked for. */

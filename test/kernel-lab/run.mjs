@@ -42,6 +42,7 @@ const suites = {
   'packet-steps': ['packet-steps.ts'],
   'nftables-traffic': ['nftables-traffic.ts'],
   'nftables-others': ['nftables-others.ts'],
+  'localhost-node-ports': ['localhost-node-ports.ts'],
   'wide-host': ['wide-host.ts'],
 };
 
@@ -57,6 +58,7 @@ const inOwnKernel = new Set([
   'nftables-traffic',
   'speed-nftables',
   'nftables-others',
+  'localhost-node-ports',
 ]);
 
 /** Suites for a kernel that has IPVS and nftables. */

@@ -1,0 +1,142 @@
+// nftables mode by Kubernetes 1.37, in a network namespace of this machine's kernel: where packets to node ports on localhost end,
+// and that an upgrade of the rules of 1.36 cuts no connection.
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assert, assertSame, expectApply, startSuite } from './harness.ts';
+import { run } from './network.ts';
+
+const suite = startSuite('localhost-node-ports');
+const fixture = (name: string) => `fixtures/${name}/expected-nftables`;
+const localhost = ['127.0.0.1', '::1'] as const;
+
+run('ip', ['link', 'set', 'lo', 'up']);
+run('ip', ['route', 'add', 'default', 'dev', 'lo']);
+
+/** A server of the node's own, in the place of kube-proxy: it sends back what it gets. */
+async function listen(address: string, port: number): Promise<void> {
+  const server = createServer((socket) => socket.pipe(socket)).listen(port, address);
+  server.unref();
+  await once(server, 'listening');
+}
+
+async function open(address: string, port: number): Promise<Socket | string> {
+  const socket = connect({ host: address, port });
+  try {
+    await once(socket, 'connect');
+    return socket;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+}
+
+async function probeTcp(address: string, port: number): Promise<string> {
+  const socket = await open(address, port);
+  if (typeof socket === 'string') return socket;
+  socket.destroy();
+  return 'connected';
+}
+
+/** What the sender is told of a datagram that nothing takes. */
+async function probeUdp(address: string, port: number): Promise<string> {
+  const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
+  socket.connect(port, address);
+  await once(socket, 'connect');
+  const told = once(socket, 'error').then(
+    ([error]: readonly NodeJS.ErrnoException[]) => error?.code ?? 'error',
+    String,
+  );
+  socket.send('x');
+  const answer = await Promise.race([told, sleep(3000, 'nothing')]);
+  socket.close();
+  return answer;
+}
+
+function countOf(protocol: string, address: string): number {
+  const family = address.includes(':') ? 'ip6' : 'ip';
+  const listed = run('nft', ['list', 'counter', family, 'kube-proxy', `localhost-nodeport-rejected-${protocol}`]);
+  return Number(/packets (\d+)/.exec(listed)?.[1]);
+}
+
+for (const address of localhost) {
+  for (const port of [30_080, 30_099]) await listen(address, port);
+}
+
+await suite.check('where nodePortAddresses names no loopback, all are rejected and counted', async () => {
+  await expectApply(['apply', fixture('localhost-node-ports-rejected')], 0);
+  for (const address of localhost) {
+    assertSame('TCP', await probeTcp(address, 30_080), 'ECONNREFUSED');
+    assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
+    assertSame('another port', await probeTcp(address, 30_099), 'connected');
+    assert(countOf('tcp', address) > 0 && countOf('udp', address) > 0, 'nothing was counted');
+  }
+  await expectApply(['verify', fixture('localhost-node-ports-rejected')], 0);
+});
+
+await suite.check('where it names localhost, TCP is left to who listens there, and UDP is rejected', async () => {
+  await expectApply(['apply', fixture('localhost-node-ports')], 0);
+  for (const address of localhost) {
+    assertSame('TCP', await probeTcp(address, 30_080), 'connected');
+    assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
+    assert(countOf('udp', address) > 0, 'nothing was counted');
+  }
+  const listed = run('nft', ['list', 'counters']);
+  assert(!listed.includes('rejected-tcp'), `a counter is left: ${listed}`);
+  await expectApply(['verify', fixture('localhost-node-ports')], 0);
+});
+
+await suite.check('rollback brings the counters, chains and the map of before back', async () => {
+  await expectApply(['rollback'], 0);
+  await expectApply(['verify', fixture('localhost-node-ports-rejected')], 0);
+});
+
+await suite.check('an upgrade of the rules of 1.36 to those of 1.37 cuts no connection', async () => {
+  const [client, server] = ['10.96.70.1', '10.244.1.70'];
+  run('ip', ['addr', 'add', `${server}/32`, 'dev', 'lo']);
+  await listen(server, 8080);
+  const manifest = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'one', namespace: 'shop' },
+        spec: { clusterIP: client, ports: [{ port: 80, targetPort: 8080 }] },
+      },
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: 'one-1', namespace: 'shop', labels: { 'kubernetes.io/service-name': 'one' } },
+        addressType: 'IPv4',
+        ports: [{ port: 8080 }],
+        endpoints: [{ addresses: [server] }],
+      },
+    ],
+  });
+  const compile = (release: string): string => {
+    const folder = `/run/one-${release}`;
+    const flags = ['--proxy-mode', 'nftables', '--kubernetes-version', release, '-o', folder];
+    run('node', ['dist/kpc.js', 'compile', '-f', '-', ...flags], manifest);
+    return folder;
+  };
+  await expectApply(['apply', compile('1.36')], 0);
+  const socket = await open(client, 80);
+  assert(typeof socket !== 'string', `not connected: ${String(socket)}`);
+  const echo = async (text: string): Promise<string> => {
+    socket.write(text);
+    const [data] = (await once(socket, 'data')) as readonly Buffer[];
+    return String(data);
+  };
+  assertSame('before', await echo('one'), 'one');
+  await expectApply(['apply', compile('1.37')], 0);
+  assertSame('after', await echo('two'), 'two');
+  const rules = run('nft', ['list', 'table', 'ip', 'kube-proxy']);
+  assert(rules.includes(`dnat to ${server}:8080`), rules);
+  assertSame('a new connection', await probeTcp(client, 80), 'connected');
+  socket.destroy();
+});
+
+suite.finish();
