@@ -25,7 +25,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   ipvs: { folders: ['kernel', 'kube-proxy', 'cluster', 'iptables'], ...pure },
   input: {
     folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'settings', 'cluster'],
-    packages: ['ajv', 'jsonc-parser'],
+    packages: ['ajv', 'jsonc-parser', 'yaml'],
     node: ['buffer', 'fs', 'path'],
   },
   bundle: {

@@ -52,7 +52,7 @@ function find(pattern: RegExp, text: string, from: number): number {
 
 /** Moves over white space and comments. */
 function skipBlanks(text: string, from: number): number {
-  const blanks = /(?:\s+|#.*)*/y;
+  const blanks = /(?:\s|#[^\n]*(?:\n|$))*/y;
   blanks.lastIndex = from;
   return from + (blanks.exec(text)?.[0].length ?? 0);
 }
