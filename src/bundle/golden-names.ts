@@ -8,7 +8,11 @@ export function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
 
+export function isGoldenServiceFile(name: string): boolean {
+  return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
+}
+
 /** Whether a golden may hold a file of that name. */
 export function isGoldenFile(name: string): boolean {
-  return name === goldenHead || name === goldenNodeFile || /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
+  return name === goldenHead || name === goldenNodeFile || isGoldenServiceFile(name);
 }

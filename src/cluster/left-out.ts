@@ -16,6 +16,7 @@ export function describeEmptyResult(
   services: readonly Sourced<Service>[],
   cluster: Cluster,
   families: readonly Family[],
+  isRefused: boolean,
 ): readonly Diagnostic[] {
   const isProgrammed = cluster.servicePorts.some(({ family }) => families.includes(family));
   if (services.length === 0 || isProgrammed) return [];
@@ -27,7 +28,7 @@ export function describeEmptyResult(
       .sort(compareText);
     return names.length === 0 ? [] : [{ reason, services: names }];
   });
-  return [diagnose('nothing-programmed', { services: services.length, leftOut })];
+  return [diagnose('nothing-programmed', { services: services.length, leftOut, isRefused })];
 }
 
 /** `seen`: "namespace/name" of the Services that kube-proxy watches. */

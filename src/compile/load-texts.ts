@@ -34,8 +34,11 @@ export interface InputTexts {
 /** What says how manifests are compiled, under the names of the flags. */
 export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly ipFamily: IpFamilyChoice;
-  /** Whether a result that programs no Service may be written; undefined for what only shows Services. */
-  readonly emptyResult?: 'refused' | 'allowed' | undefined;
+  /**
+   * Whether a result that programs no Service may be written; undefined for what only shows Services. `of-a-cluster`: with a
+   * warning, if the input holds Nodes and nothing that asks for Services, and so can be all that a cluster has.
+   */
+  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly kubernetesVersion?: string | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
@@ -57,13 +60,15 @@ function describeEmptiness(
   if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
   if (diagnostics.some(isError)) return [];
-  const isRefused = emptyResult === 'refused';
-  if (services.length > 0) {
-    if (!isRefused || prepared.diagnostics.some(isError)) return [];
-    const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
-    return describeEmptyResult(prepared.services, prepared.cluster, chosen);
-  }
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
+  const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
+  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
+  const isRefused = emptyResult !== undefined && !isOfCluster;
+  if (services.length > 0) {
+    if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
+    const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
+    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused);
+  }
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
   );

@@ -24,17 +24,25 @@ interface NothingProgrammed {
   /** How many Services there are. */
   readonly services: number;
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
+  readonly isRefused: boolean;
+}
+
+/** A Service that gets a cluster IP only later has none in what is not from a cluster. */
+function isRefusedResult({ leftOut, isRefused }: NothingProgrammed): boolean {
+  return isRefused || leftOut.some(({ reason }) => reason === 'no-cluster-ip');
 }
 
 /** How to write an empty result after all. */
 const allowing = '(if this is intended, add --allow-empty)';
 
-function describeEmptyResult({ services, leftOut }: NothingProgrammed): string {
+function describeEmptyResult(details: NothingProgrammed): string {
+  const { services, leftOut } = details;
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  return `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')} ${allowing}`;
+  const what = `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`;
+  return isRefusedResult(details) ? `${what} ${allowing}` : what;
 }
 
 interface NoInput {
@@ -91,7 +99,10 @@ export const resultDiagnostics = {
     words: describeNoServices,
   },
   'nothing-programmed': {
-    severity: 'error',
+    severity: {
+      among: ['error', 'warning'],
+      weigh: (details: NothingProgrammed) => (isRefusedResult(details) ? 'error' : 'warning'),
+    },
     meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
     words: describeEmptyResult,
   },

@@ -149,5 +149,5 @@ function pipelineOptions({
   if (!ipFamilyChoices.includes(ipFamily)) {
     throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
   }
-  return { ...options, ipFamily, emptyResult: allowEmpty ? 'allowed' : 'refused' };
+  return { ...options, ipFamily, emptyResult: allowEmpty ? 'allowed' : 'of-a-cluster' };
 }

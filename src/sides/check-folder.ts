@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { isBundleFile } from '../bundle/folder.ts';
+import { isGoldenServiceFile } from '../bundle/golden-names.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { diagnose } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -73,9 +74,29 @@ export function findNode(folder: string, names: readonly string[]): string | und
   );
 }
 
+/** Whether a folder holds a bundle or a golden of a node, or of many, that programs Services. A damaged one counts as such. */
+export function holdsServices(folder: string): boolean {
+  return [folder, ...readableNames(folder).map((name) => join(folder, name))].some(programsServices);
+}
+
+function programsServices(folder: string): boolean {
+  if (holdsFile(folder, goldenHead)) return readableNames(folder).some(isGoldenServiceFile);
+  if (!holdsFile(folder, 'manifest.json')) return false;
+  return readManifest(join(folder, 'manifest.json'))?.counts?.servicePorts !== 0;
+}
+
+function readableNames(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
 interface AnyManifest {
   readonly formatVersion?: unknown;
   readonly dumped?: unknown;
+  readonly counts?: { readonly servicePorts?: unknown } | null;
 }
 
 /** Manifests of Kubernetes may be called so too, and have no version of a format. */

@@ -95,7 +95,7 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
   }
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
-  const emptyResult = options.allowEmpty ? ('allowed' as const) : ('refused' as const);
+  const emptyResult = options.allowEmpty ? ('allowed' as const) : await whetherEmpty(options);
   const named = isHostFolder(hosts) || isFleet(options) ? others : options;
   const loaded = await loadInputs({ ...named, emptyResult }, terminal.readStdin);
   const mistaken = await describeMistakenInput(loaded, options, terminal);
@@ -104,6 +104,14 @@ async function runCompile(options: CompileOptions, terminal: Terminal): Promise<
     return reportFailure(options.output, [mistaken], terminal);
   }
   return isFleet(options) ? runFleet(loaded, options, terminal) : runOne(loaded, options, terminal);
+}
+
+/** An empty result of a cluster is right, but it must not take the place of one that programs Services. */
+async function whetherEmpty({ out, golden, check: checked }: CompileOptions): Promise<'refused' | 'of-a-cluster'> {
+  const folder = out ?? golden ?? checked;
+  if (folder === undefined) return 'of-a-cluster';
+  const { holdsServices } = await import('../../sides/check-folder.ts');
+  return holdsServices(folder) ? 'refused' : 'of-a-cluster';
 }
 
 /** Where nothing could be compiled: whether that is since the input is a bundle or a dump, which kpc compile does not take. */
