@@ -24,9 +24,15 @@ if (kubeProxy === undefined || positionals.length === 0) {
   process.exit(2);
 }
 
-/** Runs a script in an empty network namespace with these addresses, and gives what nft then lists. */
+/**
+ * Runs a script in an empty network namespace with the folder's addresses, and returns what nft then lists.
+ * @param {string} folder
+ * @param {string} script
+ */
 function inNamespace(folder, script, input = '') {
-  const addresses = JSON.parse(readFileSync(join(folder, 'ip-addr.json'), 'utf8'))
+  /** @type {{ addr_info: { local: string, prefixlen: number }[] }[]} */
+  const links = JSON.parse(readFileSync(join(folder, 'ip-addr.json'), 'utf8'));
+  const addresses = links
     .flatMap(({ addr_info: infos }) => infos)
     .map(
       ({ local, prefixlen }) =>
@@ -42,14 +48,19 @@ function inNamespace(folder, script, input = '') {
   });
 }
 
-/** The text of each object by its name: no handles, elements in one order, rules in theirs. */
+/**
+ * The text of each object by its name: no handles, elements in one order, rules in theirs.
+ * @param {string} listed
+ */
 function objectsIn(listed) {
+  /** @type {Map<string, string[]>} */
   const objects = new Map();
   for (const item of JSON.parse(listed).nftables) {
-    const [[kind, body]] = Object.entries(item);
+    const [kind, body] = /** @type {[string, any]} */ (Object.entries(item)[0]);
     if (kind === 'metainfo') continue;
     const { handle: _, index: __, ...rest } = body;
-    if (Array.isArray(rest.elem)) rest.elem = rest.elem.map((each) => JSON.stringify(each)).sort();
+    if (Array.isArray(rest.elem))
+      rest.elem = rest.elem.map((/** @type {unknown} */ each) => JSON.stringify(each)).sort();
     if (kind === 'counter') Object.assign(rest, { packets: 0, bytes: 0 });
     const key = `${body.family} ${kind} ${body.table ?? ''} ${kind === 'rule' ? body.chain : body.name}`;
     objects.set(key, [...(objects.get(key) ?? []), JSON.stringify(rest)]);
@@ -57,8 +68,9 @@ function objectsIn(listed) {
   return objects;
 }
 
+/** @param {string} folder */
 function compile(folder) {
-  const at = (name) => join(folder, name);
+  const at = (/** @type {string} */ name) => join(folder, name);
   const { node } = values;
   const inputs = ['-f', at('cluster.yaml'), '-f', at('node.yaml'), '--config', at('config.yaml'), '--node', node];
   const form = ['--host-addresses', at('ip-addr.json'), '--ip-family', 'dual', '--print', 'nftables'];
@@ -73,6 +85,7 @@ function compile(folder) {
 let passed = 0;
 let failed = 0;
 for (const folder of positionals) {
+  /** @type {string[]} */
   const problems = [];
   try {
     const theirs = objectsIn(inNamespace(folder, kubeProxy.replaceAll('{}', folder)));
@@ -83,7 +96,7 @@ for (const folder of positionals) {
     }
     if (theirs.size === 0) problems.push('kube-proxy left nothing');
   } catch (error) {
-    problems.push(String(error.stderr || error).split('\n')[0]);
+    problems.push(String(/** @type {{ stderr?: string }} */ (error).stderr || error));
   }
   if (problems.length === 0) passed++;
   else {
