@@ -1,5 +1,5 @@
 import { Chalk } from 'chalk';
-import type { Finding } from '../apply/finding.ts';
+import type { Finding } from '../apply/doctor/finding.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { printable } from '../base/printable.ts';
 

@@ -1,10 +1,10 @@
-import type { Foresight } from '../apply/apply-bundle.ts';
-import { countPlan, describeDraining, describeHeld, describePlan } from '../apply/describe-plan.ts';
-import type { PlannedChange } from '../apply/describe-plan.ts';
+import type { Foresight } from '../apply/change/apply-bundle.ts';
+import { countPlan, describeDraining, describeHeld, describePlan } from '../apply/plan/describe-plan.ts';
+import type { PlannedChange } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../changes/change-words.ts';
-import { describeConflict } from '../apply/ownership.ts';
-import { isEmptyPlan, listLeftAddresses } from '../apply/plan.ts';
-import type { Plan } from '../apply/plan.ts';
+import { describeConflict } from '../apply/plan/ownership.ts';
+import { isEmptyPlan, listLeftAddresses } from '../apply/plan/plan.ts';
+import type { Plan } from '../apply/plan/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/group-by.ts';

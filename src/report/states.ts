@@ -1,8 +1,8 @@
-import { describeState, formatTime } from '../apply/history.ts';
+import { describeState, formatTime } from '../apply/state/history.ts';
 
-import { describeLastCommand } from '../apply/last-command.ts';
-import type { StateMark } from '../apply/record.ts';
-import type { RollBackStates } from '../apply/roll-back.ts';
+import { describeLastCommand } from '../apply/state/last-command.ts';
+import type { StateMark } from '../apply/state/record.ts';
+import type { RollBackStates } from '../apply/change/roll-back.ts';
 import { printableLines } from '../base/printable.ts';
 import { formatJson } from './format-json.ts';
 

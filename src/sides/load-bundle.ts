@@ -1,4 +1,4 @@
-import { Failure } from '../apply/failure.ts';
+import { Failure } from '../apply/state/failure.ts';
 import { printable } from '../base/printable.ts';
 import { certifyChange } from '../bundle/certify-change.ts';
 import { checkDumpedForms, checkForms, compileChecked } from '../bundle/check-forms.ts';

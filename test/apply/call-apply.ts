@@ -1,4 +1,4 @@
-import type { Host } from '../../src/apply/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 
 export interface ApplyRun {

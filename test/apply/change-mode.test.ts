@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { readConnections } from '../../src/apply/connections.ts';
-import { planDrain } from '../../src/apply/drain.ts';
-import type { Host } from '../../src/apply/host.ts';
+import { readConnections } from '../../src/apply/node/ipvs-connections.ts';
+import { planDrain } from '../../src/apply/change/drain-servers.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';

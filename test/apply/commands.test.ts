@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Host } from '../../src/apply/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { cleanStaleFlows } from '../../src/apply/conntrack.ts';
-import type { Command, Host } from '../../src/apply/host.ts';
+import { cleanStaleFlows } from '../../src/apply/node/conntrack.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
 import { behavioursOf } from '../../src/kube-proxy/releases.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 import { createFakeNode } from './fake-node.ts';

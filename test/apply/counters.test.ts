@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Host } from '../../src/apply/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 

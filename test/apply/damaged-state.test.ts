@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { Host } from '../../src/apply/host.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply } from './call-apply.ts';
 import type { ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CommandResult, Host } from '../../src/apply/host.ts';
+import type { CommandResult, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 

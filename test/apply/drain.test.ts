@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
-import { readConnections } from '../../src/apply/connections.ts';
-import { planDrain } from '../../src/apply/drain.ts';
+import { readConnections } from '../../src/apply/node/ipvs-connections.ts';
+import { planDrain } from '../../src/apply/change/drain-servers.ts';
 
 const none = readConnections('');
 const counted = (active: number, inactive: number) => readConnections(listing(active, inactive));

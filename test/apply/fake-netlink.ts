@@ -1,5 +1,5 @@
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
-import { netlinkProgram } from '../../src/apply/nft-netlink.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
+import { netlinkProgram } from '../../src/apply/node/nft-netlink.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';
 import { runNft } from './fake-nft.ts';

@@ -1,4 +1,4 @@
-import type { CommandResult } from '../../src/apply/host.ts';
+import type { CommandResult } from '../../src/apply/node/host.ts';
 
 /** A chain or set as it is listed: what it is, and what is in it. */
 interface Part {

@@ -1,4 +1,4 @@
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { dumpNft, runNft } from './fake-nft.ts';
 import type { FakeNft } from './fake-nft.ts';
 import { connectionsIn, tableOf } from './ipvs-table-file.ts';

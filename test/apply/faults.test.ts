@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Command, Host } from '../../src/apply/host.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
 import { failOnce, restoreFaults } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';

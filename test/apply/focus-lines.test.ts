@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { focusOn } from '../../src/apply/focus.ts';
-import type { NodeReading } from '../../src/apply/node-reading.ts';
+import { focusOn } from '../../src/apply/quick/changed-parts.ts';
+import type { NodeReading } from '../../src/apply/node/node-reading.ts';
 
 const seen = 'KUBE-SVC-AAAAAAAAAAAAAAAA';
 const aside = 'KUBE-SEP-BBBBBBBBBBBBBBBB';

@@ -2,8 +2,8 @@ import { mkdtempSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { explainError } from '../../src/apply/failure.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import { explainError } from '../../src/apply/state/failure.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 
 test('a full disk is told of with the file that has no room', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'kpc-full-')), 'record.json');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/apply/failure.ts';
-import { formatCommand } from '../../src/apply/host.ts';
-import type { Command, Host } from '../../src/apply/host.ts';
+import { Failure } from '../../src/apply/state/failure.ts';
+import { formatCommand } from '../../src/apply/node/host.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';

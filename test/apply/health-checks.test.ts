@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, expect, test } from 'vitest';
-import { createHealthServers } from '../../src/apply/health-checks.ts';
+import { createHealthServers } from '../../src/apply/change/serve-health-checks.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
 

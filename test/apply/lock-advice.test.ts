@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withLock } from '../../src/apply/lock.ts';
+import { withLock } from '../../src/apply/state/lock.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const stateAdvice = 'free some space and make the folder writable, or choose another with --state-dir';

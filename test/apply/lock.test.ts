@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { withLock } from '../../src/apply/lock.ts';
-import type { Host } from '../../src/apply/host.ts';
+import { withLock } from '../../src/apply/state/lock.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const folder = '/var/lib/kpc';

@@ -1,4 +1,4 @@
-import type { Command, Host } from '../../src/apply/host.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import type { FakeNode } from './fake-node.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Host } from '../../src/apply/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 
 /** What another program keeps on a node, as it writes it. */
 export interface Neighbour {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended, failOnce, idleFaults, killed } from '../support/tool-faults.ts';
 import type { Fault } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';

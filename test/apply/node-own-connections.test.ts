@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseSources } from '../../src/apply/open-traffic.ts';
+import { parseSources } from '../../src/apply/node/open-traffic.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Host } from '../../src/apply/host.ts';
-import { readQuestion } from '../../src/apply/question.ts';
+import type { Host } from '../../src/apply/node/host.ts';
+import { readQuestion } from '../../src/apply/change/confirmation-question.ts';
 
 test('a question that an older version asked has all lists of what is kpc-apply’s', async () => {
   const question = {

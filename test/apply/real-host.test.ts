@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { realHost, runTool } from '../../src/apply/real-host.ts';
+import { realHost, runTool } from '../../src/apply/node/real-host.ts';
 
 /** So long that no machine is busy enough to reach them. */
 const limits = { fed: 250_000, unfed: 250_000, closing: 250_000 };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Command } from '../../src/apply/host.ts';
+import type { Command } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
 import type { Editable } from './edited-bundle.ts';

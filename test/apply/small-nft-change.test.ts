@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { ended } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
 import { writeEdited, writeWithEndpoints } from './edited-bundle.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, expect, test } from 'vitest';
-import { realHost } from '../../src/apply/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-apart-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -21,7 +21,7 @@ test('what is started outlives its starter, killed with its whole process group'
   await build({
     stdin: {
       contents: `
-        import { realHost } from './src/apply/real-host.ts';
+        import { realHost } from './src/apply/node/real-host.ts';
         const script = \`console.log(process.pid); setTimeout(() => require('fs').writeFileSync('${late}', ''), 500)\`;
         realHost.startApart({ tool: process.execPath, args: ['-e', script] }).then(() => {
           console.log('started');

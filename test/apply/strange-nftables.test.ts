@@ -6,7 +6,7 @@ import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
 import { isOwnedByProgram } from '../../src/kernel/nftables/table.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
-import { parseNodeTables } from '../../src/apply/node-reading.ts';
+import { parseNodeTables } from '../../src/apply/node/node-reading.ts';
 
 const chains = '\tchain a {\n\t\ttype filter hook input priority filter; policy accept;\n\t\tdrop\n\t}\n';
 const listed = (strange: string, rest = chains) => `table ip kube-proxy {\n${strange}${rest}}\n`;

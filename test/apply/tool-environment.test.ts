@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { runTool } from '../../src/apply/real-host.ts';
+import { runTool } from '../../src/apply/node/real-host.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-environment-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -2,8 +2,8 @@ import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Host, PathLevel } from '../../src/apply/host.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import type { Host, PathLevel } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import type { FakeNode } from './fake-node.ts';

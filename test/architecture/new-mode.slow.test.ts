@@ -11,9 +11,9 @@ const most = 8;
 /** The files that a kind of kernel objects needs: what it is, and one row in the table of each that asks for it. */
 const tablesOfKinds = [
   // Its steps on a node, how it is read there, and whose it is.
-  'src/apply/kind-steps.ts',
-  'src/apply/node-reading.ts',
-  'src/apply/ownership.ts',
+  'src/apply/plan/kind-steps.ts',
+  'src/apply/node/node-reading.ts',
+  'src/apply/plan/ownership.ts',
   // Its changes.
   'src/changes/list-changes.ts',
   // What of it is there for a Service port.
@@ -50,7 +50,7 @@ describe('the compiler names what lacks a row', () => {
       ],
       // How a dump shows it, and what puts it into a kernel: nothing can tell that these are missing.
       ['src/kube-proxy/mode-of-state.ts', 'modeOfState', 'modeOfState'],
-      ['src/apply/tools.ts', 'tools', 'tools'],
+      ['src/apply/node/tools.ts', 'tools', 'tools'],
     ]);
     showFiles('a mode', files);
     expect(files).toContain('src/compile/compile-node.ts');

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Command, Option } from 'commander';
-import type * as NodeDecisions from '../../src/apply/node-decisions.ts';
+import type * as NodeDecisions from '../../src/apply/plan/node-decisions.ts';
 import type * as ManifestShape from '../../src/bundle/manifest-shape.ts';
 import type * as KpcYaml from '../../src/cli/kpc/kpc-yaml.ts';
 import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
@@ -59,7 +59,7 @@ const ofNode: readonly Edit[] = [
   tcpBeLiberal: switchSetting({`,
   ],
   [
-    'src/apply/node-decisions.ts',
+    'src/apply/plan/node-decisions.ts',
     "    ['nf_conntrack_udp_timeout', conntrack.udpTimeout],",
     "    ['nf_conntrack_tcp_timeout_fin_wait', conntrack.tcpFinTimeout],\n    ['nf_conntrack_udp_timeout', conntrack.udpTimeout],",
   ],
@@ -224,7 +224,7 @@ describe('what follows from the rows', () => {
     const { dumpedSettings } = await load<typeof Values>('settings/values.ts');
     expect(dumpedSettings('ipvs')).toMatchObject({ neverMasquerade: false, conntrack: { tcpFinTimeout: 0 } });
     const { nodeSettings } = await load<typeof AlignSides>('diff/align-sides.ts');
-    const { decideOnNode } = await load<typeof NodeDecisions>('apply/node-decisions.ts');
+    const { decideOnNode } = await load<typeof NodeDecisions>('apply/plan/node-decisions.ts');
     const { bundle } = await compile('conntrack: { tcpFinTimeout: 30s }\n');
     if (!bundle) throw new Error('nothing was compiled');
     const settings = { ...bundle.manifest.settings, release: '1.36' as const };

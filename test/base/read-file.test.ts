@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readNamedFile, readRegularFile } from '../../src/base/read-file.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { kpcProgram, runKpc, runKpcApply, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-read-'));

@@ -1,4 +1,4 @@
-import type { Host } from '../../src/apply/host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from '../apply/call-apply.ts';
 import type { ApplyRun } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';

@@ -1,7 +1,7 @@
 // The tables of codes in docs/diagnostics.md are made of the programs' own tables, with an example of each code from the
 // fixtures and the inputs of test/diagnostics. UPDATE_DOCS=1 writes them.
 import { test } from 'vitest';
-import { failureMeanings } from '../../src/apply/failure.ts';
+import { failureMeanings } from '../../src/apply/state/failure.ts';
 import { diagnosticCodes, entryOf } from '../../src/diagnostics/codes.ts';
 import { failureExamples } from '../diagnostics/failures.ts';
 import { toldByFixtures, toldByInputs } from '../diagnostics/tripped.ts';

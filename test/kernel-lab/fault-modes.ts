@@ -1,4 +1,4 @@
-import type { Command } from '../../src/apply/host.ts';
+import type { Command } from '../../src/apply/node/host.ts';
 import { run } from './network.ts';
 import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
 import type { SavedState } from './saved-state.ts';

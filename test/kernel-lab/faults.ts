@@ -5,8 +5,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command, Host } from '../../src/apply/host.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.ts';
 import type { Fault } from '../support/tool-faults.ts';
 import { findFaultMode } from './fault-modes.ts';

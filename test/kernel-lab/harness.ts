@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { main } from '../../src/cli/kpc-apply/main.ts';
-import type { Command, Host } from '../../src/apply/host.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import type { Command, Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 
 /** Counts checks and prints each that fails; the last line of a suite is "N passed, N failed". */
 export interface Suite {

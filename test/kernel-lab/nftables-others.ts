@@ -3,8 +3,8 @@
 // none of the tools of other modes.
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Host } from '../../src/apply/host.ts';
-import { realHost } from '../../src/apply/real-host.ts';
+import type { Host } from '../../src/apply/node/host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { ended, failOnce } from '../support/tool-faults.ts';
 import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite } from './harness.ts';
 import { run } from './network.ts';

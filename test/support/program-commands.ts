@@ -1,6 +1,6 @@
 import type { Option } from 'commander';
 import { Command } from 'commander';
-import { realHost } from '../../src/apply/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import { kpcApplyProgram } from '../../src/cli/kpc-apply/program.ts';
 import { kpcProgram } from '../../src/cli/kpc/program.ts';
 import type { Program } from '../../src/cli/shared/run-commands.ts';

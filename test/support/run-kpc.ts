@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { realHost } from '../../src/apply/real-host.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import type { main as KpcApplyMain } from '../../src/cli/kpc-apply/main.ts';
 import type { main as KpcMain } from '../../src/cli/kpc/main.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';

@@ -1,4 +1,4 @@
-import type { Command, CommandResult, Host } from '../../src/apply/host.ts';
+import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 
 /** What a tool does in place of its work. `host` is the one that would have done it. */
 export type Fault = (command: Command, host: Host) => Promise<CommandResult>;

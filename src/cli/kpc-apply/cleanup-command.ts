@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { changeNode } from '../../apply/change-node.ts';
-import { describeConflict } from '../../apply/ownership.ts';
-import type { Plan } from '../../apply/plan.ts';
-import { requestNothing } from '../../apply/clean-up.ts';
-import { noting } from '../../apply/last-command.ts';
-import { withLock } from '../../apply/lock.ts';
+import { changeNode } from '../../apply/change/change-node.ts';
+import { describeConflict } from '../../apply/plan/ownership.ts';
+import type { Plan } from '../../apply/plan/plan.ts';
+import { requestNothing } from '../../apply/change/clean-up.ts';
+import { noting } from '../../apply/state/last-command.ts';
+import { withLock } from '../../apply/state/lock.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';

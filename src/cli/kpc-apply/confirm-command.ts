@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { confirmApply } from '../../apply/confirmation.ts';
+import { confirmApply } from '../../apply/change/confirm-apply.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';

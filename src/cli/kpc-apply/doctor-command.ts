@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { needsOf } from '../../apply/apply-bundle.ts';
-import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor.ts';
+import { needsOf } from '../../apply/change/apply-bundle.ts';
+import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor/doctor.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatJson } from '../../report/format-json.ts';

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { dumpNode } from '../../apply/dump.ts';
+import { dumpNode } from '../../apply/change/dump-node.ts';
 import { replaceFolder } from '../../bundle/folder.ts';
 import type { FolderProblem } from '../../bundle/folder.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
-import { Failure } from '../../apply/failure.ts';
+import { Failure } from '../../apply/state/failure.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';

@@ -1,4 +1,4 @@
-import { realHost } from '../../apply/real-host.ts';
+import { realHost } from '../../apply/node/real-host.ts';
 import type { ApplyEnvironment } from './environment.ts';
 import { exitStatus } from '../shared/exit-status.ts';
 import { ownProgram } from './own-program.ts';

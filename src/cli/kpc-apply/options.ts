@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { defaultStateFolder } from '../../apply/record.ts';
+import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../settings/durations.ts';
 
 /** How far a command goes in changing what kpc-apply did not make. */

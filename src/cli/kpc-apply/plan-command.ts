@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { foreseeApply, requestBundle } from '../../apply/apply-bundle.ts';
-import { observe } from '../../apply/change-node.ts';
-import type { Observation } from '../../apply/look.ts';
-import { isEmptyPlan } from '../../apply/plan.ts';
+import { foreseeApply, requestBundle } from '../../apply/change/apply-bundle.ts';
+import { observe } from '../../apply/change/change-node.ts';
+import type { Observation } from '../../apply/change/observe-node.ts';
+import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { openSession } from './environment.ts';
 import type { ApplyEnvironment } from './environment.ts';

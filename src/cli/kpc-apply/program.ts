@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { ChangeEvent } from '../../apply/change-event.ts';
-import { explainError, Failure } from '../../apply/failure.ts';
-import type { Host } from '../../apply/host.ts';
-import { notingRefusal } from '../../apply/last-command.ts';
-import { stateFolder } from '../../apply/record.ts';
-import { assertTrustedBundle, assertTrustedState } from '../../apply/trust.ts';
+import type { ChangeEvent } from '../../apply/change/change-event.ts';
+import { explainError, Failure } from '../../apply/state/failure.ts';
+import type { Host } from '../../apply/node/host.ts';
+import { notingRefusal } from '../../apply/state/last-command.ts';
+import { stateFolder } from '../../apply/state/record.ts';
+import { assertTrustedBundle, assertTrustedState } from '../../apply/state/trusted-files.ts';
 import { addApplyCommand } from './apply-command.ts';
 import { addCleanupCommand } from './cleanup-command.ts';
 import { addConfirmCommand } from './confirm-command.ts';

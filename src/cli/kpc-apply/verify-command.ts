@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isEmptyPlan } from '../../apply/plan.ts';
+import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import type { ApplyEnvironment } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';

@@ -1,17 +1,17 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { applyBundle, markBundle } from '../../apply/apply-bundle.ts';
-import { explainError, Failure } from '../../apply/failure.ts';
-import type { HealthServers, ListenAddresses } from '../../apply/health-checks.ts';
-import { notingRound } from '../../apply/last-command.ts';
-import { withLock } from '../../apply/lock.ts';
-import { readAddresses } from '../../apply/node-reading.ts';
-import { readBootId } from '../../apply/process-identity.ts';
-import { stateFolder } from '../../apply/record.ts';
-import { readSettled } from '../../apply/settled.ts';
-import type { Settled } from '../../apply/settled.ts';
-import { createWatch } from '../../apply/watch.ts';
-import type { SyncResult } from '../../apply/watch.ts';
+import { applyBundle, markBundle } from '../../apply/change/apply-bundle.ts';
+import { explainError, Failure } from '../../apply/state/failure.ts';
+import type { HealthServers, ListenAddresses } from '../../apply/change/serve-health-checks.ts';
+import { notingRound } from '../../apply/state/last-command.ts';
+import { withLock } from '../../apply/state/lock.ts';
+import { readAddresses } from '../../apply/node/node-reading.ts';
+import { readBootId } from '../../apply/state/process-identity.ts';
+import { stateFolder } from '../../apply/state/record.ts';
+import { readSettled } from '../../apply/quick/settled-bundle.ts';
+import type { Settled } from '../../apply/quick/settled-bundle.ts';
+import { createWatch } from '../../apply/change/watch.ts';
+import type { SyncResult } from '../../apply/change/watch.ts';
 import { version } from '../../base/version.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
@@ -20,7 +20,7 @@ import { parseAddress } from '../../kernel/address.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { parseIpAddrJson } from '../../kernel/link.ts';
-import type { Host } from '../../apply/host.ts';
+import type { Host } from '../../apply/node/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning } from './environment.ts';
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
@@ -78,7 +78,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     warn: (problem) => reportWarning(problem, environment.terminal),
   });
   // No other command needs Node's HTTP.
-  const { createHealthServers } = await import('../../apply/health-checks.ts');
+  const { createHealthServers } = await import('../../apply/change/serve-health-checks.ts');
   const servers = createHealthServers(watch.isHealthy);
   const stop = () => {
     watch.stop();

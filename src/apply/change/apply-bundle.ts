@@ -1,0 +1,345 @@
+import { hashHex } from '#hash';
+import type { Network } from '../../kernel/address.ts';
+import { parseNetwork } from '../../kernel/address.ts';
+import { isEmptyDelta } from '../../kernel/delta.ts';
+import type { ChainChange } from '../../kernel/iptables-delta.ts';
+import type { Rule } from '../../kernel/iptables.ts';
+import type { NftTableDelta } from '../../kernel/nftables/delta.ts';
+import type { IpvsTimeouts } from '../../kernel/ipvs.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { describeError } from '../../bundle/errors.ts';
+import type { BundleFiles } from '../../bundle/make-bundle.ts';
+import type { Manifest } from '../../bundle/manifest.ts';
+import { settingsOf } from '../../bundle/manifest.ts';
+import { openBundle } from '../../bundle/read-bundle.ts';
+import type { StoredBundle } from '../../bundle/read-bundle.ts';
+import { changeNode } from './change-node.ts';
+import type { ChangeOutcome, Session } from './change-node.ts';
+import type { ChangeRequest, Observation, Settling } from './observe-node.ts';
+import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
+import { modeFacts, programs } from '../../kube-proxy/modes.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { parseNftName } from '../../kube-proxy/nftables-names.ts';
+import { countLearnedClients } from '../node/affinity.ts';
+import { cleanStaleFlows } from '../node/conntrack.ts';
+import { examineBeforeApply } from '../doctor/doctor.ts';
+import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
+import type { Finding, Needs } from '../doctor/finding.ts';
+import { Failure } from '../state/failure.ts';
+import type { Host } from '../node/host.ts';
+import type { ModuleIndex } from '../node/kernel-modules.ts';
+import { isEmptyPlan } from '../plan/plan.ts';
+import type { Plan, SettingChange } from '../plan/plan.ts';
+import type { BundleMark } from '../state/record.ts';
+import type { FitTools } from '../quick/settled-bundle.ts';
+import { listSteps, stepCommand } from '../plan/steps.ts';
+import { markTools } from '../node/tools.ts';
+import { behavioursOf } from '../../kube-proxy/releases.ts';
+import { conntrackMax, decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from '../plan/node-decisions.ts';
+import type { Setting } from '../plan/node-decisions.ts';
+
+/** What the operator may choose besides the bundle. */
+export interface ApplyChoices {
+  /** The command, and the folder that it was given: for people. */
+  readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string };
+  readonly adopt: boolean;
+  /** CIDRs besides those of the bundle's configuration. */
+  readonly excludeCIDRs: readonly string[];
+  /** Milliseconds; undefined waits for the end of all connections. */
+  readonly drainTimeout: number | undefined;
+  readonly confirmTimeout?: number | undefined;
+  /** Go on although doctor finds something that must be so. */
+  readonly force: boolean;
+  /** What was settled last, and the version of this program, where that may save looking at all again. */
+  readonly settling?: Pick<Settling, 'known' | 'version'> | undefined;
+}
+
+/** The wish to have a node as a bundle says, with what only the node can decide. */
+export function requestBundle(
+  host: Host,
+  bundle: StoredBundle,
+  choices: ApplyChoices,
+  fitTools = (): FitTools => knownFitTools(choices),
+): ChangeRequest {
+  const { manifest } = bundle;
+  const { settling } = choices;
+  // Each look at the node asks for it, usually with the same files.
+  let last: { readonly files: BundleFiles; readonly state: KernelState } | undefined;
+  const stateOf = (files: BundleFiles): KernelState => {
+    if (last?.files !== files) last = { files, state: openBundle(manifest, files).state };
+    return last.state;
+  };
+  return {
+    origin: { kind: choices.origin.kind, bundle: markBundle(bundle, choices.origin.folder) },
+    target: async (files) => {
+      const state = files ? stateOf(files) : bundle.state;
+      return {
+        state: { ...state, sysctls: new Map(), modules: [], ipvsTimeouts: wholeSeconds(state.ipvsTimeouts) },
+        modules: state.modules,
+        settings: [
+          ...[...state.sysctls].map(([name, value]) => requireSysctl(name, value)),
+          ...(await decideWritable(host, manifest)),
+        ],
+      };
+    },
+    settling: settling && bundle.files ? { ...settling, files: bundle.files, fitTools } : undefined,
+    families: manifest.families,
+    adopt: choices.adopt,
+    excluded: readNetworks([...manifest.settings.ipvs.excludeCIDRs, ...choices.excludeCIDRs]),
+    clusterIPs: listClusterIPs(bundle),
+    drainTimeout: choices.drainTimeout,
+    confirmTimeout: choices.confirmTimeout,
+    refusesLeftovers: true,
+  };
+}
+
+/** What tells a bundle from others. */
+export function markBundle({ files, manifest }: StoredBundle, folder: string): BundleMark {
+  return { folder, digest: hashHex(files?.get('manifest.json') ?? JSON.stringify(manifest)) };
+}
+
+/** services.json has each in a place of its own, and nothing else looks like one there. */
+function listClusterIPs(bundle: StoredBundle): ReadonlySet<string> {
+  const text = bundle.files?.get('services.json');
+  if (text === undefined) return new Set(bundle.cluster.servicePorts.map(({ clusterIP }) => clusterIP.text));
+  return new Set([...text.matchAll(/,"clusterIP":"([\da-f.:]+)",/g)].map(([, address = '']) => address));
+}
+
+/** ipvsadm takes whole seconds only, whatever wrote the bundle. */
+function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefined {
+  if (!timeouts) return undefined;
+  const { tcp, tcpFin, udp } = timeouts;
+  return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
+}
+
+/** What the node decides, of what can be set in this network: only the node's own has the bounds of the whole table. */
+async function decideWritable(host: Host, manifest: Manifest): Promise<readonly Setting[]> {
+  const decided = decideOnNode(settingsOf(manifest), await readNodeFacts(host));
+  const writable = await Promise.all(decided.map(({ path }) => host.isWritable(path)));
+  return decided.filter((_, i) => writable[i]);
+}
+
+/** CIDRs of a command line or configuration. Throws a Failure for what is none. */
+export function readNetworks(cidrs: readonly string[]): readonly Network[] {
+  return cidrs.map((cidr) => {
+    const network = parseNetwork(cidr);
+    if (network) return network;
+    throw new Failure('bad-usage', `"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16');
+  });
+}
+
+/** The files without what there may be much of, and what a node need not be asked for: rules, entries, real servers. */
+function withoutMany(files: BundleFiles): BundleFiles {
+  const others = [...files].filter(
+    ([name]) => !/^(?:ip6?tables|ipset)\.restore$|^ip\.batch$|^nftables\.nft$|^services\.json$/.test(name),
+  );
+  return new Map(
+    others.map(([name, text]) => [name, name === 'ipvsadm.restore' ? text.replace(/^(?:-a .*\n)+/gm, '') : text]),
+  );
+}
+
+/** What a bundle needs of a node. */
+export function needsOf(bundle: StoredBundle): Needs {
+  const { manifest } = bundle;
+  const state = bundle.files ? openBundle(manifest, withoutMany(bundle.files)).state : bundle.state;
+  return {
+    mode: manifest.mode,
+    modules: state.modules,
+    sysctls: [...state.sysctls].map(([name, value]) => ({ name, value })),
+    schedulers: [...new Set(state.virtualServers.map((server) => server.scheduler))].sort(),
+    leastVersions: manifest.tools,
+    manifest,
+  };
+}
+
+/** Applies a bundle. Call it with the lock held. Throws a Failure where nothing was changed. */
+export async function applyBundle(
+  session: Session,
+  bundle: StoredBundle,
+  choices: ApplyChoices,
+): Promise<ChangeOutcome> {
+  const { host } = session;
+  let fitTools = knownFitTools(choices);
+  const prepare: ChangeRequest['prepare'] = async (plan, isIdle, { modules }) => {
+    if (isIdle) return;
+    if (!choices.force) fitTools = { ...fitTools, ...(await assertReady(host, bundle, plan, modules, fitTools)) };
+    if (isEmptyPlan(plan)) return;
+    for (const text of await listRemarks(host, bundle, plan)) session.onEvent({ kind: 'warning', text });
+  };
+  const outcome = await changeNode(session, { ...requestBundle(host, bundle, choices, () => fitTools), prepare });
+  if (outcome.kind === 'changed' && concernsUdp(outcome.plan)) await forgetStaleFlows(session, bundle);
+  return outcome;
+}
+
+/** The node has been changed by then, for good: nothing that goes wrong here makes that undone. */
+async function forgetStaleFlows({ host, onEvent }: Session, bundle: StoredBundle): Promise<void> {
+  try {
+    const behaviours = behavioursOf(settingsOf(bundle.manifest).release);
+    await cleanStaleFlows(host, bundle.cluster.servicePorts, behaviours);
+  } catch (error) {
+    const text = `UDP clients may keep sending to removed endpoints for now: ${describeError(error)}`;
+    onEvent({ kind: 'warning', text });
+  }
+}
+
+/**
+ * Whether a change could have left flows behind: one of UDP, or one whose greater part an apply made that did not come
+ * to its end. The table of connections may be large, and a change of something else should not wait for it.
+ */
+function concernsUdp({ delta }: Plan): boolean {
+  if (isEmptyDelta(delta)) return true;
+  if (delta.nftables.some(concernsUdpOfNftables)) return true;
+  const chains = Object.values(delta.iptables).flatMap((tables) => tables.flatMap((table) => table.changes));
+  return (
+    delta.virtualServers.some(({ service }) => service.protocol === 'UDP') ||
+    chains.some((change) => rulesOf(change).some(isUdpRule))
+  );
+}
+
+/** A Service port of UDP has it in the names of its chains and sets, and in the keys that lead there. */
+function concernsUdpOfNftables(delta: NftTableDelta): boolean {
+  if (delta.kind !== 'change-table') return true;
+  const isUdp = (name: string) => parseNftName(name)?.protocol === 'UDP';
+  return delta.changes.some((change) => {
+    switch (change.kind) {
+      case 'add-chain':
+      case 'delete-chain':
+      case 'refill-chain':
+        return isUdp(change.chain.name);
+      case 'replace-chain':
+        return isUdp(change.to.name);
+      case 'add-set':
+      case 'delete-set':
+        return isUdp(change.set.name);
+      case 'add-counter':
+      case 'delete-counter':
+        return false;
+      case 'replace-set':
+        return true;
+      case 'change-elements':
+        return [...change.added, ...change.removed].some(({ key }) =>
+          key.some((value) => value.kind === 'word' && value.text === 'udp'),
+        );
+      default:
+        return change satisfies never;
+    }
+  });
+}
+
+function rulesOf(change: ChainChange): readonly Rule[] {
+  switch (change.kind) {
+    case 'write-chain':
+      return [...change.chain.rules, ...(change.from?.rules ?? [])];
+    case 'delete-chain':
+      return change.chain.rules;
+    case 'delete-rule':
+    case 'insert-rule':
+      return [change.rule];
+    default:
+      return change satisfies never;
+  }
+}
+
+function isUdpRule({ args }: Rule): boolean {
+  return args.some((arg) => arg.kind === 'protocol' && (arg.protocol === 'udp' || arg.protocol === '17'));
+}
+
+/** What an apply of a plan would refuse, and what it would warn of. */
+export interface Foresight {
+  readonly refusals: readonly Finding[];
+  readonly warnings: readonly string[];
+}
+
+/** Looks at a node as applyBundle does before the first change. Nothing where there is nothing to change. */
+export async function foreseeApply(
+  host: Host,
+  bundle: StoredBundle,
+  { plan, node }: Pick<Observation, 'plan' | 'node'>,
+): Promise<Foresight> {
+  if (isEmptyPlan(plan)) return { refusals: [], warnings: [] };
+  const [refusals, warnings] = await Promise.all([
+    examineBeforeApply(host, needsOf(bundle), new Set(toolsOf(plan)), node.modules),
+    listRemarks(host, bundle, plan),
+  ]);
+  return { refusals, warnings };
+}
+
+/** What the operator should know of a plan besides its changes. */
+async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): Promise<readonly string[]> {
+  const { mode } = manifest;
+  const before = modeOfState(plan.present) ?? mode;
+  const [forwarding, left, forgotten] = await Promise.all([
+    programs(mode, 'nftables') ? examineForwarding(host, manifest.families) : [],
+    listLeftSysctls(host, before, mode),
+    before === mode ? 0 : countLearnedClients(host, plan.present),
+  ]);
+  const [from, to] = [modeFacts[before].title, modeFacts[mode].title];
+  return [
+    ...plan.settings.flatMap(describeLowering),
+    ...forwarding.map(({ text, advice }) => `${text}; ${advice}`),
+    ...left,
+    ...(forgotten === 0
+      ? []
+      : [
+          `session affinity: ${forgotten === 1 ? '1 client loses its endpoint' : `${forgotten} clients lose their endpoints`}, because ${to} cannot read what ${from} has learned`,
+        ]),
+  ];
+}
+
+/** Why a limit of the node becomes lower. */
+function describeLowering({ setting, from }: SettingChange): readonly string[] {
+  if (setting.path !== sysctlPath(conntrackMax) || !(Number(from) > Number(setting.value))) return [];
+  const why = setting.reason === undefined ? '' : ` (${setting.reason})`;
+  return [
+    `${setting.name} goes down from ${from} to ${setting.value}, as kube-proxy sets it${why}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+  ];
+}
+
+/** Sysctls that the old mode set and the new one does not. kube-proxy leaves them as they are. */
+async function listLeftSysctls(host: Host, before: ProxyMode, next: ProxyMode): Promise<readonly string[]> {
+  if (before === next) return [];
+  const names = modeFacts[before].sysctls.filter((name) => !modeFacts[next].sysctls.includes(name));
+  const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));
+  const set = names.filter((_, i) => values[i]?.trim() === '1');
+  const [from, to] = [modeFacts[before].title, modeFacts[next].title];
+  // Each mode forwards packets; only IPVS mode sees to it that the kernel does.
+  const own = set.filter((name) => name !== forwardingSysctls.ipv4);
+  return [
+    ...(own.length === 0 ? [] : [`sysctls that only ${from} needs stay at 1: ${own.join(', ')}`]),
+    ...(own.length === set.length
+      ? []
+      : [`${forwardingSysctls.ipv4} stays at 1: keep it, because ${to} needs it and does not set it`]),
+  ];
+}
+
+/** Those that the last settled apply found fit. */
+function knownFitTools({ settling }: ApplyChoices): FitTools {
+  return settling?.known?.fitTools ?? {};
+}
+
+/** The tools that a plan is carried out with. */
+function toolsOf(plan: Plan): readonly string[] {
+  return [...new Set(listSteps(plan).flatMap((step) => stepCommand(step)?.tool ?? []))];
+}
+
+/** Gives marks of the tools of the plan: they are fit. Those that were fit as they are now are not asked again. */
+async function assertReady(
+  host: Host,
+  bundle: StoredBundle,
+  plan: Plan,
+  modules: ModuleIndex,
+  fitTools: FitTools,
+): Promise<FitTools> {
+  const used = toolsOf(plan);
+  const marks = await markTools(host, used, bundle.manifest.tools);
+  const asked = used.filter((tool) => marks[tool] === undefined || marks[tool] !== fitTools[tool]);
+  assertNoRefusals(await examineBeforeApply(host, needsOf(bundle), new Set(asked), modules));
+  return marks;
+}
+
+/** Throws a Failure for what an apply refuses. */
+export function assertNoRefusals([first, ...others]: readonly Finding[]): void {
+  if (!first) return;
+  const more = others.map((finding) => `; ${finding.text}`).join('');
+  throw new Failure('not-ready', `${first.text}${more}`, first.advice ?? 'see "kpc-apply doctor"');
+}

@@ -1,0 +1,134 @@
+import type { Protocol } from '../../kernel/family.ts';
+import { compareRealServers, compareVirtualServers } from '../../kernel/ipvs.ts';
+import type { RealServer, VirtualServer } from '../../kernel/ipvs.ts';
+import { placeKey } from '../node/ipvs-connections.ts';
+import type { ConnectionCount, Connections } from '../node/ipvs-connections.ts';
+import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import type { DrainingServer } from '../state/record.ts';
+
+/** How real servers that go are let go. */
+export interface DrainPolicy {
+  /** Milliseconds after which a real server goes even with connections; undefined waits for their end. */
+  readonly timeout: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Milliseconds since the node booted. */
+  readonly uptime: number;
+  /** Whether iptables rules take over from IPVS, so that virtual servers are there only for the connections they have. */
+  readonly leavesIpvs: boolean;
+}
+
+/** The virtual servers to have for now, and which of their real servers are on their way out. */
+export interface DrainPlan {
+  readonly virtualServers: readonly VirtualServer[];
+  readonly draining: readonly DrainingServer[];
+  /** The connections that the draining real servers have. */
+  readonly kept: number;
+  /** The connections that end because their real server or virtual server goes. */
+  readonly cut: number;
+}
+
+/**
+ * What is wanted, and besides it, at weight 0, the TCP real servers that are there and not wanted any more: they take
+ * no new connections and keep those they have. One goes for good when it stands at weight 0 already and has no
+ * connection left, or has had its time. UDP and SCTP real servers go at once (IsRsGracefulTerminationNeeded in
+ * ipvs/util/ipvs.go), and so do all of a virtual server that goes itself.
+ *
+ * Where the node leaves IPVS for iptables rules, no virtual server is wanted, and each stays as long as it has
+ * connections, whatever its protocol: the kernel sends their packets on by it alone. New ones go by the rules, which see
+ * a packet first.
+ */
+export function planDrain(
+  current: readonly VirtualServer[],
+  wanted: readonly VirtualServer[],
+  connections: Connections,
+  known: readonly DrainingServer[],
+  policy: DrainPolicy,
+): DrainPlan {
+  const ledger = openLedger(connections, known, policy);
+  const present = new Map(current.map((server) => [virtualServerKey(server), server]));
+  const virtualServers = wanted.map((server): VirtualServer => {
+    const key = virtualServerKey(server);
+    const old = present.get(key);
+    present.delete(key);
+    if (!old || haveSamePlaces(old, server)) return server;
+    const staying = new Set(server.realServers.map(realServerKey));
+    const gone = old.realServers.filter((real) => !staying.has(realServerKey(real)));
+    if (server.protocol !== 'TCP') {
+      for (const real of gone) ledger.cut(server, real);
+      return server;
+    }
+    const leaving = gone.flatMap((real) => ledger.drain(server, real, real.weight === 0) ?? []);
+    if (leaving.length === 0) return server;
+    return { ...server, realServers: [...server.realServers, ...leaving].sort(compareRealServers) };
+  });
+  for (const server of present.values()) {
+    if (!policy.leavesIpvs) for (const real of server.realServers) ledger.cut(server, real);
+    else {
+      // The kernel lists every virtual server there is: what it has no count of has no connections.
+      const busy = server.realServers.filter((real) => ledger.counts(server, real));
+      const realServers = busy.flatMap((real) => ledger.drain(server, real, true) ?? []);
+      if (realServers.length > 0) virtualServers.push({ ...server, realServers });
+    }
+  }
+  return {
+    virtualServers: policy.leavesIpvs ? virtualServers.toSorted(compareVirtualServers) : virtualServers,
+    ...ledger.result(),
+  };
+}
+
+interface Ledger {
+  /** The real server as it drains; undefined where it goes. `closed`: whether it takes no new connections any more. */
+  drain(server: VirtualServer, real: RealServer, closed: boolean): RealServer | undefined;
+  cut(server: VirtualServer, real: RealServer): void;
+  /** Whether the connections of a real server are known. */
+  counts(server: VirtualServer, real: RealServer): boolean;
+  result(): Omit<DrainPlan, 'virtualServers'>;
+}
+
+function openLedger(connections: Connections, known: readonly DrainingServer[], policy: DrainPolicy): Ledger {
+  const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
+  const draining: DrainingServer[] = [];
+  let kept = 0;
+  let cut = 0;
+  const countOf = (server: VirtualServer, real: RealServer) =>
+    connections(virtualServerKey(server), realServerKey(real));
+  return {
+    drain(server, real, closed) {
+      const [virtualServer, realServer] = [virtualServerKey(server), realServerKey(real)];
+      const place = placeKey(virtualServer, realServer);
+      const count = connections(virtualServer, realServer);
+      const { since = policy.now, sinceBoot = Math.max(0, policy.uptime - (policy.now - since)) } =
+        begun.get(place) ?? {};
+      if (closed && count?.active === 0 && count.inactive === 0) return undefined;
+      if (policy.timeout !== undefined && policy.uptime - sinceBoot >= policy.timeout) {
+        cut += countOpen(server.protocol, count);
+        return undefined;
+      }
+      kept += countOpen(server.protocol, count);
+      draining.push({ virtualServer, realServer, since, sinceBoot });
+      return real.weight === 0 ? real : { ...real, weight: 0 };
+    },
+    cut(server, real) {
+      cut += countOpen(server.protocol, countOf(server, real));
+    },
+    counts: (server, real) => countOf(server, real) !== undefined,
+    result: () => ({ draining, kept, cut }),
+  };
+}
+
+/** Connections that a client would miss. IPVS counts every flow of UDP as inactive, until it has been idle for minutes. */
+function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
+  return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
+}
+
+/** Nearly all virtual servers keep their real servers, which both lists have in the same order. */
+function haveSamePlaces(a: VirtualServer, b: VirtualServer): boolean {
+  return (
+    a.realServers.length === b.realServers.length &&
+    a.realServers.every((real, i) => {
+      const other = b.realServers[i];
+      return other !== undefined && real.address.text === other.address.text && real.port === other.port;
+    })
+  );
+}

@@ -1,0 +1,112 @@
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import type { BundleContent } from '../../bundle/make-bundle.ts';
+import { loopbackAddresses } from '../../kernel/address.ts';
+import { families } from '../../kernel/family.ts';
+import type { TableName } from '../../kernel/iptables.ts';
+import { isLearned } from '../../kernel/nftables/table.ts';
+import type { NftTable } from '../../kernel/nftables/table.ts';
+import { jumpChain, restrictState } from '../../kernel/restrict.ts';
+import { emptyState } from '../../kernel/state.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import { classifyChain, isKubeProxyJump } from '../../kube-proxy/chains.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
+import type { Session } from './change-node.ts';
+import { isModuleOfRules, readModuleIndex } from '../node/kernel-modules.ts';
+import { dumpedSettings } from '../../settings/values.ts';
+import { sysctlPath } from '../plan/node-decisions.ts';
+import { neededParts, neededTables, parseReading, readNode } from '../node/node-reading.ts';
+import type { NodeReading } from '../node/node-reading.ts';
+import { ownershipOf } from '../state/belongings.ts';
+import { takeShare } from '../plan/ownership.ts';
+import { readBootId } from '../state/process-identity.ts';
+import { readRecord } from '../state/record.ts';
+
+/**
+ * The node's state, as far as kpc-apply or a kube-proxy made it, in the form of a bundle. It knows no Services, and its
+ * configuration is of a kind that asks nothing of a node beyond the state itself.
+ */
+export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
+  const { host, folder, onEvent } = session;
+  const record = await readRecord(host, folder, await readBootId(host));
+  const names = proxyModes.flatMap((mode) => modeFacts[mode].sysctls);
+  const leftOut = new Map<string, string>();
+  const reading = await readNode(host, {
+    needed: neededParts(emptyState, record.owned),
+    tables: neededTables(emptyState, record.owned),
+    onLeftOut: ({ code, message }, tool) =>
+      void leftOut.set(tool, code === 'tool-missing' ? `${tool} is missing` : message),
+    families: [],
+    nftables: record.owned.nftTables.length > 0,
+    timeouts: true,
+    settings: names.map(sysctlPath),
+  });
+  for (const reason of leftOut.values()) {
+    onEvent({ kind: 'warning', text: `${reason}, so the dump has nothing of what it lists` });
+  }
+  const present = parseReading(reading);
+  const share = takeShare(present, emptyState, { owned: record.owned, adopt: true, excluded: [] });
+  const ours = restrictState(present, {
+    ...ownershipOf(share.ours),
+    // Nothing is taken away here, so what a kubelet made in kube-proxy's name counts too.
+    chain: isDumped,
+    jump: (rule, chain, table) => isKubeProxyJump(rule, table, chain) && isDumped(jumpChain(rule) ?? '', table),
+  });
+  const mode = modeOfDump(ours);
+  const { loaded } = await readModuleIndex(host, []);
+  const state: KernelState = {
+    ...ours,
+    nftables: ours.nftables.map(forgetLearned),
+    sysctls: pickSysctls(reading, modeFacts[mode].sysctls),
+    modules: [...loaded].filter(isModuleOfRules).sort(),
+  };
+  return {
+    state,
+    cluster: { services: [], servicePorts: [], healthChecks: [], serviceCidrs: [] },
+    node: describeDumpedNode(present, nodeName),
+    settings: { ...dumpedSettings(mode), release: newestRelease },
+    families: families.filter(
+      (family) =>
+        Object.values(state.iptables[family] ?? {}).some((chains) => chains.size > 0) ||
+        state.nftables.some((table) => table.family === family),
+    ),
+    assigned: [],
+    dumped: true,
+  };
+}
+
+/** kube-proxy of the other modes deletes its table when it starts. */
+function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
+  if (nftables.length > 0) return 'nftables';
+  return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
+}
+
+/** Without the clients that rules remember: they are of the traffic, and no part of what a node was given. */
+function forgetLearned(table: NftTable): NftTable {
+  const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
+  return { ...table, sets: new Map(sets) };
+}
+
+/** A canary is there to be missed when tables are flushed, and says nothing of Services. */
+function isDumped(chain: string, table: TableName): boolean {
+  const kind = classifyChain(table, chain);
+  return kind !== undefined && kind !== 'canary';
+}
+
+function pickSysctls(reading: NodeReading, names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    names.flatMap((name) => {
+      const value = reading.settings[sysctlPath(name)];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function describeDumpedNode(present: KernelState, name: string): BundleContent['node'] {
+  const hostAddresses = present.links
+    .filter((link) => link.name !== serviceLink)
+    .flatMap((link) => link.addresses)
+    .map(({ address }) => address);
+  return { name, zone: '', podCIDRs: [], nodeIPs: loopbackAddresses, hostAddresses };
+}

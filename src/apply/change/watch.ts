@@ -1,0 +1,87 @@
+import { describeError } from '../../bundle/errors.ts';
+import type { Host } from '../node/host.ts';
+
+export type SyncResult = 'done' | 'failed';
+
+/** What a watch goes by. All times in milliseconds. */
+export interface WatchSettings {
+  readonly host: Host;
+  readonly syncPeriod: number;
+  readonly minSyncPeriod: number;
+  /** Something that changes when the bundle does; undefined where there is none. It may throw, and is asked again. */
+  readonly readVersion: () => Promise<string | undefined>;
+  /** Brings the node to what the bundle says. */
+  readonly sync: () => Promise<SyncResult>;
+  readonly warn: (problem: string) => Promise<void>;
+}
+
+/** A version of the bundle, as it was read; undefined where there was none. */
+interface Sighting {
+  readonly version: string | undefined;
+}
+
+export interface Watch {
+  /** Until stop is called. */
+  run(): Promise<void>;
+  stop(): void;
+  /** Syncs as soon as the minimal period allows. */
+  wake(): void;
+  /** Whether the rules are in place, as far as is known: see kube-proxy's ProxyHealthServer. */
+  isHealthy(): boolean;
+}
+
+/** How often to look for a new bundle or a wish to stop. */
+const pollMilliseconds = 250;
+
+/**
+ * Syncs at once, then whenever the sync period is over or there is another bundle, but never twice within the minimal
+ * period. What fails is tried again. Unhealthy is who has been failing for two sync periods, or never yet succeeded.
+ */
+export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync, warn }: WatchSettings): Watch {
+  const asked = { stop: false, sync: false };
+  let lastSuccess: number | undefined;
+  let hasWarned = false;
+
+  /** Undefined where it cannot be read just now, which is said once: a disk that stumbles must not end the watch. */
+  async function look(): Promise<Sighting | undefined> {
+    try {
+      const version = await readVersion();
+      hasWarned = false;
+      return { version };
+    } catch (error) {
+      if (!hasWarned) await warn(`cannot tell whether the bundle has changed: ${describeError(error)}`);
+      hasWarned = true;
+      return undefined;
+    }
+  }
+
+  return {
+    async run() {
+      while (!asked.stop) {
+        asked.sync = false;
+        const started = host.uptime();
+        const seen = await look();
+        const result = await sync();
+        if (result === 'done') lastSuccess = host.uptime();
+        const isDue = async (): Promise<boolean> => {
+          const elapsed = host.uptime() - started;
+          if (elapsed < minSyncPeriod) return false;
+          return asked.sync || elapsed >= syncPeriod || isAnother(await look(), seen);
+        };
+        while (!asked.stop && !(await isDue())) await host.sleep(Math.min(pollMilliseconds, syncPeriod));
+      }
+    },
+    stop() {
+      asked.stop = true;
+    },
+    wake() {
+      asked.sync = true;
+    },
+    isHealthy: () => lastSuccess !== undefined && host.uptime() - lastSuccess < 2 * syncPeriod + minSyncPeriod,
+  };
+}
+
+/** Whether there is a bundle besides the one that was synced last, as far as both are known. */
+function isAnother(present: Sighting | undefined, last: Sighting | undefined): boolean {
+  return present !== undefined && (last === undefined || present.version !== last.version);
+}

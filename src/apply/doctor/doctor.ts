@@ -1,0 +1,445 @@
+import { describeError } from '../../bundle/errors.ts';
+import { settingsOf } from '../../bundle/manifest.ts';
+import { tableNames } from '../../kernel/iptables.ts';
+import { parseIpAddrJson } from '../../kernel/link.ts';
+import { classifyChain } from '../../kube-proxy/chains.ts';
+import { modeFacts, programs, proxyModes } from '../../kube-proxy/modes.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { examineKernel, examineNftables } from './examine-nftables.ts';
+import { describeFault, examineOtherModes, examineReading, examineTools } from './examine-tools.ts';
+import type { Finding, Needs } from './finding.ts';
+import { excerptOf } from '../node/host.ts';
+import type { Host } from '../node/host.ts';
+import { adviseRights, capNetAdmin, capSysModule, hasCapability, isRoots } from '../node/capabilities.ts';
+import { isEmptyBelongings } from '../state/belongings.ts';
+import { explainError } from '../state/failure.ts';
+import { readBootId } from '../state/process-identity.ts';
+import { readRecord, readSnapshot, stateFolder } from '../state/record.ts';
+import { assertTrustedState } from '../state/trusted-files.ts';
+import { findModule, readModuleIndex } from '../node/kernel-modules.ts';
+import type { ModuleIndex, ModulePlace } from '../node/kernel-modules.ts';
+import { decideOnNode, isMet, readNodeFacts, sysctlPath } from '../plan/node-decisions.ts';
+import { faultOfLinks } from '../node/whole-output.ts';
+import { adviseStop, describeKubeProxy, findKubeProxy } from '../node/running-kube-proxy.ts';
+
+/** What any bundle of a mode may need besides its tools and sysctls. */
+const generalNeeds: { readonly [M in ProxyMode]: Pick<Needs, 'modules' | 'schedulers'> } = {
+  ipvs: { modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'], schedulers: ['rr'] },
+  iptables: { modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'], schedulers: [] },
+  nftables: { modules: ['nf_conntrack'], schedulers: [] },
+};
+
+/** What there is to know without a bundle: first what each mode needs, then for each mode what it alone does. */
+export async function examineForAnyMode(host: Host): Promise<readonly Finding[]> {
+  const runs = new Map<string, ReturnType<Host['run']>>();
+  const patient: Host = {
+    ...host,
+    run: (command) => {
+      const key = JSON.stringify(command);
+      const run = runs.get(key) ?? host.run(command);
+      runs.set(key, run);
+      return run;
+    },
+  };
+  const groups = await Promise.all(
+    proxyModes.map(async (mode) => {
+      const { sysctls, tools: leastVersions } = modeFacts[mode];
+      const needs = {
+        sysctls: sysctls.map((name) => ({ name, value: undefined })),
+        leastVersions,
+        manifest: undefined,
+      };
+      return examineNode(patient, { mode, ...generalNeeds[mode], ...needs });
+    }),
+  );
+  const keyOf = (finding: Finding) => JSON.stringify(finding);
+  const isCommon = (finding: Finding) =>
+    groups.every((group) => group.some((other) => keyOf(other) === keyOf(finding)));
+  return [
+    ...(groups[0] ?? []).filter(isCommon),
+    ...proxyModes.flatMap((mode, i) =>
+      (groups[i] ?? []).filter((finding) => !isCommon(finding)).map((finding) => ({ ...finding, mode })),
+    ),
+  ];
+}
+
+/** Everything worth knowing about a node before a bundle is applied to it. Changes nothing. */
+export async function examineNode(host: Host, needs: Needs): Promise<readonly Finding[]> {
+  const modules = await readModuleIndex(host, [
+    ...needs.modules,
+    ...needs.schedulers.map(schedulerModule),
+    'nf_tables',
+    'ip_set',
+  ]);
+  const groups = await Promise.all([
+    examineRights(host),
+    examineTools(host, modules, needs),
+    examineReading(host, modules, needs),
+    // Without a bundle, each mode is looked at.
+    needs.manifest === undefined ? [] : examineOtherModes(host, modules, needs.mode),
+    examineModules(host, modules, needs),
+    examineSchedulers(modules, needs),
+    examineSysctls(host, modules, needs),
+    programs(needs.mode, 'iptables') ? examineVariants(host) : [],
+    examineNftables(host, needs),
+    examineKubeProxy(host),
+    examineBridges(host),
+    examineAddresses(host, needs),
+    examineEndpoints(needs),
+  ]);
+  return groups.flat();
+}
+
+/**
+ * What must be so before anything is changed with these tools. The rest an apply finds out by itself: the node has just
+ * been read, so that what reads it is there.
+ */
+export async function examineBeforeApply(
+  host: Host,
+  needs: Needs,
+  used: ReadonlySet<string>,
+  modules: ModuleIndex,
+): Promise<readonly Finding[]> {
+  const groups = await Promise.all([
+    examineRights(host),
+    examineTools(host, modules, needs, ({ name, neededBy }) => neededBy !== 'no mode' && used.has(name)),
+    examineModules(host, modules, needs),
+    examineKernel(host, needs.mode),
+    examineKubeProxy(host),
+  ]);
+  return groups.flat().filter((finding) => finding.severity === 'error');
+}
+
+async function examineRights(host: Host): Promise<readonly Finding[]> {
+  const subject = 'rights';
+  const has = await hasCapability(host, capNetAdmin);
+  if (has) return [{ severity: 'ok', subject, text: 'allowed to change the network (CAP_NET_ADMIN)' }];
+  if (has === undefined) {
+    const text = 'cannot tell whether kpc-apply may change the network: /proc/self/status lists no capabilities';
+    return [{ severity: 'error', subject, text, advice: 'run it where /proc is mounted' }];
+  }
+  const text = 'not allowed to change the network: CAP_NET_ADMIN is missing';
+  return [{ severity: 'error', subject, text, advice: await adviseRights(host) }];
+}
+
+async function examineModules(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  // Who may not change the network either has been told so.
+  const mayLoad = (await hasCapability(host, capSysModule)) !== false || !(await hasCapability(host, capNetAdmin));
+  return needs.modules.map((module) => describeModule(index, module, mayLoad));
+}
+
+function describeModule(index: ModuleIndex, module: string, mayLoad: boolean): Finding {
+  const subject = 'modules';
+  const place = findModule(index, module);
+  switch (place) {
+    case 'loaded':
+      return { severity: 'ok', subject, text: `${module} is loaded` };
+    case 'present':
+      return { severity: 'ok', subject, text: `${module} is in the kernel` };
+    case 'built-in':
+      return { severity: 'ok', subject, text: `${module} is built into the kernel` };
+    case 'loadable':
+      if (mayLoad) return { severity: 'ok', subject, text: `${module} can be loaded` };
+      return {
+        severity: 'warning',
+        subject,
+        text: `${module} is not loaded, and cannot be loaded from here: CAP_SYS_MODULE is missing`,
+        advice: `load it on the host: modprobe ${module}`,
+      };
+    case 'unknown':
+      return describeUnknown(index, module);
+    case 'missing':
+      return {
+        severity: 'error',
+        subject,
+        text: `${module} is missing: this kernel neither has it nor can load it`,
+        advice: index.loadsModules
+          ? 'install the modules package of this kernel, or boot a kernel that has it'
+          : 'boot a kernel that has it: this one loads no modules',
+      };
+    default:
+      return place satisfies never;
+  }
+}
+
+function describeUnknown({ loadsModules }: ModuleIndex, module: string): Finding {
+  if (!loadsModules) {
+    const text = `${module} is not visible, and this kernel loads no modules: it may be built in`;
+    return { severity: 'note', subject: 'modules', text };
+  }
+  return {
+    severity: 'note',
+    subject: 'modules',
+    text: `${module} is not loaded, and this kernel's list of modules is missing here: it may be built in`,
+    advice: `if it is not built in, load it on the host (modprobe ${module}); after a kernel upgrade, reboot`,
+  };
+}
+
+function schedulerModule(scheduler: string): string {
+  return `ip_vs_${scheduler}`;
+}
+
+function examineSchedulers(index: ModuleIndex, needs: Needs): readonly Finding[] {
+  return needs.schedulers.map((scheduler) => describeScheduler(index, scheduler));
+}
+
+function describeScheduler(index: ModuleIndex, scheduler: string): Finding {
+  const subject = 'schedulers';
+  const module = schedulerModule(scheduler);
+  const place = findModule(index, module);
+  switch (place) {
+    case 'loaded':
+    case 'present':
+    case 'built-in':
+      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} is available` };
+    case 'loadable':
+      return { severity: 'ok', subject, text: `IPVS scheduler ${scheduler} can be loaded` };
+    case 'unknown':
+      return {
+        severity: 'note',
+        subject,
+        text: `IPVS scheduler ${scheduler}: cannot tell whether it is available without trying it`,
+      };
+    case 'missing': {
+      const text = `IPVS scheduler ${scheduler} is missing`;
+      const hasIpvs = findModule(index, 'ip_vs') !== 'missing';
+      const advice = hasIpvs
+        ? `install the kernel's module ${module}, or compile with another --ipvs-scheduler`
+        : 'boot a kernel that has IPVS: no scheduler works without it';
+      return { severity: 'error', subject, text, advice };
+    }
+    default:
+      return place satisfies never;
+  }
+}
+
+async function examineSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  try {
+    return await findSysctls(host, index, needs);
+  } catch (error) {
+    // Some of the node is for root's eyes only, and the doctor is asked by others too.
+    const text = `some settings cannot be read: ${describeError(error)}`;
+    return [{ severity: 'warning', subject: 'sysctls', text, advice: 'run it as root' }];
+  }
+}
+
+async function findSysctls(host: Host, index: ModuleIndex, needs: Needs): Promise<readonly Finding[]> {
+  const decided =
+    needs.manifest === undefined ? [] : decideOnNode(settingsOf(needs.manifest), await readNodeFacts(host));
+  const named = needs.sysctls.map(({ name, value }) => ({ name, path: sysctlPath(name), value, isAsked: true }));
+  return Promise.all(
+    // What the node decides is left alone where it cannot be set.
+    [...named, ...decided.map((each) => ({ ...each, isAsked: false }))].map(async (setting): Promise<Finding> => {
+      const { name, path } = setting;
+      const value = await host.readFile(path);
+      const subject = 'sysctls';
+      if (value !== undefined) return { subject, ...(await describeValue(host, setting, value.trim())) };
+      const comesWith = /\.vs\./.test(name) ? describeWaiting(name, findModule(index, 'ip_vs')) : undefined;
+      if (comesWith) return { ...comesWith, subject };
+      return {
+        severity: 'warning',
+        subject,
+        text: `${name} does not exist here`,
+        advice: 'set it on the host: a container sees only the settings of its own network',
+      };
+    }),
+  );
+}
+
+/** A setting that is there, and may have to become another. */
+async function describeValue(
+  host: Host,
+  setting: {
+    readonly name: string;
+    readonly path: string;
+    readonly value: string | undefined;
+    readonly onlyRaises?: true | undefined;
+    readonly isAsked: boolean;
+  },
+  present: string,
+): Promise<Omit<Finding, 'subject'>> {
+  const { name, path, value, onlyRaises, isAsked } = setting;
+  if (value === undefined || isMet({ value, onlyRaises }, present))
+    return { severity: 'ok', text: `${name} is ${present}` };
+  if (await host.isWritable(path)) return { severity: 'ok', text: `${name} is ${present}, and can be set to ${value}` };
+  return {
+    severity: isAsked ? 'error' : 'note',
+    text: `${name} is ${present}, and cannot be set to ${value} from here`,
+    advice: (await isRoots(host, 'self')) ? `set it on the host: sysctl -w ${name}=${value}` : 'run it as root',
+  };
+}
+
+/** A setting of IPVS is there once ip_vs is. Undefined where that is so. */
+function describeWaiting(name: string, place: ModulePlace): Omit<Finding, 'subject'> | undefined {
+  switch (place) {
+    case 'loadable':
+      return { severity: 'ok', text: `${name} comes with ip_vs, which is not loaded yet` };
+    case 'unknown':
+      return { severity: 'note', text: `${name} comes with ip_vs, which is not visible` };
+    case 'missing':
+      return { severity: 'note', text: `${name} comes with ip_vs, which is missing` };
+    case 'loaded':
+    case 'present':
+    case 'built-in':
+      return undefined;
+  }
+}
+
+/** Rules in both variants of iptables, legacy and nft, all match: the other variant's are easily overlooked. */
+async function examineVariants(host: Host): Promise<readonly Finding[]> {
+  const version = await host.run({ tool: 'iptables', args: ['--version'] });
+  if (version.kind === 'missing' || version.status !== 0) return [];
+  const variant = version.stdout.includes('nf_tables') ? 'nft' : 'legacy';
+  const other = variant === 'nft' ? 'legacy' : 'nft';
+  const subject = 'iptables';
+  // Without a table's name: to ask for one by name would make it.
+  const saved = await Promise.all(
+    ['iptables', 'ip6tables'].map((tool) => host.run({ tool: `${tool}-${other}-save`, args: [] })),
+  );
+  const texts = saved.flatMap((result) => (result.kind === 'ended' && result.status === 0 ? [result.stdout] : []));
+  const strays = texts.reduce((sum, text) => sum + countChains(text), 0);
+  if (strays > 0) {
+    return [
+      {
+        severity: 'warning',
+        subject,
+        text: `iptables is the ${variant} variant, but the ${other} variant holds ${strays} KUBE- chains too, and they still match`,
+        advice: `remove them with iptables-${other} and ip6tables-${other}, or make ${other} the default (update-alternatives --config iptables)`,
+      },
+    ];
+  }
+  if (texts.length > 0)
+    return [
+      {
+        severity: 'ok',
+        subject,
+        text: `iptables is the ${variant} variant; the ${other} variant holds no KUBE- chains`,
+      },
+    ];
+  const refused = saved.flatMap((result) => (result.kind === 'ended' ? excerptOf(result.stderr).split('\n') : []));
+  const reason = refused.find((line) => line !== '');
+  const cause =
+    reason === undefined
+      ? `without iptables-${other}-save, kpc-apply`
+      : `iptables-${other}-save fails: ${reason}; so kpc-apply`;
+  const text = `iptables is the ${variant} variant; ${cause} cannot tell whether the ${other} variant holds rules too`;
+  return [{ severity: 'note', subject, text }];
+}
+
+/** kube-proxy's chains in what iptables-save printed; kubelet has some of its own in either variant. */
+function countChains(saved: string): number {
+  let count = 0;
+  let table: string | undefined;
+  for (const [, heading, chain] of saved.matchAll(/^(?:\*(\S+)|:(\S+))/gm)) {
+    if (heading !== undefined) table = heading;
+    const found = tableNames.find((name) => name === table);
+    if (chain !== undefined && found && classifyChain(found, chain) !== undefined) count++;
+  }
+  return count;
+}
+
+async function examineKubeProxy(host: Host): Promise<readonly Finding[]> {
+  const subject = 'kube-proxy';
+  const found = await findKubeProxy(host);
+  if (found === undefined) return [await describeNoKubeProxy(host)];
+  return [
+    {
+      severity: 'error',
+      subject,
+      text: `${describeKubeProxy(found)}: it would undo what kpc-apply does`,
+      advice: `${adviseStop(found)} first, then take over what it leaves with apply --adopt`,
+    },
+  ];
+}
+
+/** What Linux calls the namespace of processes that holds all others. */
+const wholeNode = 'pid:[4026531836]';
+
+async function describeNoKubeProxy(host: Host): Promise<Finding> {
+  const subject = 'kube-proxy';
+  const processes = await host.readLink('/proc/self/ns/pid');
+  if (processes === undefined || processes === wholeNode) {
+    return { severity: 'ok', subject, text: 'kube-proxy is not running in this network' };
+  }
+  const text = 'kube-proxy is not running in this container; the processes of the node are not visible here';
+  return {
+    severity: 'note',
+    subject,
+    text,
+    advice: 'make sure that kube-proxy does not run on the node in this network',
+  };
+}
+
+/** A bundle is compiled for one node: node ports listen on its addresses. */
+async function examineAddresses(host: Host, needs: Needs): Promise<readonly Finding[]> {
+  const expected = needs.manifest?.node.hostAddresses ?? [];
+  if (expected.length === 0) return [];
+  const result = await host.run({ tool: 'ip', args: ['-j', 'addr'] });
+  if (result.kind === 'missing' || result.status !== 0) return [];
+  const fault = faultOfLinks(result.stdout);
+  if (fault !== undefined) return [describeFault({ tool: 'ip', args: ['-j', 'addr'] }, fault)];
+  const { links } = parseIpAddrJson(result.stdout);
+  const present = new Set(links.flatMap((link) => link.addresses).map(({ address }) => address.text));
+  const missing = expected.filter((address) => !present.has(address));
+  const subject = 'addresses';
+  if (missing.length === 0) return [{ severity: 'ok', subject, text: 'this node has the addresses of the bundle' }];
+  return [
+    {
+      severity: 'warning',
+      subject,
+      text: `this node does not have ${missing.join(', ')}, and the bundle was compiled for it`,
+      advice: 'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
+    },
+  ];
+}
+
+/** A bundle to review is easily taken for one to apply. */
+function examineEndpoints({ manifest }: Needs): readonly Finding[] {
+  const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
+  if (pods.length === 0) return [];
+  const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;
+  const text = `the bundle sends connections to ${many} that kpc assumed (--assume-endpoints), at addresses that no Pod has`;
+  const advice = 'compile it with what the cluster has: kubectl get services,endpointslices,nodes -A -o yaml';
+  return [{ severity: 'warning', subject: 'endpoints', text, advice }];
+}
+
+async function examineBridges(host: Host): Promise<readonly Finding[]> {
+  const value = await host.readFile('/proc/sys/net/bridge/bridge-nf-call-iptables');
+  if (value === undefined || value.trim() === '1') return [];
+  return [
+    {
+      severity: 'warning',
+      subject: 'sysctls',
+      text: 'net.bridge.bridge-nf-call-iptables is 0: pods on one bridge may not reach each other through a Service',
+      advice: 'set it to 1 if pods are on a Linux bridge',
+    },
+  ];
+}
+
+/** The folder where kpc-apply keeps its records. */
+export async function examineState(host: Host, path: string): Promise<readonly Finding[]> {
+  const subject = 'state';
+  const folder = stateFolder(path);
+  try {
+    await assertTrustedState(host, path);
+    const bootId = await readBootId(host);
+    const [{ owned }, unfinished] = [
+      await readRecord(host, folder, bootId),
+      await readSnapshot(host, folder.journal, bootId),
+      await readSnapshot(host, folder.previous, bootId),
+    ];
+    if (unfinished) {
+      const text = `${path}: an apply is at work, or did not come to its end`;
+      return [
+        { severity: 'warning', subject, text, advice: 'if none is running, run "kpc-apply rollback", or apply again' },
+      ];
+    }
+    const made = isEmptyBelongings(owned)
+      ? 'kpc-apply has made nothing here since the node booted'
+      : 'the record is whole';
+    return [{ severity: 'ok', subject, text: `${path}: ${made}` }];
+  } catch (error) {
+    const { message: text, advice, code } = explainError(error);
+    return [{ severity: code === 'system-error' ? 'warning' : 'error', subject, text, advice }];
+  }
+}

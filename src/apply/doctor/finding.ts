@@ -1,0 +1,26 @@
+import type { Manifest } from '../../bundle/manifest.ts';
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+
+/** One thing that doctor looked at. An error is something that an apply would fail for. */
+export interface Finding {
+  readonly severity: 'ok' | 'note' | 'warning' | 'error';
+  /** What was looked at: "modules", "tools" … */
+  readonly subject: string;
+  readonly text: string;
+  /** The mode that needs it, where not all that were looked at do. */
+  readonly mode?: ProxyMode | undefined;
+  /** What to do about it; undefined where nothing is to be done. */
+  readonly advice?: string | undefined;
+}
+
+/** What a node is to be fit for. Without a bundle: for any in the mode. */
+export interface Needs {
+  readonly mode: ProxyMode;
+  readonly modules: readonly string[];
+  /** The value is undefined where any will do. */
+  readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
+  readonly schedulers: readonly string[];
+  /** Tool family → version. */
+  readonly leastVersions: Readonly<Record<string, string>>;
+  readonly manifest: Manifest | undefined;
+}

@@ -1,0 +1,383 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import {
+  access,
+  constants,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { uptime } from 'node:os';
+import { dirname, join, resolve as resolvePath } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
+import { Failure } from '../state/failure.ts';
+import { hasCode, isSystemError } from '../../bundle/errors.ts';
+import { formatCommand } from './host.ts';
+import type { Command, CommandResult, Host, PathLevel, Patience } from './host.ts';
+
+/** How long a tool may take before it is taken to hang, in milliseconds. */
+interface ToolLimits {
+  /** One that is fed what to change. The largest restore takes seconds. */
+  readonly fed: number;
+  /** One that only reads the node, and any other. */
+  readonly unfed: number;
+  /** From its end until its output is closed. */
+  readonly closing: number;
+}
+
+/** When a tool that takes long is reported first, and how often after that. */
+const waitingMilliseconds = 10_000;
+const waitingAgainMilliseconds = 60_000;
+
+const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
+
+/** Where distributions keep the tools; not every PATH has them. */
+const toolFolders = '/usr/local/sbin:/usr/sbin:/sbin';
+const toolPath = () => `${process.env['PATH'] ?? ''}:${toolFolders}`;
+
+/** What makes perl or a shell load or do something besides, which no program that kpc-apply runs is to do. */
+const loading = /^(?:PERL.*|ENV|BASH_ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS)$/;
+
+function toolEnvironment(): NodeJS.ProcessEnv {
+  const others = Object.entries(process.env).filter(([name]) => !loading.test(name));
+  const [name = '', value] = toolMark.split('=');
+  return { ...Object.fromEntries(others), LC_ALL: 'C', PATH: toolPath(), [name]: value };
+}
+
+/** In the environment of all tools of this process. */
+const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
+
+/** The node that this process runs on. */
+export const realHost: Host = {
+  pid: process.pid,
+  toolMark,
+  user: readUser(),
+  examine: examinePath,
+  toolPath: toolPath(),
+  identifyTool,
+  run: (command, patience) => runTool(command, usualLimits, patience),
+  startApart,
+  kill: async (pid) => {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if (!hasCode(error, 'ESRCH')) throw error;
+    }
+  },
+  readFile: readFileIfThere,
+  writeFile: (path, text) => writeFile(path, text),
+  isWritable: (path) =>
+    access(path, constants.W_OK).then(
+      () => true,
+      () => false,
+    ),
+  replaceFile,
+  renameFile: async (from, to) => {
+    await rename(from, to);
+    await syncFolder(dirname(to));
+  },
+  remove: (path) => rm(path, { recursive: true, force: true }),
+  sizeOf: async (path) => (await unlessMissing(stat(path)))?.size ?? 0,
+  list: async (path) => (await unlessDangling(readdir(path))) ?? [],
+  readLink: (path) => readlink(path).catch(() => undefined),
+  sleep: (milliseconds) => sleep(milliseconds),
+  now: Date.now,
+  uptime: () => uptime() * 1000,
+};
+
+/** The first of that name on the path that may be run, as the kernel looks for it. */
+async function identifyTool(tool: string): Promise<string | undefined> {
+  for (const folder of toolPath().split(':')) {
+    const path = join(folder || '.', tool);
+    const [found, mayRun] = await Promise.all([
+      stat(path).catch(() => undefined),
+      access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ]);
+    // The time of its last change comes with nanoseconds of which JavaScript keeps enough to tell one file from another.
+    if (found?.isFile() && mayRun)
+      return [path, found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ');
+  }
+  return undefined;
+}
+
+/**
+ * Runs a tool to its end, which is when its output is closed. Throws a Failure for one that never gets there: what it
+ * printed until then may be a part only, and what it started may hold its output open for ever.
+ */
+export function runTool(
+  command: Command,
+  limits: ToolLimits = usualLimits,
+  patience: Patience = {},
+): Promise<CommandResult> {
+  const { limit = command.stdin === undefined ? limits.unfed : limits.fed } = patience;
+  return new Promise((resolve, reject) => {
+    const child = spawn(command.tool, command.args, {
+      env: toolEnvironment(),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // A process group of its own: it is ended with all that it has started, and not by what a terminal sends to ours.
+      detached: true,
+    });
+    let problem: string | undefined;
+    let closing: NodeJS.Timeout | undefined;
+    const giveUp = (why: string): void => {
+      problem = why;
+      endGroup(child);
+      expectClose();
+    };
+    const stopTimers = startTimers(limits, patience, limit, giveUp);
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      stopTimers();
+      if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
+      else reject(error);
+    });
+    // Where no more files may be open, there are no pipes: the error above says so.
+    if (!hasPipes(child)) return;
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.on('exit', expectClose);
+    child.on('close', (status, signal) => {
+      clearTimeout(closing);
+      if (problem !== undefined) return reject(hang(command, problem));
+      resolve({
+        kind: 'ended',
+        status: status ?? undefined,
+        signal: signal ?? undefined,
+        stdout: Buffer.concat(stdout).toString(),
+        stderr: Buffer.concat(stderr).toString(),
+      });
+    });
+    // A tool that ends before it has read everything says why on stderr; the broken pipe adds nothing to it.
+    child.stdin.on('error', () => {});
+    child.stdin.end(command.stdin ?? '');
+
+    function expectClose(): void {
+      stopTimers();
+      closing ??= setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        child.unref();
+        reject(hang(command, problem ?? 'has ended, but a process that it started keeps its output open'));
+      }, limits.closing);
+    }
+  });
+}
+
+/** Says when a tool takes long, and gives it up when it takes too long. Gives what ends that. */
+function startTimers(
+  { closing }: ToolLimits,
+  { onWaiting, signal }: Patience,
+  limit: number,
+  giveUp: (why: string) => void,
+): () => void {
+  const begun = performance.now();
+  const timers = new Set<NodeJS.Timeout>();
+  const after = (milliseconds: number, work: () => void): void => void timers.add(setTimeout(work, milliseconds));
+  const report = (): void => {
+    onWaiting?.(performance.now() - begun, limit);
+    after(waitingAgainMilliseconds, report);
+  };
+  const cut = (): void => after(closing, () => giveUp('did not end after a signal'));
+  after(limit, () => giveUp(`has not ended within ${limit / 1000} s`));
+  after(waitingMilliseconds, report);
+  if (signal?.aborted) cut();
+  else signal?.addEventListener('abort', cut, { once: true });
+  return () => {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener('abort', cut);
+  };
+}
+
+/** With all that it has started, unless that has left its process group. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!hasCode(error, 'ESRCH')) throw error;
+  }
+}
+
+function hasPipes(child: Pick<ChildProcess, 'stdin'>): boolean {
+  return Boolean(child.stdin);
+}
+
+function hasOutput(child: Pick<ChildProcess, 'stdout'>): boolean {
+  return Boolean(child.stdout);
+}
+
+function hang(command: Command, problem: string): Failure {
+  return new Failure(
+    'tool-failed',
+    `"${formatCommand(command)}" ${problem}`,
+    'run it by hand to see what it waits for',
+  );
+}
+
+function readUser(): Host['user'] {
+  const { SUDO_UID, SUDO_GID, PKEXEC_UID } = process.env;
+  const uid = readId(SUDO_UID ?? PKEXEC_UID);
+  return {
+    uid: process.getuid?.() ?? -1,
+    // pkexec does not say of which group; -1 is no group.
+    invoker: uid === undefined ? undefined : { uid, gid: readId(SUDO_GID) ?? -1 },
+  };
+}
+
+function readId(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}
+
+async function examinePath(path: string): Promise<readonly PathLevel[]> {
+  const named = resolvePath(path);
+  const real = (await unlessDangling(realpath(named))) ?? named;
+  const levels = new Map<string, PathLevel>();
+  for (const start of new Set([named, real])) {
+    for (const level of listLevels(start)) {
+      const isParent = level !== start;
+      if (levels.get(level)?.isParent === false) continue;
+      const found = await unlessDangling(stat(level));
+      // What is neither is refused when it is read.
+      if (!found?.isFile() && !found?.isDirectory()) continue;
+      const isReadOnly = await access(level, constants.W_OK).then(
+        () => false,
+        (error: unknown) => hasCode(error, 'EROFS'),
+      );
+      levels.set(level, {
+        path: level,
+        owner: found.uid,
+        group: found.gid,
+        mode: found.mode & 0o7777,
+        isParent,
+        isReadOnly,
+      });
+    }
+  }
+  return [...levels.values()];
+}
+
+/** "/a/b" → "/a/b", "/a", "/". */
+function listLevels(path: string): readonly string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...listLevels(above)];
+}
+
+/** How long a process may take to say its first word: Node takes seconds to start on a busy machine. */
+const firstWordMilliseconds = 60_000;
+
+function startApart({ tool, args }: Command): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // This very Node also where its file has been moved or replaced since it was started.
+    const file = tool === process.execPath ? '/proc/self/exe' : tool;
+    // In the root folder: a process that lives on keeps its folder's file system from being unmounted.
+    const child = spawn(file, args, { argv0: tool, cwd: '/', detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    const impatience = setTimeout(() => {
+      child.kill('SIGKILL');
+      end(new Error(`it printed nothing for ${firstWordMilliseconds / 1000} s`));
+    }, firstWordMilliseconds);
+    child.on('error', end);
+    child.on('close', (status, signal) => end(new Error(said.trim() || `it ended with ${status ?? signal}`)));
+    // Where no more files may be open, there are no pipes: the error above says so.
+    if (!hasOutput(child)) return;
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString().slice(0, 1000)));
+    child.stdout.once('data', () => end());
+
+    function end(error?: Error): void {
+      clearTimeout(impatience);
+      child.removeAllListeners();
+      child.on('error', () => {});
+      if (hasOutput(child)) child.stdout.destroy();
+      if (hasOutput(child)) child.stderr.destroy();
+      child.unref();
+      if (error) reject(error);
+      else resolve();
+    }
+  });
+}
+
+async function readFileIfThere(path: string): Promise<string | undefined> {
+  try {
+    return readText(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function readText(path: string): string {
+  return /^\/(?:proc|sys)\//.test(path) ? readKernelFile(path) : readRegularFile(path).toString('utf8');
+}
+
+async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A link that leads back to itself, or a name that is too long, leads nowhere; to read it says so. */
+async function unlessDangling<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await unlessMissing(work);
+  } catch (error) {
+    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENAMETOOLONG')) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  // ESRCH: a process whose /proc files were being read has ended.
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH';
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  await makeFolder(dirname(path));
+  const temporary = `${path}.new`;
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    // Of an open file Node says what could not be done, but not to which.
+    if (isSystemError(error)) error.path ??= path;
+    throw error;
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await syncFolder(dirname(path));
+}
+
+/** With all folders above it. Of a file system that is read-only, Node says there that the folder is missing. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

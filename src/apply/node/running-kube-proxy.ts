@@ -1,0 +1,81 @@
+import { Failure } from '../state/failure.ts';
+import type { Host } from './host.ts';
+import { isRoots } from './capabilities.ts';
+
+/** A process that does a kube-proxy's work. */
+export interface RunningKubeProxy {
+  readonly pid: string;
+  /** The program that it is a part of; undefined where it is a program of its own. */
+  readonly within: string | undefined;
+}
+
+/** What the kernel calls the processes of k3s and MicroK8s, which have a kube-proxy in them. k0s and RKE2 start a separate one. */
+const programs: ReadonlySet<string> = new Set(['k3s-server', 'k3s-agent', 'kubelite']);
+
+/** Looks at one process after the other: they may be more than files may be open. */
+export async function findKubeProxy(host: Host): Promise<RunningKubeProxy | undefined> {
+  const own = await host.readLink('/proc/self/ns/net');
+  for (const pid of await host.list('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const name = (await host.readFile(`/proc/${pid}/comm`))?.trim() ?? '';
+    const within = programs.has(name) ? name : undefined;
+    if ((name !== 'kube-proxy' && within === undefined) || !(await isRoots(host, pid))) continue;
+    const network = await host.readLink(`/proc/${pid}/ns/net`);
+    // One in the network of a container (a node of a test cluster, say) is no matter of this one.
+    if (network !== undefined && network !== own) continue;
+    if (within !== undefined && !(await servesServices(host, pid))) continue;
+    return { pid, within };
+  }
+  return undefined;
+}
+
+/**
+ * Whether such a program runs its kube-proxy. k3s hides its arguments once it runs (they may hold passwords) and takes
+ * some from files, so they do not tell enough. But a kube-proxy that runs listens on its port for health checks or on
+ * that for metrics.
+ */
+async function servesServices(host: Host, pid: string): Promise<boolean> {
+  const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
+  if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;
+  const ports = [...(await readListeners(host, 'tcp')), ...(await readListeners(host, 'tcp6'))];
+  return ports.some((port) => kubeProxyPorts.has(port));
+}
+
+/** For health checks and for metrics. */
+const kubeProxyPorts: ReadonlySet<number> = new Set([10256, 10249]);
+
+/** The ports that something listens on in this network. */
+async function readListeners(host: Host, protocol: 'tcp' | 'tcp6'): Promise<readonly number[]> {
+  const table = (await host.readFile(`/proc/net/${protocol}`)) ?? '';
+  // The number of the line, "ADDRESS:PORT" of both ends, and the state: 0A is LISTEN.
+  const listening = table.matchAll(/^ *\d+: [\dA-F]+:([\dA-F]{4}) [\dA-F]+:[\dA-F]{4} 0A /gm);
+  return [...listening].map(([, port = '']) => Number.parseInt(port, 16));
+}
+
+/** "kube-proxy is running (process 77)", or "(in k3s-server, process 77)". */
+export function describeKubeProxy({ pid, within }: RunningKubeProxy): string {
+  return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
+}
+
+/** How to end it: "stop it". */
+export function adviseStop({ within }: RunningKubeProxy): string {
+  switch (within) {
+    case undefined:
+      return 'stop it';
+    case 'kubelite':
+      return 'stop MicroK8s';
+    default:
+      return 'start k3s with --disable-kube-proxy';
+  }
+}
+
+/** Throws a Failure where a kube-proxy runs on this node: what it made must not be taken from under it. */
+export async function assertNoKubeProxy(host: Host): Promise<void> {
+  const found = await findKubeProxy(host);
+  if (found === undefined) return;
+  throw new Failure(
+    'not-ready',
+    `${describeKubeProxy(found)}: its rules have the same names as kpc-apply's, so they would be removed too`,
+    `${adviseStop(found)} first, or leave the node to it; --force continues anyway`,
+  );
+}

@@ -1,0 +1,108 @@
+import { amount, objectOf, text } from '../../base/shape.ts';
+import type { Session } from '../change/change-node.ts';
+import { formatCommand } from './host.ts';
+import type { Host } from './host.ts';
+import type { NodeReading } from './node-reading.ts';
+import { readJson, writeJson } from '../state/record.ts';
+import type { StateFolder } from '../state/record.ts';
+
+/** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
+export const shortLimit = 20_000;
+
+/** How much longer it may take for a thousand lines of the node, and of its input; and how long at most. */
+const perThousandPresent = 200;
+const perThousandFed = 1000;
+const longestLimit = 180_000;
+
+/** What an apply that is to be confirmed does just now, in a file of its own for those who stand by. */
+export interface Doing {
+  /** Of the apply. */
+  readonly id: string;
+  /** "nft -f -". */
+  readonly what: string;
+  /** Milliseconds since 1970, for people. */
+  readonly since: number;
+  /** When it has ended if all is well, in milliseconds since the node booted. */
+  readonly until: number;
+}
+
+const doingShape = objectOf<Doing>({ id: text, what: text, since: amount, until: amount });
+
+/** Undefined if nothing can be said about it. */
+export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
+  return readJson<Doing>(host, folder.doing, doingShape, 'remove it').catch(() => undefined);
+}
+
+/** What is to end soon. */
+export interface Haste {
+  /** The node as it was read: its size tells how long tools may take. */
+  readonly reading: NodeReading;
+  /** The apply that is to be confirmed, if it is one. */
+  readonly unconfirmed?: string | undefined;
+  /** Whether a signal may cut tools short. It may not on the way back, to which a signal led. */
+  readonly mayBeCut: boolean;
+}
+
+/** The same session with short limits for tools. With `announce`, those who stand by learn what it waits for, and until when. */
+export function inHaste(session: Session, { reading, unconfirmed, mayBeCut }: Haste): Session & Announcing {
+  const { host, folder } = session;
+  const { ipv4, ipv6 } = reading.iptables;
+  const printed = [ipv4, ipv6, reading.nftables.ipv4, reading.nftables.ipv6, reading.ipset, reading.ipvsadm];
+  const present = printed.reduce((sum, part) => sum + countLines(part), 0);
+  // Several tools may read the node at once: the last to begin is the last to end.
+  let writing = Promise.resolve();
+  const announce = (what: string, milliseconds: number): Promise<void> => {
+    if (unconfirmed === undefined) return writing;
+    const doing: Doing = { id: unconfirmed, what, since: host.now(), until: host.uptime() + milliseconds };
+    writing = writing.then(() => writeJson(host, folder.doing, doing)).catch(() => undefined);
+    return writing;
+  };
+  const run: Host['run'] = async (command, patience) => {
+    const limit = limitFor(present, countLines(command.stdin ?? ''));
+    await announce(`"${formatCommand(command)}"`, limit);
+    return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
+  };
+  return { ...session, host: { ...host, run }, announce };
+}
+
+export interface Announcing {
+  /** Says what the work waits for, and for how many milliseconds at most. */
+  readonly announce: (what: string, milliseconds: number) => Promise<void>;
+}
+
+/** In whole seconds, as it is said to people. */
+function limitFor(present: number, fed: number): number {
+  const longer = (present * perThousandPresent + fed * perThousandFed) / 1_000_000;
+  return Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
+}
+
+function countLines(content: string): number {
+  let lines = 0;
+  for (let at = content.indexOf('\n'); at >= 0; at = content.indexOf('\n', at + 1)) lines++;
+  return lines;
+}
+
+const pollMilliseconds = 200;
+const mostPolls = 25;
+
+/**
+ * Ends the tools that another process of kpc-apply started and that have outlived it: they would go on changing the node. `mark`:
+ * of that process, see Host.
+ */
+export async function endOrphans(host: Host, mark: string | undefined): Promise<void> {
+  if (mark === undefined || mark === host.toolMark) return;
+  for (let i = 0; i < mostPolls; i++) {
+    const orphans = await findMarked(host, mark);
+    if (orphans.length === 0) return;
+    for (const pid of orphans) await host.kill(pid).catch(() => undefined);
+    await host.sleep(pollMilliseconds);
+  }
+}
+
+async function findMarked(host: Host, mark: string): Promise<readonly number[]> {
+  const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
+  const environments = await Promise.all(
+    pids.map((pid) => host.readFile(`/proc/${pid}/environ`).catch(() => undefined)),
+  );
+  return pids.filter((pid, i) => pid !== host.pid && environments[i]?.split('\0').includes(mark));
+}

@@ -1,0 +1,113 @@
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import { excerptOf } from './host.ts';
+import type { Host } from './host.ts';
+import { compareVersions, parseVersion } from './tool-version.ts';
+
+/** A program that kpc-apply runs, and what tells its version. */
+export interface Tool {
+  readonly name: string;
+  /** Undefined where it does not matter. */
+  readonly versionArgs: readonly string[] | undefined;
+  /** The name it has in a manifest's list of least versions. */
+  readonly family: string;
+  /** Debian's package, which most distributions name alike. */
+  readonly package: string;
+  /** Of some modes: of those whose facts name its family. */
+  readonly neededBy: 'every mode' | 'some modes' | 'no mode';
+  /** What is lost without it, where it is not needed. */
+  readonly purpose?: string | undefined;
+}
+
+/** Whether a mode goes with a tool; it may well run without, where it is not needed. */
+export function isOfMode({ neededBy, family }: Tool, mode: ProxyMode): boolean {
+  return neededBy !== 'some modes' || family in modeFacts[mode].tools;
+}
+
+export const tools: readonly Tool[] = [
+  { name: 'ip', versionArgs: ['-V'], family: 'iproute2', package: 'iproute2', neededBy: 'every mode' },
+  { name: 'iptables-save', versionArgs: undefined, family: 'iptables', package: 'iptables', neededBy: 'some modes' },
+  {
+    name: 'iptables-restore',
+    versionArgs: ['--version'],
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'some modes',
+  },
+  {
+    name: 'ip6tables-restore',
+    versionArgs: ['--version'],
+    family: 'iptables',
+    package: 'iptables',
+    neededBy: 'some modes',
+  },
+  { name: 'ipset', versionArgs: ['--version'], family: 'ipset', package: 'ipset', neededBy: 'some modes' },
+  { name: 'ipvsadm', versionArgs: ['--version'], family: 'ipvsadm', package: 'ipvsadm', neededBy: 'some modes' },
+  { name: 'nft', versionArgs: ['--version'], family: 'nftables', package: 'nftables', neededBy: 'some modes' },
+  {
+    name: 'conntrack',
+    versionArgs: ['--version'],
+    family: 'conntrack',
+    package: 'conntrack',
+    neededBy: 'no mode',
+    purpose: 'UDP clients keep sending to a removed endpoint until they pause',
+  },
+  {
+    name: 'modprobe',
+    versionArgs: ['--version'],
+    family: 'kmod',
+    package: 'kmod',
+    neededBy: 'no mode',
+    purpose: 'kernel modules cannot be loaded',
+  },
+];
+
+export type ToolState =
+  | { readonly kind: 'missing'; readonly tool: Tool }
+  | { readonly kind: 'broken'; readonly tool: Tool; readonly reason: string }
+  | { readonly kind: 'too-old'; readonly tool: Tool; readonly version: string; readonly least: string }
+  | { readonly kind: 'fine'; readonly tool: Tool; readonly version: string; readonly details: string };
+
+/**
+ * Marks of the files that these tools are, and of the versions that they must have at least. As long as its mark is the same,
+ * a tool that was found fit is so still, and need not be run for that. One without a mark is missing.
+ */
+export async function markTools(
+  host: Host,
+  names: readonly string[],
+  least: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const files = await Promise.all(names.map((name) => host.identifyTool(name)));
+  const marks: Record<string, string> = {};
+  for (const [i, name] of names.entries()) {
+    const family = tools.find((tool) => tool.name === name)?.family ?? '';
+    if (files[i] !== undefined) marks[name] = `${files[i]} ${least[family] ?? ''}`;
+  }
+  return marks;
+}
+
+/** Runs each of the tools for its version, all at once. `least` is a manifest's list: tool family → version. */
+export function inspectTools(
+  host: Host,
+  wanted: readonly Tool[],
+  least: Readonly<Record<string, string>>,
+): Promise<readonly ToolState[]> {
+  return Promise.all(wanted.map((tool) => inspectTool(host, tool, least[tool.family])));
+}
+
+async function inspectTool(host: Host, tool: Tool, least: string | undefined): Promise<ToolState> {
+  if (tool.versionArgs === undefined) return { kind: 'fine', tool, version: '', details: '' };
+  const result = await host.run({ tool: tool.name, args: tool.versionArgs });
+  if (result.kind === 'missing') return { kind: 'missing', tool };
+  const details = excerptOf(result.stdout || result.stderr).split('\n')[0] ?? '';
+  const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
+  if (result.status !== 0 || !version) {
+    const [complaint = ''] = excerptOf(result.stderr).split('\n');
+    return { kind: 'broken', tool, reason: complaint || details || 'it printed nothing' };
+  }
+  const wanted = least === undefined ? undefined : parseVersion(least);
+  if (least !== undefined && wanted && compareVersions(version, wanted) < 0) {
+    return { kind: 'too-old', tool, version: version.join('.'), least };
+  }
+  return { kind: 'fine', tool, version: version.join('.'), details };
+}

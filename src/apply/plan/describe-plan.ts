@@ -1,0 +1,72 @@
+import { describeSubject, objectOf } from '../../changes/change-words.ts';
+import type { ChangeCount, ChangedObject } from '../../changes/change-lister.ts';
+import type { ChangeKind, KernelChange, OwnedChange } from '../../changes/kernel-change.ts';
+import { countChanges, listChangesToMake } from '../../changes/list-changes.ts';
+import { findOwners } from '../../changes/owners.ts';
+import { joinHostPort } from '../../kernel/address.ts';
+import type { Plan } from './plan.ts';
+import type { DrainingServer } from '../state/record.ts';
+
+/** One change of a plan, for people and for programs. */
+export interface PlannedChange {
+  /**
+   * "namespace/name:port" of the bundle, or as rules' comments have it; the address of what the bundle does not know.
+   * Undefined for what belongs to no Service.
+   */
+  readonly service: string | undefined;
+  readonly action: 'add' | 'change' | 'remove';
+  readonly object: ChangedObject;
+  readonly text: string;
+}
+
+const actions = { added: 'add', changed: 'change', removed: 'remove' } as const satisfies Record<
+  ChangeKind,
+  PlannedChange['action']
+>;
+
+/** All changes of a plan, in the order of steps, each with its Service where that can be told. */
+export function describePlan(plan: Plan): readonly PlannedChange[] {
+  const { present, wanted, state } = plan;
+  const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
+  return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(({ owner, change }) => ({
+    service: owner,
+    action: actions[change.change],
+    object: objectOf(change),
+    text: describeSubject(change),
+  }));
+}
+
+/** How many things a plan changes, in the order of steps. */
+export function countPlan(plan: Plan): readonly ChangeCount[] {
+  const { modules, settings } = plan;
+  const ofNode: readonly ChangeCount[] = [
+    { object: 'kernel module', change: 'added', number: modules.length },
+    { object: 'setting', change: 'changed', number: settings.length },
+  ];
+  return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
+}
+
+/** What stands beside the delta: modules and settings, which no tool's input holds. */
+function changesOfNode({ modules, settings }: Plan): readonly OwnedChange[] {
+  const changes: readonly KernelChange[] = [
+    ...modules.map((name): KernelChange => ({ kind: 'module', change: 'added', name })),
+    ...settings.map(({ setting: { name, value, reason }, from = '' }): KernelChange => {
+      return { kind: 'setting', change: 'changed', name, from, to: value, reason };
+    }),
+  ];
+  return changes.map((change) => ({ owner: undefined, change }));
+}
+
+/** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */
+export function describeDraining({ virtualServer, realServer }: DrainingServer): string {
+  const [protocol = '', address = '', port] = virtualServer.split(' ');
+  const [realAddress = '', realPort] = realServer.split(' ');
+  return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
+}
+
+/** "2 addresses stay for the connections that the node opened from them". */
+export function describeHeld(addresses: readonly string[]): string {
+  return addresses.length === 1
+    ? '1 address stays for the connections that the node opened from it'
+    : `${addresses.length} addresses stay for the connections that the node opened from them`;
+}

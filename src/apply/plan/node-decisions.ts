@@ -1,0 +1,158 @@
+import type { settingsOf } from '../../bundle/manifest.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { Behaviours } from '../../kube-proxy/releases.ts';
+import { behavioursOf } from '../../kube-proxy/releases.ts';
+import type { Host } from '../node/host.ts';
+import { compareVersions, parseVersion } from '../node/tool-version.ts';
+import type { Version } from '../node/tool-version.ts';
+
+type ProxySettings = ReturnType<typeof settingsOf>;
+
+/** What kube-proxy looks at on the node before it decides what no bundle can know. */
+export interface NodeFacts {
+  /** The kernel's release, as numbers. */
+  readonly kernel: Version;
+  /** Processors that are online. */
+  readonly cores: number;
+  /** Buckets of the connection tracking table; undefined where they cannot be read. */
+  readonly conntrackBuckets: number | undefined;
+}
+
+/** A value in /proc/sys or /sys that is to be so. */
+export interface Setting {
+  /** The file that holds it. */
+  readonly path: string;
+  readonly name: string;
+  readonly value: string;
+  /** Why this value, where the node decided it: "32768 × 4 cores". */
+  readonly reason?: string | undefined;
+  /** Set where a higher number stays as it is. */
+  readonly onlyRaises?: true | undefined;
+}
+
+/** Whether a value is as a setting asks for: the same, or a higher number where that may stay. */
+export function isMet(
+  { value, onlyRaises }: Pick<Setting, 'value' | 'onlyRaises'>,
+  found: string | undefined,
+): boolean {
+  return found === value || (onlyRaises === true && found !== undefined && Number(found) >= Number(value));
+}
+
+/** The most connections that the node tracks. */
+export const conntrackMax = 'net.netfilter.nf_conntrack_max';
+
+const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
+
+/** kube-proxy's bound on nf_conntrack_max, which keeps a machine of many cores from giving all its memory away. */
+const conntrackMaxLimit = 1_048_576;
+
+const connReuseModeSince: Version = [4, 1];
+const connReuseModeFixed: Version = [5, 9];
+
+export async function readNodeFacts(host: Host): Promise<NodeFacts> {
+  const [release, online, buckets] = await Promise.all([
+    host.readFile('/proc/sys/kernel/osrelease'),
+    readOnlineCores(host),
+    host.readFile(conntrackBucketsPath),
+  ]);
+  return {
+    kernel: parseVersion(release ?? '') ?? [0],
+    cores: online,
+    conntrackBuckets: buckets === undefined ? undefined : Number(buckets),
+  };
+}
+
+/**
+ * What kube-proxy decides when it starts on a node: net.ipv4.vs.conn_reuse_mode by the kernel's version (NewProxier in
+ * ipvs/proxier.go), and the connection tracking settings (setSysctls in conntrack/sysctls.go).
+ */
+export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
+  const behaviours = behavioursOf(settings.release);
+  return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];
+}
+
+function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonly Setting[] {
+  const name = 'net.ipv4.vs.conn_reuse_mode';
+  if (!modeFacts[settings.mode].conditionalSysctls.includes(name)) return [];
+  if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
+  if (compareVersions(facts.kernel, connReuseModeFixed) >= 0) return [];
+  return [decideSysctl(name, 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
+}
+
+function decideConntrack(
+  conntrack: ProxySettings['conntrack'],
+  facts: NodeFacts,
+  behaviours: Behaviours,
+): readonly Setting[] {
+  const decisions: Setting[] = [];
+  const max = decideConntrackMax(conntrack, facts.cores, behaviours);
+  if (max) {
+    const decision = decideSysctl(conntrackMax, max.value, max.reason);
+    decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
+    const buckets = Math.floor(max.value / 4);
+    if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
+      const reason = 'a quarter of nf_conntrack_max';
+      decisions.push({ path: conntrackBucketsPath, name: 'nf_conntrack hashsize', value: `${buckets}`, reason });
+    }
+  }
+  for (const [name, seconds] of [
+    ['nf_conntrack_tcp_timeout_established', conntrack.tcpEstablishedTimeout],
+    ['nf_conntrack_tcp_timeout_close_wait', conntrack.tcpCloseWaitTimeout],
+    ['nf_conntrack_udp_timeout', conntrack.udpTimeout],
+    ['nf_conntrack_udp_timeout_stream', conntrack.udpStreamTimeout],
+  ] as const) {
+    if (seconds > 0) decisions.push(decideSysctl(`net.netfilter.${name}`, Math.floor(seconds), 'the configuration'));
+  }
+  if (conntrack.tcpBeLiberal) {
+    decisions.push(decideSysctl('net.netfilter.nf_conntrack_tcp_be_liberal', 1, 'the configuration'));
+  }
+  return decisions;
+}
+
+function decideConntrackMax(
+  conntrack: ProxySettings['conntrack'],
+  cores: number,
+  behaviours: Behaviours,
+): { readonly value: number; readonly reason: string } | undefined {
+  if (conntrack.maxPerCore <= 0) return undefined;
+  const scaled = conntrack.maxPerCore * cores;
+  const product = `${conntrack.maxPerCore} × ${cores} ${cores === 1 ? 'core' : 'cores'}`;
+  if (scaled > conntrackMaxLimit && behaviours.has('conntrack-limit'))
+    return { value: conntrackMaxLimit, reason: `${product}, at most ${conntrackMaxLimit}` };
+  if (scaled > conntrack.min) return { value: scaled, reason: product };
+  return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
+}
+
+function decideSysctl(name: string, value: number, reason: string): Setting {
+  return { path: sysctlPath(name), name, value: `${value}`, reason };
+}
+
+/** A sysctl of the bundle. */
+export function requireSysctl(name: string, value: string): Setting {
+  return { path: sysctlPath(name), name, value };
+}
+
+/** The file of a sysctl: "net.ipv4.ip_forward" → "/proc/sys/net/ipv4/ip_forward". */
+export function sysctlPath(name: string): string {
+  return `/proc/sys/${name.replaceAll('.', '/')}`;
+}
+
+/** Whether a file holds a setting that kpc-apply may have changed. */
+export function isSettingPath(path: string): boolean {
+  return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
+}
+
+/** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list their processors in /proc/cpuinfo. */
+async function readOnlineCores(host: Host): Promise<number> {
+  const online = await host.readFile('/sys/devices/system/cpu/online');
+  if (online === undefined) {
+    const processors = (await host.readFile('/proc/cpuinfo'))?.match(/^processor\s*:/gm);
+    return processors?.length ?? 1;
+  }
+  let cores = 0;
+  for (const range of online.trim().split(',')) {
+    const [first, last = first] = range.split('-').map(Number);
+    if (first !== undefined && last !== undefined) cores += last - first + 1;
+  }
+  return cores;
+}

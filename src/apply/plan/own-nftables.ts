@@ -1,0 +1,56 @@
+import { diffNftTables } from '../../kernel/nftables/delta.ts';
+import { findTable, isOwnedByProgram } from '../../kernel/nftables/table.ts';
+import type { NftTable } from '../../kernel/nftables/table.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
+import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
+import { nftTableKey } from '../state/belongings.ts';
+import type { Claims, Conflict } from './ownership.ts';
+import type { Leftover, NamedShare } from './own-rules.ts';
+
+/** How the tables of nftables on a node divide. */
+export interface NftShare {
+  readonly tables: NamedShare;
+  readonly conflicts: readonly Conflict[];
+  readonly leftovers: readonly Leftover[];
+}
+
+/** A table is one owner's with all that is in it: of those that kpc-apply did not make, a kube-proxy's or another program's. */
+export function shareNftTables(
+  present: readonly NftTable[],
+  wanted: readonly NftTable[],
+  { owned, adopt }: Pick<Claims, 'owned' | 'adopt'>,
+): NftShare {
+  const tables = { ours: [] as string[], touched: [] as string[], belongings: [] as string[] };
+  const conflicts: Conflict[] = [];
+  const leftovers: Leftover[] = [];
+  const ownedTables = new Set(owned.nftTables);
+  // A table that a program has to itself is that program's, even where the record has one of that name.
+  const isMine = (table: NftTable): boolean =>
+    isKubeProxyTable(table.name) &&
+    !isOwnedByProgram(table) &&
+    ((adopt && isMadeByKubeProxy(table)) || ownedTables.has(nftTableKey(table.family, table.name)));
+
+  for (const table of wanted) {
+    const key = nftTableKey(table.family, table.name);
+    const twin = findTable(present, table.family, table.name);
+    tables.ours.push(key);
+    if (!twin || isMine(twin)) {
+      tables.touched.push(key);
+      tables.belongings.push(key);
+    } else if (diffNftTables([twin], [table]).length > 0) {
+      const isHeld = isOwnedByProgram(twin);
+      conflicts.push({ kind: 'table', name: key, adoptable: isMadeByKubeProxy(twin) && !isHeld, isHeld });
+    }
+  }
+  for (const table of present) {
+    if (findTable(wanted, table.family, table.name)) continue;
+    const key = nftTableKey(table.family, table.name);
+    if (isMine(table)) {
+      tables.ours.push(key);
+      tables.touched.push(key);
+    } else if (isMadeByKubeProxy(table)) {
+      leftovers.push({ kind: 'table', name: key, isInEffect: true, isHeld: isOwnedByProgram(table) });
+    }
+  }
+  return { tables, conflicts, leftovers };
+}

@@ -1,0 +1,255 @@
+import { diffStates, isEmptyDelta } from '../../kernel/delta.ts';
+import type { KernelDelta } from '../../kernel/delta.ts';
+import { diffVirtualServers } from '../../kernel/ipvs-delta.ts';
+import type { Link } from '../../kernel/link.ts';
+import { restrictState } from '../../kernel/restrict.ts';
+import { emptyState } from '../../kernel/state.ts';
+import type { KernelState } from '../../kernel/state.ts';
+import type { OpenTraffic } from '../node/open-traffic.ts';
+import { planDrain } from '../change/drain-servers.ts';
+import type { DrainPlan, DrainPolicy } from '../change/drain-servers.ts';
+import { addGuard, guardAddresses } from './access-guard.ts';
+import type { AccessGuard } from './access-guard.ts';
+import { findModule } from '../node/kernel-modules.ts';
+import type { ModuleIndex } from '../node/kernel-modules.ts';
+import { isMet } from './node-decisions.ts';
+import type { Setting } from './node-decisions.ts';
+import { ownershipOf } from '../state/belongings.ts';
+import { takeShare } from './ownership.ts';
+import type { Claims, Share } from './ownership.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
+import type { DrainingServer } from '../state/record.ts';
+
+/** What a node is to be like. */
+export interface Target {
+  /** The tools' part: sysctls and modules stand in the two lists below. */
+  readonly state: KernelState;
+  readonly settings: readonly Setting[];
+  readonly modules: readonly string[];
+}
+
+/** What a node is like. */
+export interface NodeState {
+  readonly state: KernelState;
+  /** File → value. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly modules: ModuleIndex;
+  /** Only asked of what goes. */
+  readonly traffic: OpenTraffic;
+}
+
+/** A setting that has another value, or none yet. */
+export interface SettingChange {
+  readonly setting: Setting;
+  readonly from: string | undefined;
+}
+
+/** Everything that is to change on a node, as data. */
+export interface Plan {
+  readonly modules: readonly string[];
+  readonly settings: readonly SettingChange[];
+  /** Those that stay as they are, because they are higher and only to be raised. */
+  readonly higherSettings: readonly SettingChange[];
+  readonly delta: KernelDelta;
+  /** Real servers that keep their connections until these end. */
+  readonly draining: readonly DrainingServer[];
+  /** Open connections to real servers that drain. */
+  readonly kept: number;
+  /** Open connections that end with the real server or virtual server that they go through. */
+  readonly cut: number;
+  /**
+   * Where iptables rules take over from IPVS: the state in which they have, and all virtual servers and their addresses
+   * are still there, as well guarded as before. Undefined where nothing of IPVS is there to be left.
+   */
+  readonly takeover: KernelState | undefined;
+  /** Which part of the way this is: all of it, or what comes before or after the state of `takeover`. */
+  readonly stage: 'whole' | 'before takeover' | 'after takeover';
+  /**
+   * Addresses that no virtual server needs any more, but connections that the node itself opened: one to an address of
+   * its own comes from that address.
+   */
+  readonly held: readonly string[];
+  /** When the node left IPVS, as DrainTerms has it, where addresses are still left of that. */
+  readonly leftIpvs: number | undefined;
+  readonly share: Share;
+  /** What is ours, as it is. */
+  readonly present: KernelState;
+  /** The same as it is wanted in the end. */
+  readonly wanted: KernelState;
+  /** The state that the delta leads to, of what is ours: what is wanted, and what drains. */
+  readonly state: KernelState;
+}
+
+/** When a plan is made, and how long real servers may drain. */
+export interface DrainTerms {
+  readonly timeout: number | undefined;
+  readonly now: number;
+  readonly uptime: number;
+  readonly known: readonly DrainingServer[];
+  /** When the node left IPVS for rules, in milliseconds since it booted, where something is still left of that. */
+  readonly leftIpvs: number | undefined;
+}
+
+/** Compares a node with what it is to be like. */
+export function makePlan(node: NodeState, target: Target, claims: Claims, terms: DrainTerms): Plan {
+  const bare = takeShare(node.state, target.state, claims);
+  const { share, guard } = shareGuard(node, target, claims, bare);
+  const owns = ownershipOf(share.ours);
+  const present = restrictState(node.state, owns);
+  const wanted: KernelState = {
+    ...restrictState(share.wanted, owns),
+    ipvsTimeouts: target.state.ipvsTimeouts ?? present.ipvsTimeouts,
+  };
+  const takeover = guard && {
+    ...addGuard(wanted, guard, 'after'),
+    virtualServers: present.virtualServers,
+    links: present.links,
+  };
+  const { state, ...ipvs } = planIpvs(present, wanted, node.traffic, { ...terms, leavesIpvs: guard !== undefined });
+  const changes = target.settings.flatMap((setting) => changeSetting(node, setting) ?? []);
+  return {
+    modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
+    settings: changes.filter(({ setting, from }) => !isMet(setting, from)),
+    higherSettings: changes.filter(({ setting, from }) => isMet(setting, from)),
+    delta: diffStates(present, state),
+    ...ipvs,
+    takeover,
+    stage: 'whole',
+    share,
+    present,
+    wanted,
+    state,
+  };
+}
+
+/**
+ * What guards the addresses that are ours, where the node leaves IPVS for rules; undefined where there is nothing to
+ * leave. It is wanted for a while, so it may be changed, but is not what will be ours in the end.
+ */
+function shareGuard(
+  { state }: NodeState,
+  target: Target,
+  claims: Claims,
+  bare: Share,
+): { readonly share: Share; readonly guard: AccessGuard | undefined } {
+  if (!servesByRulesAlone(target.state)) return { share: bare, guard: undefined };
+  const owns = ownershipOf(bare.ours);
+  const { links, virtualServers } = restrictState({ ...state, iptables: {} }, owns);
+  const addresses = addressesOf(links);
+  if (addresses.length === 0 && virtualServers.length === 0) return { share: bare, guard: undefined };
+  const guard = guardAddresses(restrictState(state, owns), addresses, virtualServers);
+  const { ours, touched, conflicts } = takeShare(state, addGuard(target.state, guard, 'after'), claims);
+  return { share: { ...bare, ours, touched, conflicts }, guard };
+}
+
+function addressesOf(links: readonly Link[]): readonly string[] {
+  return links
+    .filter(({ name }) => name === serviceLink)
+    .flatMap((link) => link.addresses.map(({ address }) => address.text));
+}
+
+/** Whether a state serves by rules of iptables or nftables, and has no part in IPVS: no kube-ipvs0, which IPVS mode always has. */
+export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
+  const hasChains = Object.values(iptables).some((tables) => Object.values(tables).some((table) => table.size > 0));
+  return (hasChains || nftables.length > 0) && virtualServers.length === 0 && links.length === 0;
+}
+
+/** The part of a plan that depends on connections. */
+interface IpvsPlan extends Omit<DrainPlan, 'virtualServers'>, Pick<Plan, 'held' | 'leftIpvs' | 'state'> {}
+
+function planIpvs(
+  present: KernelState,
+  wanted: KernelState,
+  { connections, sources }: OpenTraffic,
+  drain: DrainTerms & DrainPolicy,
+): IpvsPlan {
+  const { virtualServers, ...ends } = planDrain(
+    present.virtualServers,
+    wanted.virtualServers,
+    connections,
+    drain.known,
+    drain,
+  );
+  const state = { ...wanted, virtualServers };
+  if (!drain.leavesIpvs) return { ...ends, state, held: [], leftIpvs: undefined };
+  const { leftIpvs = drain.uptime } = drain;
+  const isOver = drain.timeout !== undefined && drain.uptime - leftIpvs >= drain.timeout;
+  const served = new Set(virtualServers.map((server) => server.address.text));
+  const isNeeded = (address: string) => served.has(address) || (!isOver && sources().has(address));
+  const links = keepAddresses(present.links, wanted.links, isNeeded);
+  const kept = addressesOf(links);
+  const guard = guardAddresses(present, kept, virtualServers);
+  return {
+    ...ends,
+    state: { ...addGuard(state, guard, 'after'), links },
+    held: kept.filter((address) => !served.has(address)),
+    leftIpvs: kept.length > 0 ? leftIpvs : undefined,
+  };
+}
+
+/**
+ * The addresses of virtual servers that stay for their connections: a packet to an address that is not the node's own
+ * never gets to IPVS. And those that the node's own connections come from. Where there are none, the link goes, unless
+ * it is another program's.
+ */
+function keepAddresses(
+  present: readonly Link[],
+  wanted: readonly Link[],
+  isNeeded: (address: string) => boolean,
+): readonly Link[] {
+  const staying = new Map(wanted.map((link) => [link.name, link]));
+  return present.flatMap((link) => {
+    const addresses = link.name === serviceLink ? link.addresses.filter(({ address }) => isNeeded(address.text)) : [];
+    return addresses.length > 0 ? [{ ...link, addresses }] : (staying.get(link.name) ?? []);
+  });
+}
+
+/** What of a plan can be done before connections are looked at again. Virtual servers stay until rules replace them. */
+export function withoutRelease(plan: Plan): Plan {
+  const { takeover, present } = plan;
+  return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
+}
+
+/**
+ * What is left of a plan once the rest of it is done: to let go of what has no connections by then. New ones go elsewhere
+ * from now on, so that none can come between the look and what is done upon it.
+ */
+export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
+  const { takeover, wanted } = plan;
+  const present = takeover ?? plan.state;
+  const { state, ...ends } = planIpvs(present, wanted, traffic, { ...terms, leavesIpvs: takeover !== undefined });
+  const virtualServers = diffVirtualServers(present.virtualServers, state.virtualServers);
+  const delta = takeover ? diffStates(takeover, state) : { ...diffStates(emptyState, emptyState), virtualServers };
+  return { ...plan, modules: [], settings: [], ...ends, stage: 'after takeover', delta, present, state };
+}
+
+/** Both as one, for people: what was done first, and what upon the second look at connections. */
+export function joinRelease(plan: Plan, release: Plan): Plan {
+  const { draining, kept, held, leftIpvs, cut, state } = release;
+  const ends = { draining, kept, held, leftIpvs, state };
+  if (plan.takeover) return { ...plan, ...ends, delta: diffStates(plan.present, state), cut };
+  const virtualServers = [...plan.delta.virtualServers, ...release.delta.virtualServers];
+  return { ...plan, ...ends, delta: { ...plan.delta, virtualServers }, cut: plan.cut + cut };
+}
+
+/** The stages in which a plan is carried out. */
+export function listStages(plan: Plan): readonly Plan[] {
+  if (!plan.takeover || plan.stage !== 'whole') return [plan];
+  const rest = { modules: [], settings: [], delta: diffStates(plan.takeover, plan.state), present: plan.takeover };
+  return [withoutRelease(plan), { ...plan, ...rest, stage: 'after takeover' }];
+}
+
+function changeSetting(node: NodeState, setting: Setting): SettingChange | undefined {
+  const from = node.settings[setting.path];
+  return from === setting.value ? undefined : { setting, from };
+}
+
+/** Whether the node is as it is to be; real servers that still drain are as they are to be. */
+export function isEmptyPlan(plan: Plan): boolean {
+  return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
+}
+
+/** Addresses that are left of IPVS mode for now, after rules have taken over. */
+export function listLeftAddresses({ leftIpvs, state }: Plan): readonly string[] {
+  return leftIpvs === undefined ? [] : addressesOf(state.links);
+}

@@ -1,0 +1,131 @@
+import { listOf, objectOf, optional, text } from '../../base/shape.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Rule, TableName } from '../../kernel/iptables.ts';
+import { ruleMeaning } from '../../kernel/iptables-meaning.ts';
+import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
+import type { Link, LinkAddress } from '../../kernel/link.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
+import type { Ownership } from '../../kernel/restrict.ts';
+
+/** Names of things in a kernel that are kpc-apply's. */
+export interface Belongings {
+  /** virtualServerKey. */
+  readonly virtualServers: readonly string[];
+  readonly sets: readonly string[];
+  /** chainKey. */
+  readonly chains: readonly string[];
+  /** Rules in chains that are not ours: jumps in the kernel's own, and kube-proxy's rule in a kubelet's KUBE-FIREWALL: jumpKey. */
+  readonly jumps: readonly string[];
+  /** Links, with all addresses on them. */
+  readonly links: readonly string[];
+  /** Addresses on a link that is another program's: addressKey. */
+  readonly addresses: readonly string[];
+  /**
+   * Of the chains and rules, those that a kubelet makes too, and that kpc-apply made although there was a kubelet: it had
+   * none. Where a kubelet came later, it has taken them for its own.
+   */
+  readonly besideKubelet: readonly string[];
+  /** Tables of nftables, with all that is in them: nftTableKey. */
+  readonly nftTables: readonly string[];
+}
+
+export const noBelongings: Belongings = {
+  virtualServers: [],
+  sets: [],
+  chains: [],
+  jumps: [],
+  links: [],
+  addresses: [],
+  besideKubelet: [],
+  nftTables: [],
+};
+
+const lists = Object.keys(noBelongings) as readonly (keyof Belongings)[];
+
+/** Belongings in a file. A missing list holds nothing: files of older versions have fewer lists. */
+export type StoredBelongings = { readonly [List in keyof Belongings]?: Belongings[List] | undefined };
+
+export const belongingsShape = objectOf<StoredBelongings>({
+  virtualServers: listOf(text),
+  sets: listOf(text),
+  chains: listOf(text),
+  jumps: optional(listOf(text)),
+  links: optional(listOf(text)),
+  addresses: optional(listOf(text)),
+  besideKubelet: optional(listOf(text)),
+  nftTables: optional(listOf(text)),
+});
+
+/** Fills in the lists that a file lacks. */
+export function completeBelongings(stored: StoredBelongings): Belongings {
+  const all = lists.map((list) => [list, stored[list] ?? []] as const);
+  return { ...noBelongings, ...Object.fromEntries(all) };
+}
+
+/** All that is in one or the other. */
+export function joinBelongings(a: Belongings, b: Belongings): Belongings {
+  const joined = lists.map((list) => [list, [...new Set([...a[list], ...b[list]])]] as const);
+  return { ...noBelongings, ...Object.fromEntries(joined) };
+}
+
+/** What is in the first and not in the second. */
+export function withoutBelongings(all: Belongings, gone: Belongings): Belongings {
+  const left = lists.map((list) => {
+    const names = new Set(gone[list]);
+    return [list, all[list].filter((name) => !names.has(name))] as const;
+  });
+  return { ...noBelongings, ...Object.fromEntries(left) };
+}
+
+export function isEmptyBelongings(belongings: Belongings): boolean {
+  return lists.every((list) => belongings[list].length === 0);
+}
+
+/** "ipv4 nat KUBE-SERVICES". */
+export function chainKey(family: Family, table: TableName, chain: string): string {
+  return `${family} ${table} ${chain}`;
+}
+
+/** Whether a chainKey or jumpKey is of the family. */
+export function isOfFamily(key: string, family: Family): boolean {
+  return key.startsWith(`${family} `);
+}
+
+/** "ip kube-proxy", as nft names it. */
+export function nftTableKey(family: Family, name: string): string {
+  return `${nftFamily[family]} ${name}`;
+}
+
+/** "ipv4 nat PREROUTING -m comment …": `chain` is the one that the rule stands in. */
+export function jumpKey(family: Family, table: TableName, chain: string, rule: Rule): string {
+  return `${chainKey(family, table, chain)} ${ruleMeaning(rule)}`;
+}
+
+/** "kube-ipvs0 10.96.0.1/32". */
+export function addressKey(link: Link['name'], { address, prefixLength }: LinkAddress): string {
+  return `${link} ${address.text}/${prefixLength}`;
+}
+
+/** What these names cover of a state. */
+export function ownershipOf(belongings: Belongings): Ownership {
+  const virtualServers = new Set(belongings.virtualServers);
+  const sets = new Set(belongings.sets);
+  const chains = new Set(belongings.chains);
+  const jumps = new Set(belongings.jumps);
+  const nftTables = new Set(belongings.nftTables);
+  const links = new Set(belongings.links);
+  const addresses = new Set(belongings.addresses);
+  const partlyOwned = new Set(belongings.addresses.map((key) => key.slice(0, key.indexOf(' '))));
+  return {
+    chain: (name, table, family) => chains.has(chainKey(family, table, name)),
+    jump: (rule, chain, table, family) => jumps.has(jumpKey(family, table, chain, rule)),
+    table: (name, family) => nftTables.has(nftTableKey(family, name)),
+    set: (name) => sets.has(name),
+    virtualServer: (server) => virtualServers.has(virtualServerKey(server)),
+    link: (name) => links.has(name) || partlyOwned.has(name),
+    // A link that is up gets an address of scope link by itself.
+    address: (address, link) =>
+      address.scope !== 'link' && (links.has(link) || addresses.has(addressKey(link, address))),
+    sysctl: () => true,
+  };
+}

@@ -1,0 +1,191 @@
+import { Failure } from './failure.ts';
+import type { Host } from '../node/host.ts';
+import { joinBelongings } from './belongings.ts';
+import type { ChangeOrigin } from '../change/observe-node.ts';
+import { readSnapshot } from './record.ts';
+import type { OwnershipRecord, Snapshot, StateFolder, StateMark } from './record.ts';
+
+/** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
+const mostStates = 5;
+const mostBytes = 64 * 1024 * 1024;
+
+/** The id of the one state that an older version kept. */
+const idOfPrevious = 0;
+
+/** A state of the node to go back to. */
+export interface KeptState {
+  readonly mark: StateMark;
+  readonly snapshot: Snapshot;
+}
+
+/** The states of a node, as far as they are known. */
+export interface History {
+  /** The state that the node is in. Undefined if it is one that no command of this version made or left. */
+  readonly present: StateMark | undefined;
+  /** The state before the last change, if it was kept. */
+  readonly before: number | undefined;
+  /** Those to go back to. The one that was left last comes first. */
+  readonly states: readonly KeptState[];
+  /** As the present one was when it was left, before the node was brought back to it. */
+  readonly presentOnce: KeptState | undefined;
+  /** States whose file cannot be read, and why. */
+  readonly damaged: ReadonlyMap<number, Failure>;
+}
+
+export function statePath(folder: StateFolder, id: number): string {
+  return id === idOfPrevious ? folder.previous : `${folder.path}/state-${id}.json`;
+}
+
+/** The ids of all states that have a file, of whatever boot, in no order. */
+async function listIds(host: Host, folder: StateFolder): Promise<readonly number[]> {
+  const names = await host.list(folder.path);
+  return names.flatMap((name) => {
+    if (`${folder.path}/${name}` === folder.previous) return idOfPrevious;
+    const id = /^state-([1-9]\d{0,14})\.json$/.exec(name)?.[1];
+    return id === undefined ? [] : Number(id);
+  });
+}
+
+/** An id that no state has. */
+export async function nextId(host: Host, folder: StateFolder, present: StateMark | undefined): Promise<number> {
+  return Math.max(idOfPrevious, present?.id ?? 0, ...(await listIds(host, folder))) + 1;
+}
+
+/** All states of this boot. */
+export async function readHistory(host: Host, folder: StateFolder, record: OwnershipRecord): Promise<History> {
+  const present = record.state;
+  const states: KeptState[] = [];
+  const damaged = new Map<number, Failure>();
+  for (const id of (await listIds(host, folder)).toSorted((a, b) => b - a)) {
+    try {
+      const snapshot = await readState(host, folder, id, record.bootId);
+      if (snapshot) states.push({ mark: (id !== idOfPrevious && snapshot.state) || { id }, snapshot });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      damaged.set(id, error);
+    }
+  }
+  const before = present ? present.replaced : idOfPrevious;
+  const isKept = before !== undefined && (damaged.has(before) || states.some(({ mark }) => mark.id === before));
+  const isPresent = ({ mark }: KeptState) => mark.id === present?.id;
+  return {
+    present,
+    before: isKept ? before : undefined,
+    states: states.filter((state) => !isPresent(state)).toSorted(byLeaving),
+    presentOnce: states.find(isPresent),
+    damaged,
+  };
+}
+
+async function readState(host: Host, folder: StateFolder, id: number, bootId: string): Promise<Snapshot | undefined> {
+  const path = statePath(folder, id);
+  const snapshot = await readSnapshot(host, path, bootId);
+  if (id === idOfPrevious || !snapshot || snapshot.state?.id === id) return snapshot;
+  throw new Failure('bad-state-folder', `${path} is damaged: it holds another state`, 'remove it');
+}
+
+const leftAt = ({ snapshot }: KeptState): number => snapshot.uptime ?? 0;
+
+function byLeaving(a: KeptState, b: KeptState): number {
+  return leftAt(b) - leftAt(a) || b.mark.id - a.mark.id;
+}
+
+/**
+ * A state, with all that has been changed or made since it was left: by the changes after it, too. Throws a Failure if it is not
+ * kept, or what has been changed since cannot be told.
+ */
+export function findState({ states, presentOnce, damaged, before }: History, id: number): KeptState {
+  const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
+  if (problem) throw problem;
+  const state = states.find(({ mark }) => mark.id === id);
+  if (!state) throw new Failure('bad-usage', `there is no state ${id} to go back to`, adviseOnStates(states));
+  const others = presentOnce ? [...states, presentOnce] : states;
+  const later = others
+    .filter((other) => other !== state && byLeaving(other, state) < 0)
+    .map(({ snapshot }) => snapshot);
+  const { snapshot } = state;
+  const touched = later.reduce(
+    (all, { record, touched: more }) => joinBelongings(joinBelongings(all, record.owned), more),
+    snapshot.touched,
+  );
+  // A setting that no change of this state concerned is as the states that were made next found it.
+  const next = others.filter(({ mark }) => mark.id > id).toSorted((a, b) => b.mark.id - a.mark.id);
+  const settings = Object.assign({}, ...[...next, state].map((each) => each.snapshot.reading.settings));
+  const reading: Snapshot['reading'] = { ...snapshot.reading, settings };
+  return { ...state, snapshot: { ...snapshot, touched, reading } };
+}
+
+/** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
+export function adviseOnStates(states: readonly KeptState[]): string {
+  if (states.length === 0) return 'no earlier state is kept: apply the bundle that you want';
+  const names = states.map(({ mark }) => `state ${mark.id} (${describeState(mark)})`);
+  return `"kpc-apply rollback --to ID" goes to one of these: ${names.join('; ')}`;
+}
+
+/** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
+export function describeState({ id, since, command, bundle, drifted }: StateMark): string {
+  if (command === undefined) return id === idOfPrevious ? 'what an older kpc-apply replaced' : 'what kpc-apply found';
+  const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
+  const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
+  const when = since === undefined ? '' : ` ${formatTime(since)}`;
+  return `${what}, ${how}${when}${drifted ? ', then changed by other programs' : ''}`;
+}
+
+/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time that no calendar has is not known. */
+export function formatTime(milliseconds: number): string {
+  const date = new Date(milliseconds);
+  return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
+}
+
+/** Whether a change keeps the node in the state that it is in: `watch` repairs what others changed, or ends what drained. */
+export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
+  return origin.kind === 'watch' && origin.bundle.digest === present.bundle?.digest;
+}
+
+/** The state that a node is in after a change of this origin. */
+export function stateAfter(origin: ChangeOrigin, present: StateMark, id: number, now: number): StateMark {
+  if (isRepair(origin, present)) return present;
+  switch (origin.kind) {
+    case 'apply':
+    case 'watch':
+      return { id, replaced: present.id, since: now, command: origin.kind, bundle: origin.bundle };
+    case 'cleanup':
+      return { id, replaced: present.id, since: now, command: origin.kind };
+    case 'rollback':
+      return { ...origin.to, replaced: present.id };
+    default:
+      return origin satisfies never;
+  }
+}
+
+/** The state that a change leaves. That the same bundle needed a change shows that others had changed something. */
+export function stateLeft(origin: ChangeOrigin, present: StateMark): StateMark {
+  const drifted = origin.kind === 'apply' && origin.bundle.digest === present.bundle?.digest;
+  return drifted ? { ...present, drifted } : present;
+}
+
+/** A snapshot of a state that was left before, and gone back to since: with what was changed that time, too. */
+export async function joinEarlier(host: Host, folder: StateFolder, snapshot: Snapshot): Promise<Snapshot> {
+  const { state, record, reading, touched } = snapshot;
+  const earlier = state && (await readState(host, folder, state.id, record.bootId).catch(() => undefined));
+  if (!earlier) return snapshot;
+  const settings = { ...earlier.reading.settings, ...reading.settings };
+  return { ...snapshot, touched: joinBelongings(earlier.touched, touched), reading: { ...reading, settings } };
+}
+
+/** Removes the states that are too many: first the one that the node is in, then those with the lowest ids. */
+export async function pruneStates(
+  host: Host,
+  folder: StateFolder,
+  present: StateMark,
+  most = mostStates,
+): Promise<void> {
+  const ids = (await listIds(host, folder)).filter((id) => id !== present.replaced);
+  const order = ids.toSorted((a, b) => (a === present.id ? 1 : b === present.id ? -1 : b - a));
+  const kept = present.replaced === undefined ? order : [present.replaced, ...order];
+  let bytes = 0;
+  for (const [i, id] of kept.entries()) {
+    bytes += await host.sizeOf(statePath(folder, id));
+    if (i > 0 && (i >= most || bytes > mostBytes)) await host.remove(statePath(folder, id));
+  }
+}

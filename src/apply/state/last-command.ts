@@ -1,0 +1,115 @@
+import { amount, objectOf, oneOf, optional, text } from '../../base/shape.ts';
+import type { ChangeOutcome } from '../change/change-node.ts';
+import { explainError, Failure } from './failure.ts';
+import { formatTime } from './history.ts';
+import type { Host } from '../node/host.ts';
+import { readBootId } from './process-identity.ts';
+import { readJson, readRecord, writeJson } from './record.ts';
+import type { BundleMark, StateFolder } from './record.ts';
+
+/**
+ * A command that left the node in the state that it was in, and after which nothing has changed the node. A rollback has nothing
+ * to undo then: it would undo the command before.
+ */
+export interface LastCommand {
+  readonly bootId: string;
+  /** "apply /root/shop". */
+  readonly command: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly outcome: 'unchanged' | 'put-back' | 'refused';
+  /** Why it was put back or refused. */
+  readonly reason?: string | undefined;
+}
+
+const lastCommandShape = objectOf<LastCommand>({
+  bootId: text,
+  command: text,
+  at: amount,
+  outcome: oneOf('unchanged', 'put-back', 'refused'),
+  reason: optional(text),
+});
+
+/** Where notes are kept. */
+interface Place {
+  readonly host: Host;
+  readonly folder: StateFolder;
+}
+
+/** Keeps a note of a command, which the next change of the node removes. Nothing else depends on that it can be written. */
+export async function noteCommand({ host, folder }: Place, note: Omit<LastCommand, 'bootId' | 'at'>): Promise<void> {
+  const last: LastCommand = { ...note, bootId: await readBootId(host), at: host.now() };
+  await writeJson(host, folder.lastCommand, last).catch(() => undefined);
+}
+
+/** Does what a command is for, and keeps a note of it unless that changed the node. */
+export function noting(place: Place, command: string, work: () => Promise<ChangeOutcome>): Promise<ChangeOutcome> {
+  return notingRefusal(place, command, async () => {
+    const outcome = await work();
+    if (outcome.kind === 'unchanged') await noteCommand(place, { command, outcome: 'unchanged' });
+    if (outcome.kind === 'put-back') {
+      await noteCommand(place, { command, outcome: 'put-back', reason: outcome.failure.message });
+    }
+    return outcome;
+  });
+}
+
+/** Does what a command begins with, and keeps a note of it if that is refused. */
+export async function notingRefusal<T>(place: Place, command: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    // A node that kpc-apply never changed has nothing to undo anyway.
+    const isKnown = (await place.host.sizeOf(place.folder.record).catch(() => 0)) > 0;
+    if (isKnown) await noteCommand(place, { command, outcome: 'refused', reason: explainError(error).message });
+    throw error;
+  }
+}
+
+/**
+ * The same for one round of watch, of which there are many: it counts as a command as long as it fails to bring the node to a new
+ * bundle.
+ */
+export async function notingRound(
+  place: Place,
+  { folder, digest }: BundleMark,
+  work: () => Promise<ChangeOutcome>,
+): Promise<ChangeOutcome> {
+  const { host } = place;
+  const command = `watch ${folder}`;
+  const { state } = await readRecord(host, place.folder, await readBootId(host));
+  if (state?.bundle?.digest !== digest) {
+    const outcome = await noting(place, command, work);
+    if (outcome.kind === 'unchanged') await host.remove(place.folder.lastCommand);
+    return outcome;
+  }
+  const outcome = await work();
+  const isDone = outcome.kind === 'unchanged' || outcome.kind === 'changed';
+  const last = isDone ? await readLastCommand(place).catch(() => undefined) : undefined;
+  if (last?.command === command) await host.remove(place.folder.lastCommand);
+  return outcome;
+}
+
+/** The last command, if it did not change the node, and it was in this boot. */
+export async function readLastCommand({ host, folder }: Place): Promise<LastCommand | undefined> {
+  const advice = 'remove it: the last command is not known then, so look at "kpc-apply rollback --dry-run" first';
+  const last = await readJson<LastCommand>(host, folder.lastCommand, lastCommandShape, advice);
+  return last?.bootId === (await readBootId(host)) ? last : undefined;
+}
+
+/** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
+export function describeLastCommand({ command, at, outcome, reason }: LastCommand): string {
+  const [first = ''] = (reason ?? '').split('\n');
+  const why = first === '' ? '' : ` (${first})`;
+  const what = {
+    unchanged: 'changed nothing',
+    'put-back': `put everything back${why}`,
+    refused: `was refused and changed nothing${why}`,
+  }[outcome];
+  return `the last command, "${command}" at ${formatTime(at)}, ${what}`;
+}
+
+/** Throws a Failure if the last command left nothing to undo. `advice` names the states to go back to. */
+export function assertSomethingToUndo(last: LastCommand | undefined, advice: string): void {
+  if (last) throw new Failure('nothing-to-undo', `${describeLastCommand(last)}: there is nothing to undo`, advice);
+}

@@ -1,0 +1,135 @@
+import { UnreadableFile } from '../../base/read-file.ts';
+import { describeError, hasCode } from '../../bundle/errors.ts';
+import { amount, objectOf, optional, readShape, text } from '../../base/shape.ts';
+import { Failure } from './failure.ts';
+import type { Host } from '../node/host.ts';
+import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+
+/** What a holder of the lock says about itself. */
+interface Claim extends ProcessIdentity {
+  readonly command: string;
+  /** When it was laid down, in milliseconds since the node booted. */
+  readonly since?: number | undefined;
+}
+
+/** How long a claim counts whose process is out of sight: only waiting for a confirmation takes longer. */
+const unseenMilliseconds = 10 * 60_000;
+
+/**
+ * Where claims to this node are laid down: what kpc-apply changes belongs to a network namespace, whatever state folder
+ * it is told to use. A folder of root's and not an abstract socket of the namespace: any user may bind such a socket's
+ * name and hold up root with it, and Node cannot ask the kernel whose it is. /run is empty after a boot.
+ */
+async function lockFolder(host: Host): Promise<string> {
+  const namespace = await host.readLink('/proc/self/ns/net');
+  return `/run/kpc-apply/${namespace?.match(/\d+/)?.[0] ?? 'unknown'}`;
+}
+
+/**
+ * Does some work while no other kpc-apply works on the same node or with the same state folder. Fails with "busy" at
+ * once where one does. The state folder has claims of its own, for it may be shared by containers with a /run each.
+ *
+ * Node has no flock(2), so each contender lays down a claim of its own name before it looks for others: of two that
+ * come at the same moment at least one sees the other, and both giving way is the worst that can happen. A claim whose
+ * process is gone has no owner, and since its name never comes again, taking it away cannot hit the wrong one.
+ */
+export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
+  const claim: Claim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
+  const own = `${claim.pid}-${claim.started}`;
+  const laid: string[] = [];
+  try {
+    const places = [
+      { claims: await lockFolder(host), remedy: 'run it as root, and make sure that /run is writable' },
+      {
+        claims: `${folder}/lock`,
+        remedy: 'free some space and make the folder writable, or choose another with --state-dir',
+      },
+    ];
+    for (const { claims, remedy } of places) {
+      laid.push(`${claims}/${own}`);
+      await layClaim(host, claims, own, claim, remedy);
+      await assertAlone(host, claims, own);
+    }
+    return await work();
+  } finally {
+    // A claim that stays has no owner once this process has ended, and what was done is not undone by it.
+    for (const path of laid) await host.remove(path).catch(() => undefined);
+  }
+}
+
+async function layClaim(host: Host, claims: string, own: string, claim: Claim, remedy: string): Promise<void> {
+  try {
+    await host.replaceFile(`${claims}/${own}`, `${JSON.stringify(claim)}\n`);
+  } catch (error) {
+    throw new Failure(
+      'write-failed',
+      `cannot take the lock in ${claims}: ${describeError(error)}`,
+      advise(error, claims, remedy),
+    );
+  }
+}
+
+function advise(error: unknown, claims: string, remedy: string): string {
+  // What mkdir says of a file in the place of the folder.
+  if (hasCode(error, 'EEXIST')) return `remove ${claims}, which must be a folder, and try again`;
+  if (hasCode(error, 'ENOTDIR')) return 'name a folder with --state-dir, or remove the file in its place';
+  return remedy;
+}
+
+async function assertAlone(host: Host, claims: string, own: string): Promise<void> {
+  for (const name of await host.list(claims)) {
+    if (name === own || name.endsWith('.new')) continue;
+    const claim = await readClaim(host, `${claims}/${name}`);
+    if (!claim) continue;
+    if (await isHeld(host, claim)) {
+      throw new Failure(
+        'busy',
+        `another kpc-apply is running: process ${claim.pid}, "${claim.command}"`,
+        'wait until it has ended, then try again',
+      );
+    }
+    await host.remove(`${claims}/${name}`);
+  }
+}
+
+/** Another kpc-apply that works on this node or with this state folder. */
+export async function findHolder(
+  host: Host,
+  folder: string,
+): Promise<{ readonly pid: number; readonly command: string } | undefined> {
+  for (const claims of [await lockFolder(host), `${folder}/lock`]) {
+    for (const name of await host.list(claims)) {
+      const claim = await readClaim(host, `${claims}/${name}`);
+      if (claim && (await isHeld(host, claim))) return claim;
+    }
+  }
+  return undefined;
+}
+
+async function isHeld(host: Host, claim: Claim): Promise<boolean> {
+  const place = await findProcess(host, claim);
+  switch (place) {
+    case 'running':
+      return true;
+    case 'gone':
+      return false;
+    case 'out of sight':
+      return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
+    default:
+      return place satisfies never;
+  }
+}
+
+const claimShape = objectOf<Claim>({ ...processFields, command: text, since: optional(amount) });
+
+/** Undefined for what no kpc-apply laid down: a claim appears whole or not at all. */
+async function readClaim(host: Host, path: string): Promise<Claim | undefined> {
+  try {
+    const reading = readShape(claimShape, JSON.parse((await host.readFile(path)) ?? ''));
+    return 'value' in reading ? reading.value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof UnreadableFile) return undefined;
+    throw error;
+  }
+}

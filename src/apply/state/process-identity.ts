@@ -1,0 +1,48 @@
+import { optional, text, wholeNumber } from '../../base/shape.ts';
+import type { Host } from '../node/host.ts';
+
+/** One process of one boot of the kernel: process ids come again. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks from boot to its start. */
+  readonly started: string;
+  readonly bootId: string;
+  /** Its PID namespace ("pid:[4026531836]"): the same id is of another process in another. Undefined where unknown. */
+  readonly namespace?: string | undefined;
+}
+
+/** "out of sight": in another PID namespace, as a container's processes are, or the node's to a container. */
+type Whereabouts = 'running' | 'gone' | 'out of sight';
+
+/** What each file says that stands for a process. */
+export const processFields = { pid: wholeNumber(1), started: text, bootId: text, namespace: optional(text) };
+
+export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
+  const [started, bootId, namespace] = await Promise.all([
+    readStartTime(host, host.pid),
+    readBootId(host),
+    readNamespace(host),
+  ]);
+  return { pid: host.pid, started: started ?? '0', bootId, namespace };
+}
+
+export async function findProcess(host: Host, process: ProcessIdentity): Promise<Whereabouts> {
+  if (process.bootId !== (await readBootId(host))) return 'gone';
+  if (process.namespace !== undefined && process.namespace !== (await readNamespace(host))) return 'out of sight';
+  return (await readStartTime(host, process.pid)) === process.started ? 'running' : 'gone';
+}
+
+function readNamespace(host: Host): Promise<string | undefined> {
+  return host.readLink('/proc/self/ns/pid');
+}
+
+/** The kernel's id of this boot: what was true of the kernel before it says nothing of the kernel now. */
+export async function readBootId(host: Host): Promise<string> {
+  return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
+}
+
+/** Field 22 of /proc/PID/stat; the fields are counted after the command's name, which may hold anything. */
+async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
+  const stat = await host.readFile(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
