@@ -76,14 +76,41 @@ function describeKpcYaml(details: KpcYamlProblem): string {
   }
 }
 
+type ExpectationProblem =
+  | { readonly problem: 'nothing' }
+  | { readonly problem: 'missing'; readonly field: 'from' | 'to' | 'expect' | 'inputs' }
+  | { readonly problem: 'rivals' }
+  /** As its reader says it. */
+  | { readonly problem: 'refused'; readonly field: string; readonly reason: string };
+
+function describeExpectation(details: ExpectationProblem): string {
+  switch (details.problem) {
+    case 'nothing':
+      return 'no tests here: write them as a list under "tests:", each with from, to and expect';
+    case 'missing':
+      return details.field === 'inputs'
+        ? 'which cluster? Name manifests, a bundle or a dump under "inputs:", or with -f'
+        : `a test needs ${details.field}`;
+    case 'rivals':
+      return 'node and nodes mean the same: keep one of them';
+    case 'refused':
+      return `${details.field}: ${details.reason}`;
+  }
+}
+
 interface NotShown {
   /** How severe the messages are that are left out. */
   readonly severity: Severity;
   readonly count: number;
 }
 
-/** What is wrong with kpc's own flags, and with kpc.yaml, which holds some. */
+/** What is wrong with kpc's own flags, with kpc.yaml, which holds some, and with files of kpc test. */
 export const commandLineDiagnostics = {
+  'bad-expectation': {
+    severity: 'error',
+    meaning: 'a file of kpc test has a test that cannot be run',
+    words: describeExpectation,
+  },
   'bad-kpc-yaml': {
     severity: 'error',
     meaning: 'a kpc.yaml holds something other than flags and their values',

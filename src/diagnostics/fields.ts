@@ -68,7 +68,11 @@ function describeMissing(details: MissingField): string {
 }
 
 type UnknownField =
-  | { readonly problem: 'configuration'; readonly name: string; readonly meant?: string | undefined }
+  | {
+      readonly problem: 'configuration' | 'packet-test';
+      readonly name: string;
+      readonly meant?: string | undefined;
+    }
   | {
       readonly problem: 'object';
       readonly name: string;
@@ -89,6 +93,8 @@ function describeUnknown(details: UnknownField): string {
   switch (details.problem) {
     case 'configuration':
       return `kube-proxy ignores ${quote(name)}, because its configuration has no such field${hint}`;
+    case 'packet-test':
+      return `kpc test knows no field ${quote(name)} here${hint}`;
     case 'object':
       return `${details.parent} has no field ${quote(name)}, and Kubernetes ignores it${hint}`;
     case 'misplaced':

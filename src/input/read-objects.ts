@@ -73,7 +73,7 @@ export class Checks {
   }
 }
 
-const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload'>]: true } = {
+const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload' | 'PacketTests'>]: true } = {
   Service: true,
   EndpointSlice: true,
   Endpoints: true,

@@ -30,10 +30,10 @@ export class Validator {
     const errors = check.errors ?? [];
     // Its next use lets go of them, but that may never come.
     check.errors = null;
-    for (const error of errors.slice(0, mostFaults)) reportFault(error, report);
+    for (const error of errors.slice(0, mostFaults)) reportFault(error, kind, report);
     const next = errors[mostFaults];
     if (next) {
-      reportFault(next, report);
+      reportFault(next, kind, report);
       return undefined;
     }
     return removeFaults(value, errors, report) as RawObjects[Kind] | undefined;
@@ -82,7 +82,7 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-function reportFault(error: ErrorObject, report: Report): void {
+function reportFault(error: ErrorObject, kind: keyof RawObjects, report: Report): void {
   const path = parsePointer(error.instancePath);
   const schema = (error.parentSchema ?? {}) as Schema;
   const { data } = error as { data?: unknown };
@@ -119,7 +119,11 @@ function reportFault(error: ErrorObject, report: Report): void {
     case 'additionalProperties': {
       const { additionalProperty: key } = error.params as { additionalProperty: string };
       const meant = findNearest(key, Object.keys(schema.properties ?? {}));
-      report.addAtKey([...path, key], 'unknown-field', { problem: 'configuration', name: key, meant });
+      const details =
+        kind === 'PacketTests'
+          ? ({ problem: 'packet-test', isNeeded: true } as const)
+          : ({ problem: 'configuration' } as const);
+      report.addAtKey([...path, key], 'unknown-field', { ...details, name: key, meant });
       return;
     }
     default:

@@ -16,14 +16,14 @@ export function checkToJunit(report: CheckReport): string {
 }
 
 /** One test case of a JUnit report. */
-interface TestCase {
+export interface TestCase {
   readonly name: string;
   readonly place: Location | undefined;
   readonly failure: { readonly title: string; readonly lines: readonly string[] } | undefined;
 }
 
 /** A JUnit report with one suite. */
-function formatTestSuite(name: string, cases: readonly TestCase[]): string {
+export function formatTestSuite(name: string, cases: readonly TestCase[]): string {
   const failures = cases.filter(({ failure }) => failure !== undefined).length;
   const attributes = `name=${quoteXml(name)} tests="${cases.length}" failures="${failures}"`;
   return [

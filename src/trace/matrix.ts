@@ -20,6 +20,7 @@ interface MatrixRow {
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
+  readonly senders: readonly (Sender | undefined)[];
   /** One for each sender; undefined for one that there is none of. */
   readonly fates: readonly (Fate | undefined)[];
 }
@@ -40,6 +41,7 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene): Matrix {
         address,
         port: number,
         protocol,
+        senders,
         fates,
       };
     });

@@ -279,3 +279,16 @@ export function packetOf(sender: Sender, target: Target): Packet {
     enters: sender.enters,
   };
 }
+
+/** Both ends of a packet; what is wrong with one says with which. */
+export function readEnds(
+  { from, to, protocol, inInterface, namespace }: Question,
+  scene: Scene,
+): Read<{ readonly sender: Sender; readonly target: Target }> & { readonly end?: 'from' | 'to' } {
+  const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
+  const target = readTarget({ to, protocol, namespace }, family, scene);
+  if (target.kind === 'wrong') return { ...target, end: 'to' };
+  const sender = readSender({ from, inInterface, namespace }, target.value.address.family, scene);
+  if (sender.kind === 'wrong') return { ...sender, end: 'from' };
+  return read({ sender: sender.value, target: target.value });
+}

@@ -14,6 +14,7 @@ import { makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { addTestCommand } from './test-command.ts';
 import { addTraceCommand } from './trace-command.ts';
 import type { Program } from '../shared/run-commands.ts';
 import { runCommands } from '../shared/run-commands.ts';
@@ -36,6 +37,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
       addTraceCommand(command, terminal, done);
+      addTestCommand(command, terminal, done);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),

@@ -11,7 +11,7 @@ import type { SideOptions } from '../../sides/read-side.ts';
 import { explainTrace, traceJson } from '../../trace/explain.ts';
 import { traceMatrix } from '../../trace/matrix.ts';
 import type { Read } from '../../trace/question.ts';
-import { findPorts, packetOf, readSender, readTarget } from '../../trace/question.ts';
+import { findPorts, packetOf, readEnds } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
@@ -102,13 +102,10 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
     };
   }
   const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
-  const source = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
-  const target = readTarget({ to, protocol, namespace }, source, scene);
-  if (target.kind === 'wrong') return target;
-  const sender = readSender({ from, inInterface, namespace }, target.value.address.family, scene);
-  if (sender.kind === 'wrong') return sender;
-  const fate = scene.evaluate(packetOf(sender.value, target.value));
-  const trace = { sender: sender.value, target: target.value, fate };
+  const ends = readEnds({ from, to, protocol, inInterface, namespace }, scene);
+  if (ends.kind === 'wrong') return ends;
+  const { sender, target } = ends.value;
+  const trace = { sender, target, fate: scene.evaluate(packetOf(sender, target)) };
   return {
     kind: 'read',
     value: {

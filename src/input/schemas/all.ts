@@ -7,6 +7,8 @@ import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
 import type { KubeProxyConfig } from './kube-proxy-configuration.ts';
 import { nodeSchema } from './node.ts';
 import type { RawNode } from './node.ts';
+import { packetTestsSchema } from './packet-tests.ts';
+import type { RawPacketTests } from './packet-tests.ts';
 import { podSchema } from './pod.ts';
 import type { RawPod } from './pod.ts';
 import { serviceCidrSchema } from './service-cidr.ts';
@@ -16,7 +18,7 @@ import type { RawService } from './service.ts';
 import { workloadSchema } from './workload.ts';
 import type { RawWorkload } from './workload.ts';
 
-/** The kinds that kpc reads, and what each is when its schema takes it. */
+/** The kinds that kpc reads, and its own file of packet tests, and what each is when its schema takes it. */
 export interface RawObjects {
   Service: RawService;
   EndpointSlice: RawEndpointSlice;
@@ -27,6 +29,7 @@ export interface RawObjects {
   Workload: RawWorkload;
   ServiceCIDR: RawServiceCidr;
   KubeProxyConfiguration: KubeProxyConfig;
+  PacketTests: RawPacketTests;
 }
 
 export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
@@ -38,4 +41,5 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   Workload: workloadSchema,
   ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
+  PacketTests: packetTestsSchema,
 };

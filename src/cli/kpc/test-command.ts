@@ -1,0 +1,217 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { diagnose } from '../../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
+import type { PacketResult } from '../../report/packet-tests.ts';
+import { formatResults, testOutputs } from '../../report/packet-tests.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import { compareFate, readExpectation } from '../../trace/expectation.ts';
+import { writeHoldingTests } from '../../trace/holding.ts';
+import { packetOf, readEnds } from '../../trace/question.ts';
+import type { Scene } from '../../trace/scene.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { addInputOptions } from './input-options.ts';
+import type { MessageOptions } from './message-options.ts';
+import { addMessageOptions, quieten } from './message-options.ts';
+import type { PacketTest, SceneSettings } from './read-packet-tests.ts';
+import { readPacketTests } from './read-packet-tests.ts';
+import { readScenes } from './read-scene.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+
+/** The options of kpc test. */
+interface TestOptions extends SideOptions, MessageOptions {
+  readonly init?: boolean;
+  readonly allNodes?: boolean;
+  readonly output: (typeof testOutputs)[number];
+}
+
+export function addTestCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('test')
+    .summary('Check what becomes of packets against what is expected.')
+    .description(
+      'Check what becomes of packets against files of expectations: who sends what, and which endpoints get it, or that it ' +
+        'is refused or dropped. Where a packet ends otherwise, kpc test shows its trace, and the exit status is 1.',
+    )
+    .argument('[file...]', 'files of expectations; with --init, manifests, a bundle or a dump')
+    .option('--init', 'print a file of expectations that hold now: from every kind of sender to every address')
+    .option('--all-nodes', 'on each node of the input, where a test names no node')
+    .addOption(new Option('--output <format>', 'how to print').choices(testOutputs).default('text'));
+  addInputOptions(command).option(
+    '--node <name>',
+    'the node, where a test names none (default: hostnameOverride, or else the only Node in the input)',
+  );
+  addMessageOptions(command).action(async (paths: readonly string[], options: TestOptions) => {
+    const quiet = quieten(terminal, options);
+    if (options.init) {
+      const file = [...paths, ...(options.file ?? [])];
+      if (file.length === 0) command.error('error: no input is named: add manifests, a bundle or a dump');
+      done(await printHoldingTests({ ...options, file }, quiet));
+      return;
+    }
+    if (paths.length === 0) command.error('error: which tests? Name a file of expectations, or write one with --init');
+    const isFileGiven = command.getOptionValueSource('file') === 'cli';
+    done(await runTests(paths, options, isFileGiven, quiet));
+  });
+}
+
+async function printHoldingTests(options: TestOptions, terminal: Terminal): Promise<ExitStatus> {
+  const scenes = await readScenes(options, options.allNodes === true, terminal);
+  if (!scenes) return exitStatus.badInput;
+  const [first] = scenes;
+  const settings = first?.side.kind === 'manifests' ? first.side.services?.settings : undefined;
+  const head = {
+    inputs: [...(options.file ?? []), ...(options.config === undefined ? [] : [options.config])],
+    hostAddresses: options.hostAddresses,
+    namespace: options.namespace,
+    mode: settings?.mode,
+    release: settings?.release,
+    nodes: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
+  };
+  await terminal.out(writeHoldingTests(head, scenes));
+  return exitStatus.ok;
+}
+
+async function runTests(
+  paths: readonly string[],
+  options: TestOptions,
+  isFileGiven: boolean,
+  terminal: Terminal,
+): Promise<ExitStatus> {
+  const stdin = paths.includes('-') ? await terminal.readStdin() : undefined;
+  const read = readPacketTests(paths, { given: isFileGiven ? options.file : undefined, usual: options.file }, stdin);
+  const scenes = new SceneReader(options, once(terminal));
+  const diagnostics = [...read.diagnostics];
+  const results: PacketResult[] = [];
+  for (const test of read.tests) {
+    for (const settings of test.settings) {
+      const found = await scenes.read(settings);
+      if (!found) {
+        await reportDiagnostics(diagnostics, read.files, terminal);
+        return exitStatus.badInput;
+      }
+      for (const scene of found) {
+        const run = runTest(test, settings, scene);
+        results.push(...run.results);
+        diagnostics.push(...run.diagnostics);
+      }
+    }
+  }
+  if (diagnostics.length > 0) {
+    await reportDiagnostics(mergeDiagnostics([], unique(diagnostics)), read.files, terminal);
+    return exitStatus.badInput;
+  }
+  await terminal.out(formatResults(results, options.output, terminal.colour.out));
+  return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.differs;
+}
+
+/** Reads each scene once. */
+class SceneReader {
+  readonly #options: TestOptions;
+  readonly #terminal: Terminal;
+  readonly #known = new Map<string, readonly Scene[] | undefined>();
+
+  constructor(options: TestOptions, terminal: Terminal) {
+    this.#options = options;
+    this.#terminal = terminal;
+  }
+
+  async read(settings: SceneSettings): Promise<readonly Scene[] | undefined> {
+    const key = JSON.stringify(settings);
+    if (!this.#known.has(key)) this.#known.set(key, await this.#compile(settings));
+    return this.#known.get(key);
+  }
+
+  #compile({ inputs, hostAddresses, node, mode, release }: SceneSettings): Promise<readonly Scene[] | undefined> {
+    const options = {
+      ...this.#options,
+      file: inputs,
+      ...(hostAddresses === undefined ? {} : { hostAddresses }),
+      ...(mode === undefined ? {} : { proxyMode: mode }),
+      ...(release === undefined ? {} : { kubernetesVersion: release }),
+      ...(typeof node === 'object' ? { node: node.name } : {}),
+    };
+    const everyNode = node === 'all' || (node === undefined && this.#options.allNodes === true);
+    return readScenes(options, everyNode, this.#terminal);
+  }
+}
+
+/** A terminal that says the same only once: what is wrong with manifests is so in each mode. */
+function once(terminal: Terminal): Terminal {
+  const said = new Set<string>();
+  const err = async (text: string): Promise<void> => {
+    if (!said.has(text)) await terminal.err(text);
+    said.add(text);
+  };
+  return { ...terminal, err };
+}
+
+function unique(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  const known = new Map(diagnostics.map((each) => [JSON.stringify([each.text, each.place?.locate()]), each]));
+  return [...known.values()];
+}
+
+interface TestRun {
+  readonly results: readonly PacketResult[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Sends all packets of a test on one node. */
+function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestRun {
+  const { from, to, protocol, namespace, name, place } = test;
+  const results: PacketResult[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const refuse = (field: string, reason: string): void => {
+    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason }, place(field)));
+  };
+  const misfit = findMisfit(settings, scene);
+  if (misfit) refuse(...misfit);
+  else {
+    for (const target of to) {
+      for (const source of from) {
+        const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
+        if (ends.kind === 'wrong') {
+          refuse(ends.end ?? 'to', ends.text);
+          continue;
+        }
+        const expected = readExpectation(test, ends.value.target, namespace, scene);
+        if (expected.kind === 'wrong') {
+          refuse(expected.field ?? 'expect', expected.text);
+          continue;
+        }
+        const fate = scene.evaluate(packetOf(ends.value.sender, ends.value.target));
+        const packet = `${ends.value.target.protocol} from ${source} to ${target}`;
+        const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
+        results.push({
+          title: `${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`,
+          place: place().locate(),
+          trace: { ...ends.value, fate },
+          scene,
+          faults: compareFate(fate, expected.value, ends.value.sender),
+        });
+      }
+    }
+  }
+  return { results, diagnostics };
+}
+
+/** What a test asks of a bundle or a dump, which has one node, mode and release. */
+function findMisfit(
+  { node, mode, release }: SceneSettings,
+  { side, mode: own }: Scene,
+): readonly [field: string, reason: string] | undefined {
+  if (side.kind === 'manifests') return undefined;
+  const { services, kind } = side;
+  const reason = (known: string | undefined): string =>
+    `the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, and only manifests can be compiled for another`;
+  if (mode !== undefined && mode !== own) return ['mode', reason(own)];
+  if (release !== undefined && release !== services?.settings.release) {
+    return ['release', reason(services?.settings.release)];
+  }
+  if (typeof node === 'object' && services && node.name !== services.node.name)
+    return ['node', reason(services.node.name)];
+  return undefined;
+}

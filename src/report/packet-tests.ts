@@ -1,0 +1,113 @@
+import { count } from '../changes/counts.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import { oneLine } from '../diff/one-line.ts';
+import type { Location } from '../kernel/origin.ts';
+import type { Trace } from '../trace/explain.ts';
+import { explainTrace, traceJson } from '../trace/explain.ts';
+import type { Scene } from '../trace/scene.ts';
+import { formatDescription } from './description-text.ts';
+import { formatJson } from './format-json.ts';
+import { formatTestSuite } from './junit.ts';
+
+/** One packet of a test, with what became of it. */
+export interface PacketResult {
+  readonly title: string;
+  readonly place: Location;
+  readonly trace: Trace;
+  readonly scene: Scene;
+  /** In which ways it is not as expected; none where it is. */
+  readonly faults: readonly string[];
+}
+
+export const testOutputs = ['text', 'junit', 'tap', 'json'] as const;
+
+export function formatResults(
+  results: readonly PacketResult[],
+  output: (typeof testOutputs)[number],
+  isColoured: boolean,
+): string {
+  switch (output) {
+    case 'text':
+      return resultsToText(results, isColoured);
+    case 'junit':
+      return resultsToJunit(results);
+    case 'tap':
+      return resultsToTap(results);
+    case 'json':
+      return formatJson(results.map(resultJson));
+  }
+}
+
+const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
+
+function resultsToText(results: readonly PacketResult[], isColoured: boolean): string {
+  const failed = results.filter(hasFailed);
+  const passed = results.length - failed.length;
+  const summary =
+    failed.length === 0
+      ? `${count(passed, 'packet')} as expected`
+      : `${failed.length} failed, ${passed} as expected`;
+  return formatDescription(
+    [
+      ...failed.map((result) => [
+        { role: 'bad', depth: 0, text: `${at(result.place)}: ${result.title}` } as const,
+        ...explain(result),
+      ]),
+      [{ role: failed.length === 0 ? 'good' : 'bad', depth: 0, text: summary }],
+    ],
+    isColoured,
+  );
+}
+
+/** What is not as expected, then the trace that says why. */
+function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
+  return [
+    ...faults.map((text) => ({ role: 'plain', depth: 1, text }) as const),
+    ...explainTrace(trace, scene).map((line) => ({ ...line, depth: line.depth + 1 })),
+  ];
+}
+
+function explainLines(result: PacketResult): readonly string[] {
+  return formatDescription([explain(result)], false)
+    .split('\n')
+    .filter((line) => line !== '');
+}
+
+function at({ file, line, column }: Location): string {
+  return `${file}:${line}:${column}`;
+}
+
+function resultsToJunit(results: readonly PacketResult[]): string {
+  return formatTestSuite(
+    'kpc test',
+    results.map((result) => ({
+      name: result.title,
+      place: result.place,
+      failure: hasFailed(result) ? { title: result.faults.join('; '), lines: explainLines(result) } : undefined,
+    })),
+  );
+}
+
+/** TAP version 14. */
+function resultsToTap(results: readonly PacketResult[]): string {
+  const lines = results.flatMap((result, i) => {
+    const title = oneLine(result.title).replaceAll(/[\\#]/g, '\\$&');
+    if (!hasFailed(result)) return [`ok ${i + 1} - ${title}`];
+    const text = [...explainLines(result), at(result.place)].map((line) => `    ${line}`);
+    return [`not ok ${i + 1} - ${title}`, '  ---', '  message: |', ...text, '  ...'];
+  });
+  return `${['TAP version 14', `1..${results.length}`, ...lines].join('\n')}\n`;
+}
+
+function resultJson({ title, place, faults, trace, scene }: PacketResult): unknown {
+  const { side, mode } = scene;
+  return {
+    name: title,
+    passed: faults.length === 0,
+    ...place,
+    ...(side.services ? { node: side.services.node.name } : {}),
+    ...(mode ? { mode } : {}),
+    faults,
+    trace: traceJson(trace, scene),
+  };
+}

@@ -1,0 +1,143 @@
+import { printableJson } from '../base/printable.ts';
+import { joinHostPort } from '../kernel/address.ts';
+import type { Fate } from '../packet/packet.ts';
+import { seenSource, sharesOf } from './expectation.ts';
+import { traceMatrix } from './matrix.ts';
+import type { Sender } from './question.ts';
+import type { Scene } from './scene.ts';
+
+/** What a file of kpc test says besides its tests. */
+export interface TestFileHead {
+  readonly inputs: readonly string[];
+  readonly hostAddresses: string | undefined;
+  readonly namespace: string | undefined;
+  /** Undefined for inputs that were compiled before. */
+  readonly mode: string | undefined;
+  readonly release: string | undefined;
+  /** "all", or the only node; undefined where it has no name. */
+  readonly nodes: string | undefined;
+}
+
+/** Packets from several senders, on several nodes, of which the same holds. */
+interface HoldingTest {
+  readonly name: string;
+  readonly to: string;
+  readonly protocol: string;
+  readonly from: readonly string[];
+  readonly nodes: readonly string[];
+  /** Lines of YAML. */
+  readonly outcome: readonly string[];
+}
+
+/** Writes a file of kpc test: what becomes of packets from every kind of sender to every address of a Service. */
+export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]): string {
+  const onNodes = scenes.flatMap(testsOnNode);
+  const tests = merge(
+    merge(onNodes, 'from', ({ name, to, protocol, outcome, nodes }) => [name, to, protocol, outcome, nodes]),
+    'nodes',
+    ({ name, to, protocol, outcome, from }) => [name, to, protocol, outcome, from],
+  );
+  const single = { hostAddresses: head.hostAddresses, namespace: head.namespace, mode: head.mode };
+  return [
+    '# Written by kpc test --init: what holds now.',
+    ...listLines('inputs', head.inputs, ''),
+    ...Object.entries({ ...single, nodes: head.nodes }).flatMap(([key, value]) => fieldLine(key, value, '')),
+    // A release is no number.
+    ...(head.release === undefined ? [] : [`release: "${head.release}"`]),
+    tests.length === 0 ? 'tests: []' : 'tests:',
+    ...tests.flatMap((test) => testLines(test, scenes.length)),
+    '',
+  ].join('\n');
+}
+
+function testsOnNode(scene: Scene): readonly HoldingTest[] {
+  const node = scene.side.services?.node.name ?? '';
+  return scene.ports.flatMap((port) => {
+    const { senders: kinds, rows } = traceMatrix([port], scene);
+    return rows.flatMap(({ target, address, port: number, protocol, senders, fates }) =>
+      fates.flatMap((fate, i): readonly HoldingTest[] => {
+        const sender = senders[i];
+        const kind = kinds[i];
+        if (!fate || !sender || kind === undefined) return [];
+        return [
+          {
+            name: `${port.label} ${target.replace(/ \S+$/, '')}`,
+            to: joinHostPort(address.text, number),
+            protocol,
+            from: [kind === 'itself' ? (sender.address?.text ?? kind) : kind],
+            nodes: [node],
+            outcome: outcomeLines(fate, sender),
+          },
+        ];
+      }),
+    );
+  });
+}
+
+function outcomeLines(fate: Fate, sender: Sender): readonly string[] {
+  if (fate.verdict !== 'delivered') return [`expect: ${fate.verdict}`];
+  const shares = [...sharesOf(fate)];
+  const [, first = 1] = shares[0] ?? [];
+  const isEven = shares.every(([, share]) => Math.abs(share - first) < evenness);
+  const isWhole = shares.reduce((sum, [, share]) => sum + share, 0) > 1 - evenness;
+  const source = seenSource(fate, sender);
+  const seen = source === 'changed' && fate.source !== 'masqueraded' ? fate.source.text : source;
+  return [
+    ...(isEven && isWhole
+      ? listLines(
+          'expect',
+          shares.map(([at]) => at),
+          '',
+        )
+      : ['expect:', ...shares.map(([at, share]) => `  ${yaml(at)}: ${Number(share.toFixed(4))}`)]),
+    `source: ${yaml(seen)}`,
+  ];
+}
+
+/** kube-proxy rounds the shares that it writes. */
+const evenness = 1e-4;
+
+/** Joins tests that differ in one field only, in the order of the first of each. */
+function merge(
+  tests: readonly HoldingTest[],
+  field: 'from' | 'nodes',
+  others: (test: HoldingTest) => unknown,
+): readonly HoldingTest[] {
+  const merged = new Map<string, HoldingTest>();
+  for (const test of tests) {
+    const key = JSON.stringify(others(test));
+    const known = merged.get(key);
+    merged.set(key, known ? { ...known, [field]: [...known[field], ...test[field]] } : test);
+  }
+  return [...merged.values()];
+}
+
+function testLines({ name, from, to, protocol, nodes, outcome }: HoldingTest, allNodes: number): readonly string[] {
+  const lines = [
+    ...fieldLine('name', name, ''),
+    ...listLines('from', from, ''),
+    ...fieldLine('to', to, ''),
+    ...(protocol === 'tcp' ? [] : fieldLine('proto', protocol, '')),
+    ...(nodes.length === allNodes ? [] : listLines('nodes', nodes, '')),
+    ...outcome,
+  ];
+  return lines.map((line, i) => `${i === 0 ? '  - ' : '    '}${line}`);
+}
+
+function fieldLine(key: string, value: string | undefined, indent: string): readonly string[] {
+  return value === undefined ? [] : [`${indent}${key}: ${yaml(value)}`];
+}
+
+/** A list on one line if it is short. */
+function listLines(key: string, values: readonly string[], indent: string): readonly string[] {
+  const words = values.map(yaml);
+  if (words.join(', ').length <= 80) return [`${indent}${key}: [${words.join(', ')}]`];
+  return [`${indent}${key}:`, ...words.map((word) => `${indent}  - ${word}`)];
+}
+
+/** A text as YAML has it, in quotes if it could mean something else. */
+function yaml(text: string): string {
+  const isPlain = /^(?:[a-z/.][\w./ -]*(?::[\w.-]+)*(?: [\w ]+)?|\d+(?:\.\d+){3}(?::\d+)?)$/i.test(text);
+  const isWord = /^(?:true|false|null|yes|no|on|off|y|n|\.\S*)$/i.test(text) || text.endsWith(' ');
+  return isPlain && !isWord ? text : printableJson(JSON.stringify(text));
+}
