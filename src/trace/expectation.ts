@@ -1,9 +1,10 @@
 import { nearest } from '../describe/suggest.ts';
 import type { Address } from '../kernel/address.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { Fate, Verdict } from '../packet/packet.ts';
-import type { Read, Sender, Target } from './question.ts';
+import type { Read, Sender } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** What is expected to become of a packet, as a file of kpc test has it. */
@@ -40,10 +41,11 @@ type SourceWord = (typeof sourceWords)[number];
 
 const wrong = (text: string): { readonly kind: 'wrong'; readonly text: string } => ({ kind: 'wrong', text });
 
-/** Finds out which endpoints are meant, of the family of the packet. */
+/** Finds out which endpoints are meant. */
 export function readExpectation(
   { expect, source }: WrittenExpectation,
-  { address: { family } }: Target,
+  /** That of the packet; undefined if its destination is not known. */
+  family: Family | undefined,
   namespace: string | undefined,
   scene: Scene,
 ): Read<Expectation> & { readonly field?: 'expect' | 'source' } {
@@ -81,7 +83,7 @@ function didYouMean(hint: string): string {
 
 function findEndpoint(
   words: string,
-  family: Address['family'],
+  family: Family | undefined,
   namespace: string | undefined,
   { pods }: Scene,
 ): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
@@ -97,7 +99,7 @@ function findEndpoint(
       `${words} is neither address:port nor a Pod of the input${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`,
     );
   }
-  const address = pod.addresses.find((each) => each.family === family);
+  const address = pod.addresses.find((each) => family === undefined || each.family === family);
   if (!address) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }

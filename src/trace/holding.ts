@@ -21,7 +21,7 @@ export interface TestFileHead {
 /** Packets from several senders, on several nodes, of which the same holds. */
 interface HoldingTest {
   readonly name: string;
-  readonly to: string;
+  readonly to: readonly string[];
   readonly protocol: string;
   readonly from: readonly string[];
   readonly nodes: readonly string[];
@@ -31,19 +31,16 @@ interface HoldingTest {
 
 /** Writes a file of kpc test: what becomes of packets from every kind of sender to every address of a Service. */
 export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]): string {
-  const onNodes = scenes.flatMap(testsOnNode);
-  const tests = merge(
-    merge(onNodes, 'from', ({ name, to, protocol, outcome, nodes }) => [name, to, protocol, outcome, nodes]),
-    'nodes',
-    ({ name, to, protocol, outcome, from }) => [name, to, protocol, outcome, from],
-  );
-  const single = { hostAddresses: head.hostAddresses, namespace: head.namespace, mode: head.mode };
+  const tests = (['from', 'to', 'nodes'] as const).reduce<readonly HoldingTest[]>(merge, scenes.flatMap(testsOnNode));
+  const { mode, release, nodes, hostAddresses, namespace } = head;
   return [
     '# Written by kpc test --init: what holds now.',
-    ...listLines('inputs', head.inputs, ''),
-    ...Object.entries({ ...single, nodes: head.nodes }).flatMap(([key, value]) => fieldLine(key, value, '')),
-    // A release is no number.
-    ...(head.release === undefined ? [] : [`release: "${head.release}"`]),
+    ...listLines('inputs', head.inputs),
+    ...fieldLine('hostAddresses', hostAddresses),
+    ...fieldLine('namespace', namespace),
+    ...fieldLine('mode', mode),
+    ...fieldLine('release', release),
+    ...fieldLine(nodes === 'all' ? 'nodes' : 'node', nodes),
     tests.length === 0 ? 'tests: []' : 'tests:',
     ...tests.flatMap((test) => testLines(test, scenes.length)),
     '',
@@ -62,7 +59,7 @@ function testsOnNode(scene: Scene): readonly HoldingTest[] {
         return [
           {
             name: `${port.label} ${target.replace(/ \S+$/, '')}`,
-            to: joinHostPort(address.text, number),
+            to: [joinHostPort(address.text, number)],
             protocol,
             from: [kind === 'itself' ? (sender.address?.text ?? kind) : kind],
             nodes: [node],
@@ -87,7 +84,6 @@ function outcomeLines(fate: Fate, sender: Sender): readonly string[] {
       ? listLines(
           'expect',
           shares.map(([at]) => at),
-          '',
         )
       : ['expect:', ...shares.map(([at, share]) => `  ${yaml(at)}: ${Number(share.toFixed(4))}`)]),
     `source: ${yaml(seen)}`,
@@ -98,14 +94,10 @@ function outcomeLines(fate: Fate, sender: Sender): readonly string[] {
 const evenness = 1e-4;
 
 /** Joins tests that differ in one field only, in the order of the first of each. */
-function merge(
-  tests: readonly HoldingTest[],
-  field: 'from' | 'nodes',
-  others: (test: HoldingTest) => unknown,
-): readonly HoldingTest[] {
+function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'nodes'): readonly HoldingTest[] {
   const merged = new Map<string, HoldingTest>();
   for (const test of tests) {
-    const key = JSON.stringify(others(test));
+    const key = JSON.stringify({ ...test, [field]: [] });
     const known = merged.get(key);
     merged.set(key, known ? { ...known, [field]: [...known[field], ...test[field]] } : test);
   }
@@ -114,30 +106,34 @@ function merge(
 
 function testLines({ name, from, to, protocol, nodes, outcome }: HoldingTest, allNodes: number): readonly string[] {
   const lines = [
-    ...fieldLine('name', name, ''),
-    ...listLines('from', from, ''),
-    ...fieldLine('to', to, ''),
-    ...(protocol === 'tcp' ? [] : fieldLine('proto', protocol, '')),
-    ...(nodes.length === allNodes ? [] : listLines('nodes', nodes, '')),
+    ...fieldLine('name', name),
+    ...fieldOrList('from', from),
+    ...fieldOrList('to', to),
+    ...(protocol === 'tcp' ? [] : fieldLine('proto', protocol)),
+    ...(nodes.length === allNodes ? [] : fieldOrList(nodes.length === 1 ? 'node' : 'nodes', nodes)),
     ...outcome,
   ];
   return lines.map((line, i) => `${i === 0 ? '  - ' : '    '}${line}`);
 }
 
-function fieldLine(key: string, value: string | undefined, indent: string): readonly string[] {
-  return value === undefined ? [] : [`${indent}${key}: ${yaml(value)}`];
+function fieldLine(key: string, value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [`${key}: ${yaml(value)}`];
+}
+
+function fieldOrList(key: string, values: readonly string[]): readonly string[] {
+  return values.length === 1 ? fieldLine(key, values[0]) : listLines(key, values);
 }
 
 /** A list on one line if it is short. */
-function listLines(key: string, values: readonly string[], indent: string): readonly string[] {
+function listLines(key: string, values: readonly string[]): readonly string[] {
   const words = values.map(yaml);
-  if (words.join(', ').length <= 80) return [`${indent}${key}: [${words.join(', ')}]`];
-  return [`${indent}${key}:`, ...words.map((word) => `${indent}  - ${word}`)];
+  if (words.join(', ').length <= 80) return [`${key}: [${words.join(', ')}]`];
+  return [`${key}:`, ...words.map((word) => `  - ${word}`)];
 }
 
 /** A text as YAML has it, in quotes if it could mean something else. */
 function yaml(text: string): string {
-  const isPlain = /^(?:[a-z/.][\w./ -]*(?::[\w.-]+)*(?: [\w ]+)?|\d+(?:\.\d+){3}(?::\d+)?)$/i.test(text);
-  const isWord = /^(?:true|false|null|yes|no|on|off|y|n|\.\S*)$/i.test(text) || text.endsWith(' ');
+  const isPlain = /^(?:(?:[a-z/]|\.{1,2}\/)[\w./ -]*(?::[\w.-]+)*(?: [\w ]+)?|\d+(?:\.\d+){3}(?::\d+)?)$/i.test(text);
+  const isWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text) || text.endsWith(' ');
   return isPlain && !isWord ? text : printableJson(JSON.stringify(text));
 }

@@ -5,6 +5,7 @@ import { mostSuggestions, nearest } from '../describe/suggest.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { addressAfter, contains, joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
+import { families } from '../kernel/family.ts';
 import type { Packet, PacketProtocol } from '../packet/packet.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
@@ -280,15 +281,31 @@ export function packetOf(sender: Sender, target: Target): Packet {
   };
 }
 
-/** Both ends of a packet; what is wrong with one says with which. */
+/** What is wrong with an end of a packet. */
+interface EndFault {
+  readonly end: 'from' | 'to';
+  readonly text: string;
+}
+
+/** Both ends of a packet. */
 export function readEnds(
   { from, to, protocol, inInterface, namespace }: Question,
   scene: Scene,
-): Read<{ readonly sender: Sender; readonly target: Target }> & { readonly end?: 'from' | 'to' } {
+):
+  | { readonly kind: 'read'; readonly value: { readonly sender: Sender; readonly target: Target } }
+  | { readonly kind: 'wrong'; readonly text: string; readonly faults: readonly EndFault[] } {
   const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
   const target = readTarget({ to, protocol, namespace }, family, scene);
-  if (target.kind === 'wrong') return { ...target, end: 'to' };
-  const sender = readSender({ from, inInterface, namespace }, target.value.address.family, scene);
-  if (sender.kind === 'wrong') return { ...sender, end: 'from' };
-  return read({ sender: sender.value, target: target.value });
+  // Without a target, a sender of either family will do.
+  const wanted = target.kind === 'read' ? [target.value.address.family] : families;
+  const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
+  const sender = senders.find(({ kind }) => kind === 'read') ?? senders[0];
+  if (target.kind === 'read' && sender?.kind === 'read') {
+    return { kind: 'read', value: { sender: sender.value, target: target.value } };
+  }
+  const faults: readonly EndFault[] = [
+    ...(sender?.kind === 'wrong' ? [{ end: 'from', text: sender.text } as const] : []),
+    ...(target.kind === 'wrong' ? [{ end: 'to', text: target.text } as const] : []),
+  ];
+  return { kind: 'wrong', text: faults.at(-1)?.text ?? '', faults };
 }

@@ -88,9 +88,10 @@ export function nodeOfSide({ state, services }: Side): PacketNode {
 
 function nodeLink({ hostAddresses, nodeIPs }: NonNullable<Side['services']>['node']): Link {
   const own = hostAddresses.length > 0 ? hostAddresses : families.map((family) => nodeIPs[family]);
+  const all = [...own, ...families.map((family) => loopbackAddresses[family])];
   return {
     name: 'node',
-    addresses: [...own, ...families.map((family) => loopbackAddresses[family])].map((address) => ({
+    addresses: [...new Map(all.map((address) => [address.text, address])).values()].map((address) => ({
       family: address.family,
       address,
       prefixLength: address.family === 'ipv4' ? 32 : 128,

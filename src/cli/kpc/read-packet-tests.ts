@@ -25,8 +25,8 @@ export interface PacketTest extends WrittenExpectation {
   readonly protocol: PacketProtocol | undefined;
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
-  /** Where the file has the test, or one of its fields. */
-  readonly place: (field?: string) => NonNullable<Diagnostic['place']>;
+  /** Where the file has the test, one of its fields, or an item of it. */
+  readonly place: (field?: string, index?: number) => NonNullable<Diagnostic['place']>;
 }
 
 /** What a test sets of a scene; what is undefined, the command line and the input decide. */
@@ -140,7 +140,10 @@ class Reader {
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,
-      place: (field) => this.report.source.place(field === undefined ? path : [...path, field]),
+      place: (field, index) => {
+        const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
+        return this.report.source.place([...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])]);
+      },
     };
   }
 

@@ -68,7 +68,8 @@ async function printHoldingTests(options: TestOptions, terminal: Terminal): Prom
     hostAddresses: options.hostAddresses,
     namespace: options.namespace,
     mode: settings?.mode,
-    release: settings?.release,
+    // Each node has its own with auto.
+    release: options.kubernetesVersion === 'auto' ? undefined : settings?.release,
     nodes: options.allNodes ? 'all' : settings && (first?.side.services?.node.name || undefined),
   };
   await terminal.out(writeHoldingTests(head, scenes));
@@ -164,35 +165,30 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
   const { from, to, protocol, namespace, name, place } = test;
   const results: PacketResult[] = [];
   const diagnostics: Diagnostic[] = [];
-  const refuse = (field: string, reason: string): void => {
-    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason }, place(field)));
+  const refuse = (field: string, reason: string, index?: number): void => {
+    diagnostics.push(diagnose('bad-expectation', { problem: 'refused', field, reason }, place(field, index)));
   };
   const misfit = findMisfit(settings, scene);
   if (misfit) refuse(...misfit);
-  else {
-    for (const target of to) {
-      for (const source of from) {
-        const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
-        if (ends.kind === 'wrong') {
-          refuse(ends.end ?? 'to', ends.text);
-          continue;
-        }
-        const expected = readExpectation(test, ends.value.target, namespace, scene);
-        if (expected.kind === 'wrong') {
-          refuse(expected.field ?? 'expect', expected.text);
-          continue;
-        }
-        const fate = scene.evaluate(packetOf(ends.value.sender, ends.value.target));
-        const packet = `${ends.value.target.protocol} from ${source} to ${target}`;
-        const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
-        results.push({
-          title: `${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`,
-          place: place().locate(),
-          trace: { ...ends.value, fate },
-          scene,
-          faults: compareFate(fate, expected.value, ends.value.sender),
-        });
-      }
+  for (const [i, target] of misfit ? [] : to.entries()) {
+    for (const [j, source] of from.entries()) {
+      const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
+      const found = ends.kind === 'read' ? ends.value : undefined;
+      const expected = readExpectation(test, found?.target.address.family, namespace, scene);
+      if (expected.kind === 'wrong') refuse(expected.field ?? 'expect', expected.text);
+      for (const { end, text } of ends.kind === 'wrong' ? ends.faults : []) refuse(end, text, end === 'from' ? j : i);
+      if (!found || expected.kind === 'wrong') continue;
+      const { sender } = found;
+      const fate = scene.evaluate(packetOf(sender, found.target));
+      const packet = `${found.target.protocol} from ${source} to ${target}`;
+      const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
+      results.push({
+        title: `${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`,
+        place: place().locate(),
+        trace: { ...found, fate },
+        scene,
+        faults: compareFate(fate, expected.value, sender),
+      });
     }
   }
   return { results, diagnostics };
