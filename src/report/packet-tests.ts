@@ -44,9 +44,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const passed = results.length - failed.length;
   const summary =
-    failed.length === 0
-      ? `${count(passed, 'packet')} as expected`
-      : `${failed.length} failed, ${passed} as expected`;
+    failed.length === 0 ? `${count(passed, 'packet')} as expected` : `${failed.length} failed, ${passed} as expected`;
   return formatDescription(
     [
       ...failed.map((result) => [

@@ -41,6 +41,12 @@ type SourceWord = (typeof sourceWords)[number];
 
 const wrong = (text: string): { readonly kind: 'wrong'; readonly text: string } => ({ kind: 'wrong', text });
 
+/** What is wrong with an expectation. */
+interface ExpectationFault {
+  readonly field: 'expect' | 'source';
+  readonly text: string;
+}
+
 /** Finds out which endpoints are meant. */
 export function readExpectation(
   { expect, source }: WrittenExpectation,
@@ -48,37 +54,51 @@ export function readExpectation(
   family: Family | undefined,
   namespace: string | undefined,
   scene: Scene,
-): Read<Expectation> & { readonly field?: 'expect' | 'source' } {
+):
+  | { readonly kind: 'read'; readonly value: Expectation }
+  | { readonly kind: 'wrong'; readonly faults: readonly ExpectationFault[] } {
+  const faults: ExpectationFault[] = [];
   const seen = source === undefined ? undefined : (sourceWords.find((word) => word === source) ?? parseAddress(source));
   if (source !== undefined && seen === undefined) {
-    return { ...wrong(`${source} is neither ${sourceWords.join(', ')} nor an address`), field: 'source' };
+    faults.push({ field: 'source', text: `${source} is neither ${sourceWords.join(', ')} nor an address` });
   }
-  if (typeof expect === 'string') {
-    const verdict = verdicts.find((each) => each === expect);
-    if (verdict && verdict !== 'delivered' && seen !== undefined) {
-      return { ...wrong('only an endpoint sees a source: expect delivered, or endpoints'), field: 'source' };
-    }
-    if (verdict) return { kind: 'read', value: { verdict, endpoints: undefined, source: seen } };
-    const hint = nearest(expect, verdicts)[0] ?? 'for endpoints, write a list';
-    return { ...wrong(`${expect} is not ${verdicts.join(', ')}: ${didYouMean(hint)}`), field: 'expect' };
+  const verdict = typeof expect === 'string' ? verdicts.find((each) => each === expect) : 'delivered';
+  if (!verdict) {
+    const near = nearest(String(expect), verdicts)[0];
+    const hint = near === undefined ? 'for endpoints, write a list' : `did you mean ${near}?`;
+    faults.push({ field: 'expect', text: `${String(expect)} is none of ${verdicts.join(', ')}: ${hint}` });
+  } else if (verdict !== 'delivered' && seen !== undefined) {
+    faults.push({ field: 'source', text: 'only an endpoint sees a source: expect delivered, or endpoints' });
   }
-  const written = Array.isArray(expect)
-    ? expect.map((words: string) => [words, undefined] as const)
-    : Object.entries(expect as Readonly<Record<string, number>>);
-  const endpoints: ExpectedEndpoint[] = [];
-  for (const [words, probability] of written) {
-    const found = findEndpoint(words, family, namespace, scene);
-    if (found.kind === 'wrong') return { ...found, field: 'expect' };
-    endpoints.push({ words, probability, ...found.value });
+  const endpoints = typeof expect === 'string' ? undefined : findEndpoints(expect, family, namespace, scene, faults);
+  if (endpoints?.length === 0 && faults.length === 0) {
+    faults.push({ field: 'expect', text: 'no endpoint: to expect that none is reached, write refused or dropped' });
   }
-  if (endpoints.length === 0) {
-    return { ...wrong('no endpoint: to expect that none is reached, write refused or dropped'), field: 'expect' };
-  }
-  return { kind: 'read', value: { verdict: 'delivered', endpoints, source: seen } };
+  if (!verdict || faults.length > 0) return { kind: 'wrong', faults };
+  return { kind: 'read', value: { verdict, endpoints, source: seen } };
 }
 
-function didYouMean(hint: string): string {
-  return hint.includes(' ') ? hint : `did you mean ${hint}?`;
+/** The endpoints that are known; the others are added to the faults. */
+function findEndpoints(
+  expect: readonly string[] | Readonly<Record<string, number>>,
+  family: Family | undefined,
+  namespace: string | undefined,
+  scene: Scene,
+  faults: ExpectationFault[],
+): readonly ExpectedEndpoint[] {
+  const written: readonly (readonly [string, number | undefined])[] = isList(expect)
+    ? expect.map((words) => [words, undefined])
+    : Object.entries(expect);
+  return written.flatMap(([words, probability]) => {
+    const found = findEndpoint(words, family, namespace, scene);
+    if (found.kind === 'read') return [{ words, probability, ...found.value }];
+    faults.push({ field: 'expect', text: found.text });
+    return [];
+  });
+}
+
+function isList(value: unknown): value is readonly string[] {
+  return Array.isArray(value);
 }
 
 function findEndpoint(

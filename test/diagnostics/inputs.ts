@@ -139,6 +139,10 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
       '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
     ),
   ),
+  'bad-expectation': {
+    words: ['test', 'test.yaml', '-f', 'in.yaml'],
+    files: { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' },
+  },
   'bad-kpc-yaml': { words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } },
   'bad-kubernetes-version': manifests(web, '--kubernetes-version', '1.12'),
   'bad-number': manifests(web, '--conntrack-min', 'few'),

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { diagnose } from '../../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { mergeDiagnostics } from '../../input/sort-diagnostics.ts';
+import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { PacketResult } from '../../report/packet-tests.ts';
 import { formatResults, testOutputs } from '../../report/packet-tests.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
@@ -102,7 +102,7 @@ async function runTests(
     }
   }
   if (diagnostics.length > 0) {
-    await reportDiagnostics(mergeDiagnostics([], unique(diagnostics)), read.files, terminal);
+    await reportDiagnostics(sortDiagnostics(unique(diagnostics)), read.files, terminal);
     return exitStatus.badInput;
   }
   await terminal.out(formatResults(results, options.output, terminal.colour.out));
@@ -175,7 +175,7 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
       const ends = readEnds({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
       const found = ends.kind === 'read' ? ends.value : undefined;
       const expected = readExpectation(test, found?.target.address.family, namespace, scene);
-      if (expected.kind === 'wrong') refuse(expected.field ?? 'expect', expected.text);
+      for (const { field, text } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, text);
       for (const { end, text } of ends.kind === 'wrong' ? ends.faults : []) refuse(end, text, end === 'from' ? j : i);
       if (!found || expected.kind === 'wrong') continue;
       const { sender } = found;

@@ -25,6 +25,10 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc trace --all nginx -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
       'kpc trace --from external --to 10.96.0.80 --proto icmp -f fixtures/quickstart/svc.yaml',
     ],
+    test: [
+      'kpc test fixtures/packet-tests/nginx.yaml --proxy-mode iptables',
+      'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
+    ],
     version: ['kpc version', 'kpc version --output json'],
   },
   'kpc-apply': {
