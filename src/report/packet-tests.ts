@@ -1,3 +1,4 @@
+import { printableJson } from '../base/printable.ts';
 import { count } from '../changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { oneLine } from '../diff/one-line.ts';
@@ -91,8 +92,9 @@ function resultsToTap(results: readonly PacketResult[]): string {
   const lines = results.flatMap((result, i) => {
     const title = oneLine(result.title).replaceAll(/[\\#]/g, '\\$&');
     if (!hasFailed(result)) return [`ok ${i + 1} - ${title}`];
-    const text = [...explainLines(result), at(result.place)].map((line) => `    ${line}`);
-    return [`not ok ${i + 1} - ${title}`, '  ---', '  message: |', ...text, '  ...'];
+    const text = explainLines(result).map((line) => `    ${line}`);
+    const place = printableJson(JSON.stringify(at(result.place)));
+    return [`not ok ${i + 1} - ${title}`, '  ---', `  at: ${place}`, '  message: |', ...text, '  ...'];
   });
   return `${['TAP version 14', `1..${results.length}`, ...lines].join('\n')}\n`;
 }

@@ -193,7 +193,7 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
 }
 
 /** What is asked for: an address and port, or a Service by its name, as kubectl or DNS writes it. */
-export function readTarget(
+function readTarget(
   { to, protocol, namespace }: Pick<Question, 'to' | 'protocol' | 'namespace'>,
   family: Family | undefined,
   scene: Scene,

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
@@ -197,6 +198,11 @@ describe('a test that fails', () => {
     const [version, plan, first] = stdout.split('\n');
     expect([version, plan]).toEqual(['TAP version 14', '1..2']);
     expect(first).toBe('not ok 1 - a & "b" \\# c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
+    const [, block = ''] = /^ {2}---\n([^]*?)^ {2}\.\.\.$/m.exec(stdout) ?? [];
+    expect(parse(block)).toEqual({
+      at: 't.yaml:4:5',
+      message: expect.stringContaining('expected nginx-a, but it is local\n'),
+    });
     expect(stdout.split('\n').at(-2)).toBe('ok 2 - tcp from node to 127.0.0.1:30080 (worker-1, nftables)');
   });
 
@@ -256,8 +262,8 @@ tests:
     '15:32 10.244.1.10:8080 1.5: write its share of connections, from 0 to 1',
     '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
     '21:12 node and nodes mean the same: keep one of them',
-    '22:5 a test needs to',
     '22:5 a test needs expect',
+    '22:5 a test needs to',
     '23:5 tests[5] is "hello": it must be a mapping of fields',
   ]);
 });

@@ -149,7 +149,7 @@ class Reader {
 
   /** What a test, or the whole file, says of where its packets are sent; undefined for what it leaves open. */
   #readSettings(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[]): Choices {
-    if (raw.node != null && raw.nodes != null) this.#refuse([...path, 'nodes'], { problem: 'rivals' });
+    if (givenList(raw.node) && givenList(raw.nodes)) this.#refuse([...path, 'nodes'], { problem: 'rivals' });
     const modes = givenList(raw.mode)?.flatMap((name) => {
       const mode = proxyModes.find((each) => each === name);
       const expected = findNearest(name, proxyModes) ?? proxyModeNames;
