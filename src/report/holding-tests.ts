@@ -1,10 +1,10 @@
 import { printableJson } from '../base/printable.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Fate } from '../packet/packet.ts';
-import { seenSource, sharesOf } from './expectation.ts';
-import { traceMatrix } from './matrix.ts';
-import type { Sender } from './question.ts';
-import type { Scene } from './scene.ts';
+import { seenSource, sharesOf } from '../trace/expectation.ts';
+import { traceMatrix } from '../trace/matrix.ts';
+import type { Sender } from '../trace/question.ts';
+import type { Scene } from '../trace/scene.ts';
 
 /** What a file of kpc test says besides its tests. */
 export interface TestFileHead {
@@ -133,7 +133,8 @@ function listLines(key: string, values: readonly string[]): readonly string[] {
 
 /** A text as YAML has it, in quotes if it could mean something else. */
 function yaml(text: string): string {
-  const isPlain = /^(?:(?:[a-z/]|\.{1,2}\/)[\w./ -]*(?::[\w.-]+)*(?: [\w ]+)?|\d+(?:\.\d+){3}(?::\d+)?)$/i.test(text);
-  const isWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text) || text.endsWith(' ');
+  const isName = /^(?:[a-z/]|\.{1,2}\/)/i.test(text) && /^[\w./ :-]+$/.test(text) && !/: |[: ]$/.test(text);
+  const isPlain = isName || /^(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?$/.test(text);
+  const isWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain && !isWord ? text : printableJson(JSON.stringify(text));
 }
