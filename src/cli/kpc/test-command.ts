@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { diagnose } from '../../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { oneLine } from '../../diff/one-line.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { writeHoldingTests } from '../../report/holding-tests.ts';
 import type { PacketResult } from '../../report/packet-tests.ts';
@@ -183,7 +184,7 @@ function runTest(test: PacketTest, settings: SceneSettings, scene: Scene): TestR
       const packet = `${found.target.protocol} from ${source} to ${target}`;
       const where = [scene.side.services?.node.name, scene.mode].filter(Boolean).join(', ');
       results.push({
-        title: `${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`,
+        title: oneLine(`${name === undefined ? packet : `${name}: ${packet}`}${where === '' ? '' : ` (${where})`}`),
         place: place().locate(),
         trace: { ...found, fate },
         scene,
