@@ -5,7 +5,8 @@ import { mostSuggestions, nearest } from '../describe/suggest.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { addressAfter, contains, joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import type { Packet, PacketProtocol } from '../packet/packet.ts';
+import type { Fate, Packet, PacketProtocol } from '../packet/packet.ts';
+import { serviceOf } from './scene.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
 /** What is asked, as on the command line. */
@@ -34,6 +35,13 @@ export interface Target {
   readonly protocol: PacketProtocol;
   /** The Service that was named. */
   readonly label: string | undefined;
+}
+
+/** One packet with what becomes of it. */
+export interface Trace {
+  readonly sender: Sender;
+  readonly target: Target;
+  readonly fate: Fate;
 }
 
 /** Something that was read, or what is wrong with it, in a sentence. */
@@ -71,9 +79,9 @@ export function readSender(
     const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ': name an address, or one of these words';
     return wrong(`no Pod ${full} in the input, and ${from} is not ${senderKinds.join(', ')}${hint}`);
   }
-  const own = pod.addresses.find((each) => each.family === family);
+  const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
-  const isHere = pod.nodeName !== '' && pod.nodeName === scene.side.services?.node.name;
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
   const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
   return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
 }
@@ -192,7 +200,7 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
 }
 
 /** What is asked for: an address and port, or a Service by its name, as kubectl or DNS writes it. */
-export function readTarget(
+function readTarget(
   { to, protocol, namespace }: Pick<Question, 'to' | 'protocol' | 'namespace'>,
   family: Family | undefined,
   scene: Scene,
@@ -247,7 +255,6 @@ function readService(
 /** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
-  const serviceOf = ({ label }: KnownPort): string => label.replace(/:[^:/]*$/, '');
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
   const own = scene.ports.filter((each) => {
     const service = serviceOf(each);
@@ -267,6 +274,18 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))].join(', ');
   return wrong(`${[...services].join('')} has no port ${port} (has ${known})`);
+}
+
+/** Sends the packet that is asked about. */
+export function ask(question: Question, scene: Scene): Read<Trace> {
+  const { from } = question;
+  const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
+  const target = readTarget(question, family, scene);
+  if (target.kind === 'wrong') return target;
+  const sender = readSender(question, target.value.address.family, scene);
+  if (sender.kind === 'wrong') return sender;
+  const fate = scene.evaluate(packetOf(sender.value, target.value));
+  return read({ sender: sender.value, target: target.value, fate });
 }
 
 /** The packet that a sender sends to a target. */

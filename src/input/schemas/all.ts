@@ -13,6 +13,8 @@ import { serviceCidrSchema } from './service-cidr.ts';
 import type { RawServiceCidr } from './service-cidr.ts';
 import { serviceSchema } from './service.ts';
 import type { RawService } from './service.ts';
+import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
+import type { RawIngressObject, RawNamespace, RawNetworkPolicy } from './traffic.ts';
 import { workloadSchema } from './workload.ts';
 import type { RawWorkload } from './workload.ts';
 
@@ -27,6 +29,9 @@ export interface RawObjects {
   Workload: RawWorkload;
   ServiceCIDR: RawServiceCidr;
   KubeProxyConfiguration: KubeProxyConfig;
+  NetworkPolicy: RawNetworkPolicy;
+  Ingress: RawIngressObject;
+  Namespace: RawNamespace;
 }
 
 export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
@@ -38,4 +43,7 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   Workload: workloadSchema,
   ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
+  NetworkPolicy: networkPolicySchema,
+  Ingress: ingressSchema,
+  Namespace: namespaceSchema,
 };
