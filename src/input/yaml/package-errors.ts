@@ -36,6 +36,9 @@ export function refuseError(text: string, parts: readonly { readonly errors: rea
   if (code === 'BAD_SCALAR_START') refuse(start, { problem: 'first-character', character: text.charAt(start) });
   if (code === 'BAD_DQ_ESCAPE') refuse(start, { problem: 'escape', escape: text.slice(start, start + 2) });
   const [, problem] = problems.find(([says]) => says.test(`${code} ${message}`)) ?? [];
+  // The package says the same of a bracket that is not closed.
+  if (problem?.problem === 'flow-indent' && !text.includes(problem.sign, start))
+    refuse(start, { problem: 'no-comma', sign: problem.sign });
   let offset = start;
   // The package means the key that has no place there, or its value; its colon shows what it is.
   if (problem?.problem === 'mapping-on-this-line')
