@@ -37,6 +37,7 @@ const suites = {
   nftables: ['nftables.ts'],
   'faults-nftables': ['faults.ts', 'nftables'],
   'nftables-packets': ['packets.ts', 'nftables'],
+  'packet-truth-qemu': ['packet-truth.ts', 'ipvs', 'iptables', 'nftables'],
   'packet-truth': ['packet-truth.ts', 'ipvs', 'iptables'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
   'packet-steps': ['packet-steps.ts'],
@@ -62,7 +63,7 @@ const inOwnKernel = new Set([
 ]);
 
 /** Suites for a kernel that has IPVS and nftables. */
-const inQemu = new Set(['mode-change-qemu']);
+const inQemu = new Set(['mode-change-qemu', 'packet-truth-qemu']);
 
 /** What in-qemu.sh ends with where no such kernel can be had. */
 const cannotBeHad = 77;
