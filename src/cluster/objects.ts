@@ -222,6 +222,80 @@ export interface ServiceCidr {
   readonly cidrs: readonly Network[];
 }
 
+/** What all of which holds of the labels that are selected; without any, every label does. */
+export type LabelSelector = readonly LabelRequirement[];
+
+interface LabelRequirement {
+  readonly key: string;
+  /** "In", "NotIn", "Exists" or "DoesNotExist". */
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
+/** Which connections network plugins let Pods have. kube-proxy does not look at it. */
+export interface NetworkPolicy {
+  readonly metadata: ObjectMeta;
+  readonly podSelector: LabelSelector;
+  /** Undefined where the policy is not about that direction; empty where it allows nothing. */
+  readonly ingress: readonly PolicyRule[] | undefined;
+  readonly egress: readonly PolicyRule[] | undefined;
+}
+
+export interface PolicyRule {
+  /** Empty for all. */
+  readonly peers: readonly PolicyPeer[];
+  /** Empty for all. */
+  readonly ports: readonly PolicyPort[];
+}
+
+/** `namespaces` is undefined for the policy's own namespace; `network` for one that cannot be read. */
+export type PolicyPeer =
+  | { readonly kind: 'pods'; readonly pods: LabelSelector; readonly namespaces: LabelSelector | undefined }
+  | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
+
+export interface PolicyPort {
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  /** Undefined for all ports, a name for the container port that has it. */
+  readonly port: number | string | undefined;
+  readonly endPort: number | undefined;
+}
+
+/** Where an ingress controller sends requests. */
+export interface Ingress {
+  readonly metadata: ObjectMeta;
+  readonly routes: readonly IngressRoute[];
+  readonly hasTls: boolean;
+  /** Addresses and host names of its load balancer. */
+  readonly addresses: readonly string[];
+}
+
+export interface IngressRoute {
+  /** '' for any. */
+  readonly host: string;
+  /** Undefined for the default backend. */
+  readonly path: string | undefined;
+  readonly isExact: boolean;
+  /** Undefined for what is no Service. */
+  readonly backend: IngressBackend | undefined;
+}
+
+/** A port of a Service in the Ingress's namespace, by number or name. */
+export interface IngressBackend {
+  readonly service: string;
+  readonly port: string;
+}
+
+export interface Namespace {
+  readonly metadata: ObjectMeta;
+}
+
+/** What has a say in the way of packets besides kube-proxy. */
+export interface TrafficObjects {
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+  readonly ingresses: readonly Sourced<Ingress>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
+}
+
 /** What shapes the rules, of a KubeProxyConfiguration and the flags over it, with kube-proxy's defaults filled in. */
 export interface ProxySettings extends SettingValues {
   /** The release of Kubernetes whose kube-proxy is meant. */

@@ -44,6 +44,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly namespace?: string | undefined;
   /** Whether files with errors are left out, instead of being errors. */
   readonly skipInvalid?: boolean | undefined;
+  /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
+  readonly traffic?: boolean | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
 }
@@ -100,7 +102,8 @@ export interface LoadedInputs {
   readonly configured: boolean;
   /** Which mode was taken and why, where nothing names one. */
   readonly modeNote: Diagnostic | undefined;
-  readonly pods: Inputs['pods'];
+  /** The objects as they were read. */
+  readonly inputs: Inputs;
   /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
   /** The files read, by the names that diagnostics give them. */
@@ -110,8 +113,8 @@ export interface LoadedInputs {
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const { namespace, skipInvalid } = options;
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, namespace, skipInvalid });
+  const { namespace, skipInvalid, traffic } = options;
+  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, traffic, namespace, skipInvalid });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -139,7 +142,7 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     hostAddresses: host?.addresses,
     configured,
     modeNote: configured && !given ? undefined : modeNote,
-    pods: inputs.pods,
+    inputs,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(inputs, prepared, options),

@@ -8,6 +8,7 @@ import type {
   Service,
   ServiceCidr,
   Sourced,
+  TrafficObjects,
   Workload,
 } from '../cluster/objects.ts';
 import type { ClusterFacts } from './cluster-config.ts';
@@ -29,7 +30,7 @@ import type { Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */
-export interface Inputs {
+export interface Inputs extends TrafficObjects {
   readonly services: readonly Sourced<Service>[];
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** v1 Endpoints as they are: mirrorEndpoints makes slices of them. */
@@ -54,6 +55,8 @@ export interface Inputs {
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
+  /** Whether NetworkPolicies, Ingresses and Namespaces are read too; else they are among the skipped kinds. */
+  readonly traffic?: boolean | undefined;
   /** Of objects that name none. */
   readonly namespace?: string | undefined;
   /** Whether files that something is wrong with are left out, which a warning says, instead of being errors. */
@@ -73,12 +76,12 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
 /** The objects in texts that have been read. */
 export function collectFiles(
   files: readonly TextFile[],
-  { workloads = false, namespace = 'default', skipInvalid = false }: ReadOptions = {},
+  { workloads = false, traffic = false, namespace = 'default', skipInvalid = false }: ReadOptions = {},
   unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
   const collected = emptyCollection();
   const kustomizations: InputDocument[] = [];
-  const context = { checks: new Checks(workloads, namespace), parsers: createParsers(), kustomizations };
+  const context = { checks: new Checks(workloads, namespace, traffic), parsers: createParsers(), kustomizations };
   const templates: Template[] = [];
   const foreign: string[] = [];
   const leftOut = new LeftOut();

@@ -6,6 +6,9 @@ import type {
   Endpoints,
   EndpointSlice,
   FieldPath,
+  Ingress,
+  Namespace,
+  NetworkPolicy,
   Node,
   Pod,
   Service,
@@ -30,6 +33,7 @@ import { readNode } from './read-node.ts';
 import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
 import { readServiceCidr } from './read-service-cidr.ts';
+import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
 import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
 import { RightObjects } from './right-objects.ts';
@@ -47,6 +51,10 @@ export interface CollectedObjects {
   readonly pods: Sourced<Pod>[];
   /** Empty where they were not asked for: they count as skipped then. */
   readonly workloads: Sourced<Workload>[];
+  /** Empty where they were not asked for, as the next two. */
+  readonly policies: Sourced<NetworkPolicy>[];
+  readonly ingresses: Sourced<Ingress>[];
+  readonly namespaces: Sourced<Namespace>[];
   readonly configs: Sourced<KubeProxyConfig>[];
   /** What the configuration of other programs says of the cluster. */
   readonly facts: ClusterFacts[];
@@ -64,16 +72,23 @@ export class Checks {
   readonly workloads: boolean;
   /** Of objects that name none. */
   readonly namespace: string;
+  /** Whether NetworkPolicies, Ingresses and Namespaces are read too. */
+  readonly traffic: boolean;
   /** The file that is being read. */
   file: TextFile | undefined;
 
-  constructor(workloads: boolean, namespace: string) {
+  constructor(workloads: boolean, namespace: string, traffic: boolean) {
     this.workloads = workloads;
     this.namespace = namespace;
+    this.traffic = traffic;
   }
 }
 
-const readKinds: { readonly [Kind in Exclude<keyof RawObjects, 'Workload' | 'PacketTests'>]: true } = {
+const readKinds: {
+  readonly [
+    Kind in Exclude<keyof RawObjects, 'Workload' | 'PacketTests' | 'NetworkPolicy' | 'Ingress' | 'Namespace'>
+  ]: true;
+} = {
   Service: true,
   EndpointSlice: true,
   Endpoints: true,
@@ -93,6 +108,9 @@ export function emptyCollection(): CollectedObjects {
     serviceCidrs: [],
     pods: [],
     workloads: [],
+    policies: [],
+    ingresses: [],
+    namespaces: [],
     configs: [],
     facts: [],
     skipped: new Map(),
@@ -222,6 +240,16 @@ function collectKnown(
       return add('Pod', readPod, into.pods);
     case 'kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration':
       return add('KubeProxyConfiguration', (raw) => raw, into.configs);
+  }
+  if (checks.traffic) {
+    switch (`${apiVersion} ${kind}`) {
+      case 'networking.k8s.io/v1 NetworkPolicy':
+        return add('NetworkPolicy', readNetworkPolicy, into.policies);
+      case 'networking.k8s.io/v1 Ingress':
+        return add('Ingress', readIngress, into.ingresses);
+      case 'v1 Namespace':
+        return add('Namespace', readNamespace, into.namespaces);
+    }
   }
   const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
   if (!workload) return false;

@@ -3,8 +3,8 @@ import { count } from '../changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { oneLine } from '../diff/one-line.ts';
 import type { Location } from '../kernel/origin.ts';
-import type { Trace } from '../trace/explain.ts';
-import { explainTrace, traceJson } from '../trace/explain.ts';
+import type { Trace } from '../trace/question.ts';
+import { explainTrace, tellTrace, traceJson } from '../trace/explain.ts';
 import type { Scene } from '../trace/scene.ts';
 import { formatDescription } from './description-text.ts';
 import { formatJson } from './format-json.ts';
@@ -62,7 +62,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
 function explain({ faults, trace, scene }: PacketResult): readonly DescriptionLine[] {
   return [
     ...faults.map((text) => ({ role: 'plain', depth: 1, text }) as const),
-    ...explainTrace(trace, scene).map((line) => ({ ...line, depth: line.depth + 1 })),
+    ...explainTrace(tellTrace(trace, scene)).map((line) => ({ ...line, depth: line.depth + 1 })),
   ];
 }
 

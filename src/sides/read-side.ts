@@ -186,7 +186,11 @@ function hasBothFamilies({ iptables, nftables }: KernelState): boolean {
 
 /** Compiles what -f names. */
 export async function compileInputs(options: SideOptions, readStdin: () => Promise<Stdin>): Promise<SideReading> {
-  const read = await loadInputs(options, readStdin);
+  return compileLoaded(await loadInputs(options, readStdin), options);
+}
+
+/** Compiles for one node what was read. */
+export function compileLoaded(read: LoadedInputs, options: Pick<SideOptions, 'node' | 'ipFamily'>): SideReading {
   const nodeName = chooseNodeName(options.node, read.prepared);
   const loaded = settleVersion(read, nodeName);
   const { files, prepared, hostAddresses, modeNote } = loaded;
@@ -205,7 +209,7 @@ export async function compileInputs(options: SideOptions, readStdin: () => Promi
 
 function readingOf(
   name: string,
-  { diagnostics, files, pods }: LoadedInputs,
+  { diagnostics, files, inputs }: LoadedInputs,
   compiled: BundleContent,
   isModeNamed: boolean,
   /** Why this release, where nothing but what was read says so. */
@@ -220,7 +224,7 @@ function readingOf(
     side: sideOfManifests(name, compiled),
     diagnostics,
     files,
-    pods,
+    inputs,
     notes: [`${name}: manifests, compiled for ${where}, ${mode}, ${families.join(' and ')}${release}`],
   };
 }

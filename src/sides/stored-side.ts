@@ -30,8 +30,8 @@ export interface SideReading {
   readonly files: LoadedInputs['files'];
   /** What was read as what, for people. */
   readonly notes: readonly string[];
-  /** Those of manifests. */
-  readonly pods?: LoadedInputs['pods'];
+  /** The objects of manifests. */
+  readonly inputs?: LoadedInputs['inputs'];
 }
 
 const noFiles: LoadedInputs['files'] = new Map();

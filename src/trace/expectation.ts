@@ -119,7 +119,7 @@ function findEndpoint(
       `${words} is neither address:port nor a Pod of the input${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`,
     );
   }
-  const address = pod.addresses.find((each) => family === undefined || each.family === family);
+  const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
   if (!address) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }

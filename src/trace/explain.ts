@@ -1,3 +1,4 @@
+import { joinWords } from '../base/join-words.ts';
 import { count as countThing } from '../changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import { isLoopback, joinHostPort } from '../kernel/address.ts';
@@ -9,21 +10,17 @@ import { formatElement, formatRule as formatNftRule } from '../kernel/nftables/f
 import type { Location } from '../kernel/origin.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import type { Hook } from '../packet/hooks.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet/packet.ts';
-import type { Sender, Target } from './question.ts';
+import type { PolicyFinding } from './network-policies.ts';
+import { judgePolicies } from './network-policies.ts';
+import type { Sender, Trace } from './question.ts';
 import { healthCheckWords } from './health-check.ts';
 import type { Scene } from './scene.ts';
 
-/** One packet with what becomes of it. */
-export interface Trace {
-  readonly sender: Sender;
-  readonly target: Target;
-  readonly fate: Fate;
-}
-
 /** A step in words. */
 interface ToldStep {
-  readonly hook: string | undefined;
+  readonly hook: Hook | undefined;
   /** "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
   readonly what: string;
@@ -33,8 +30,17 @@ interface ToldStep {
   readonly place: Location | undefined;
 }
 
-/** A trace for people: what comes out, then how, step by step. */
-export function explainTrace(trace: Trace, scene: Scene): readonly DescriptionLine[] {
+/** A trace in words: what comes out, then how, step by step. */
+export interface ToldTrace {
+  readonly heading: string;
+  readonly verdict: string;
+  readonly isGood: boolean;
+  readonly endpoints: readonly string[];
+  readonly notes: readonly string[];
+  readonly steps: readonly ToldStep[];
+}
+
+export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
   const { sender, target, fate } = trace;
   const { side, mode } = scene;
   const name = side.services?.node.name ?? '';
@@ -42,15 +48,38 @@ export function explainTrace(trace: Trace, scene: Scene): readonly DescriptionLi
   const to = target.label === undefined ? '' : ` (${target.label})`;
   const from = sender.address === undefined ? sender.words : `${sender.words} (${sender.address.text})`;
   const where = target.protocol === 'icmp' ? `ping to ${target.address.text}` : `${target.protocol} to ${at(target)}`;
-  const notes = listNotes(trace, scene);
+  return {
+    heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`,
+    verdict: verdictWords(trace),
+    isGood: goodVerdicts.has(fate.verdict),
+    endpoints: fate.endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
+    notes: listNotes(trace, scene),
+    steps: tellSteps(fate.steps.filter(leadsOn), scene).filter(isNews),
+  };
+}
+
+export function explainTrace({
+  heading,
+  verdict,
+  isGood,
+  endpoints,
+  notes,
+  steps,
+}: ToldTrace): readonly DescriptionLine[] {
   return [
-    line('heading', 0, `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`),
-    line(goodVerdicts.has(fate.verdict) ? 'good' : 'bad', 1, verdictWords(trace)),
-    ...fate.endpoints.map((endpoint) => line('plain', 2, endpointWords(endpoint, sender, scene))),
+    line('heading', 0, heading),
+    line(isGood ? 'good' : 'bad', 1, verdict),
+    ...endpoints.map((endpoint) => line('plain', 2, endpoint)),
     ...notes.map((note) => line('plain', 1, note)),
     line('heading', 1, 'how'),
-    ...tellSteps(fate.steps.filter(leadsOn), scene).flatMap((step, i) => stepLines(step, i + 1)),
+    ...steps.flatMap((step, i) => stepLines(step, i + 1)),
   ];
+}
+
+/** Routing may decide the same twice, as before and after a hook where nothing happens. */
+function isNews({ hook, what }: ToldStep, index: number, steps: readonly ToldStep[]): boolean {
+  const before = steps[index - 1];
+  return hook !== undefined || before?.hook !== undefined || before?.what !== what;
 }
 
 /** Whether something happens in the chain that a step goes on to. Most chains let most packets be. */
@@ -127,7 +156,9 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
 }
 
 /** What an operator would ask next. */
-function listNotes({ sender, target, fate }: Trace, { ports, healthChecks, side, mode }: Scene): readonly string[] {
+function listNotes(trace: Trace, scene: Scene): readonly string[] {
+  const { sender, target, fate } = trace;
+  const { ports, healthChecks, side, mode } = scene;
   const notes: string[] = [];
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
   if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
@@ -149,7 +180,29 @@ function listNotes({ sender, target, fate }: Trace, { ports, healthChecks, side,
       "the client's address is kept on the way to an endpoint on another node, whose answers may not come back over this node: the connection then fails",
     );
   }
-  return notes;
+  return [...notes, ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate))];
+}
+
+function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {
+  const names = joinWords(
+    policies.map(({ name, place }) => `${name} (${place.file}:${place.line}:${place.column})`),
+    'and',
+  );
+  const isOne = policies.length === 1;
+  const what = `${isOne ? 'policy' : 'policies'} ${names}${direction === 'egress' ? ' on egress' : ''}`;
+  const all = new Set(fate.endpoints.map(at)).size;
+  const where = endpoints.length < all ? ` at ${joinWords(endpoints.map(at), 'and')}` : '';
+  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
+  switch (verdict) {
+    case 'refused':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies`;
+    case 'refused-node':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the node's address as the client`;
+    case 'refused-client':
+      return `${does}; ${what} would refuse it${where}, if your network plugin enforces policies and sees the client before masquerading`;
+    case 'unknown':
+      return `${does}; ${what} may refuse it${where}: ${isOne ? 'it asks' : 'they ask'} for what the input does not say of Pods and Namespaces`;
+  }
 }
 
 function stepLines(step: ToldStep, number: number): readonly DescriptionLine[] {
@@ -205,7 +258,7 @@ function tellRule(step: RuleStep): Pick<ToldStep, 'what' | 'rule'> {
   return { what: nftEffect(step), rule: `${formatNftRule(rule)}${element ? ` → ${formatElement(element)}` : ''}` };
 }
 
-function plain(hook: string | undefined, where: string, what: string): ToldStep {
+function plain(hook: Hook | undefined, where: string, what: string): ToldStep {
   return { hook, where, what, rule: undefined, servicePort: undefined, place: undefined };
 }
 
@@ -298,7 +351,9 @@ function nftEffect(step: NftStep): string {
 }
 
 /** A trace for programs. */
-export function traceJson({ fate }: Trace, scene: Scene): unknown {
+export function traceJson(trace: Trace, scene: Scene): unknown {
+  const { fate } = trace;
+  const policies = judgePolicies(trace, scene);
   const textOf = (source: Fate['source']): string => (source === 'masqueraded' ? source : source.text);
   const sources = new Set(fate.endpoints.map(({ source }) => textOf(source)));
   return {
@@ -311,6 +366,16 @@ export function traceJson({ fate }: Trace, scene: Scene): unknown {
       ...(sources.size > 1 ? { sourceAfter: textOf(source) } : {}),
     })),
     sourceAfter: textOf(fate.source),
+    ...(policies.length === 0
+      ? {}
+      : {
+          policies: policies.map(({ direction, verdict, policies: own, endpoints }) => ({
+            direction,
+            verdict,
+            names: own.map(({ name }) => name),
+            endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
+          })),
+        }),
     steps: tellSteps(fate.steps, scene).map(({ hook, where, what, rule, servicePort, place }) => ({
       ...(hook === undefined ? {} : { hook }),
       where,

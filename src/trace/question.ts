@@ -6,7 +6,8 @@ import type { Address, Network } from '../kernel/address.ts';
 import { addressAfter, contains, joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
-import type { Packet, PacketProtocol } from '../packet/packet.ts';
+import type { Fate, Packet, PacketProtocol } from '../packet/packet.ts';
+import { serviceOf } from './scene.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
 /** What is asked, as on the command line. */
@@ -35,6 +36,13 @@ export interface Target {
   readonly protocol: PacketProtocol;
   /** The Service that was named. */
   readonly label: string | undefined;
+}
+
+/** One packet with what becomes of it. */
+export interface Trace {
+  readonly sender: Sender;
+  readonly target: Target;
+  readonly fate: Fate;
 }
 
 /** Something that was read, or what is wrong with it, in a sentence. */
@@ -72,9 +80,9 @@ export function readSender(
     const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ': name an address, or one of these words';
     return wrong(`no Pod ${full} in the input, and ${from} is not ${senderKinds.join(', ')}${hint}`);
   }
-  const own = pod.addresses.find((each) => each.family === family);
+  const own = pod.status?.addresses.find((each) => each.family === family);
   if (!own) return wrong(`Pod ${full} has no ${family === 'ipv4' ? 'IPv4' : 'IPv6'} address`);
-  const isHere = pod.nodeName !== '' && pod.nodeName === scene.side.services?.node.name;
+  const isHere = pod.spec.nodeName !== '' && pod.spec.nodeName === scene.side.services?.node.name;
   const enters = { interface: inInterface ?? (isHere ? podInterface(scene, family) : nodeInterface(scene)) };
   return read({ words: `Pod ${full}${isHere ? '' : ' on another node'}`, address: own, enters });
 }
@@ -248,7 +256,6 @@ function readService(
 /** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
-  const serviceOf = ({ label }: KnownPort): string => label.replace(/:[^:/]*$/, '');
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
   const own = scene.ports.filter((each) => {
     const service = serviceOf(each);
@@ -308,4 +315,12 @@ export function readEnds(
     ...(target.kind === 'wrong' ? [{ end: 'to', text: target.text } as const] : []),
   ];
   return { kind: 'wrong', text: faults.at(-1)?.text ?? '', faults };
+}
+
+/** Sends the packet that is asked about. */
+export function ask(question: Question, scene: Scene): Read<Trace> {
+  const ends = readEnds(question, scene);
+  if (ends.kind === 'wrong') return ends;
+  const { sender, target } = ends.value;
+  return read({ sender, target, fate: scene.evaluate(packetOf(sender, target)) });
 }

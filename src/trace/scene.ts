@@ -1,9 +1,11 @@
 import type { Owners } from '../changes/owners.ts';
 import type { ServiceHealthCheck } from '../cluster/model.ts';
+import { nodeAddresses } from '../cluster/node-context.ts';
+import type { Ingress, Namespace, NetworkPolicy, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
 import type { DecompiledPort } from '../describe/decompile.ts';
 import type { Side } from '../diff/side.ts';
-import type { Address } from '../kernel/address.ts';
-import { loopbackAddresses, parseAddress } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
+import { loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Link } from '../kernel/link.ts';
@@ -14,6 +16,8 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Evaluator } from '../packet/evaluate.ts';
 import { prepare } from '../packet/evaluate.ts';
 import type { PacketNode } from '../packet/node.ts';
+import type { KnownPod } from './pods.ts';
+import { indexPods } from './pods.ts';
 
 /** Where packets are traced: one node with its state, and the Services that it serves. */
 export interface Scene {
@@ -24,15 +28,40 @@ export interface Scene {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly KnownPort[];
   /** Pods by "namespace/name". */
-  readonly pods: ReadonlyMap<string, KnownPod>;
+  readonly pods: ReadonlyMap<string, Pod>;
+  readonly ingresses: readonly Sourced<Ingress>[];
+  readonly policing: Policing;
   readonly healthChecks: readonly ServiceHealthCheck[];
 }
 
-/** A Pod of the input. */
-export interface KnownPod {
-  readonly addresses: readonly Address[];
-  readonly nodeName: string;
+/** What NetworkPolicies are evaluated with. */
+interface Policing {
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
+  /** By address. */
+  readonly pods: ReadonlyMap<string, KnownPod>;
+  /** Networks whose addresses are Pods'. */
+  readonly networks: readonly Network[];
 }
+
+/** The objects of manifests that packets are traced among. */
+export interface SceneObjects {
+  readonly services: readonly Sourced<Service>[];
+  readonly nodes: readonly Sourced<Node>[];
+  readonly pods: readonly Sourced<Pod>[];
+  readonly policies: readonly Sourced<NetworkPolicy>[];
+  readonly ingresses: readonly Sourced<Ingress>[];
+  readonly namespaces: readonly Sourced<Namespace>[];
+}
+
+const noObjects: SceneObjects = {
+  services: [],
+  nodes: [],
+  pods: [],
+  policies: [],
+  ingresses: [],
+  namespaces: [],
+};
 
 /** A Service port, as manifests, a bundle or a dump shows it. */
 export interface KnownPort {
@@ -63,19 +92,46 @@ export function sceneOf(
   owners: Owners,
   mode: ProxyMode | undefined,
   decompiled: readonly DecompiledPort[],
-  pods: ReadonlyMap<string, KnownPod>,
+  objects: SceneObjects = noObjects,
 ): Scene {
   const node = nodeOfSide(side);
+  const ports = side.services ? portsOfCluster(side.services) : decompiled.map(portOfDump);
   return {
     side,
     owners,
     node,
     evaluate: prepare(side.state, node),
     mode,
-    ports: side.services ? portsOfCluster(side.services) : decompiled.map(portOfDump),
-    pods,
+    ports,
+    pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
+    ingresses: objects.ingresses,
+    policing: policingOf(side, objects, ports),
     healthChecks: side.services?.cluster.healthChecks ?? [],
   };
+}
+
+function policingOf(
+  { services: compiled }: Side,
+  { policies, namespaces, pods, services, nodes }: SceneObjects,
+  ports: readonly KnownPort[],
+): Policing {
+  if (policies.length === 0) return { policies, namespaces, pods: new Map(), networks: [] };
+  const endpoints = new Map<string, KnownEndpoint[]>();
+  for (const port of ports) {
+    const name = serviceOf(port);
+    endpoints.set(name, [...(endpoints.get(name) ?? []), ...port.endpoints]);
+  }
+  const hosts = new Set(nodes.flatMap(({ object }) => nodeAddresses(object).map(({ text }) => text)));
+  const networks = [
+    ...(compiled?.settings.clusterCIDRs ?? []),
+    ...nodes.flatMap(({ object }) => object.podCIDRs),
+  ].flatMap((text) => parseNetwork(text.trim()) ?? []);
+  return { policies, namespaces, pods: indexPods(pods, services, endpoints, hosts), networks };
+}
+
+/** The "namespace/name" of the Service that a port is of. */
+export function serviceOf({ label }: KnownPort): string {
+  return label.replace(/:[^:/]*$/, '');
 }
 
 /** A node with the addresses that a side knows. Which link has which is known of dumps alone, and routes of none. */

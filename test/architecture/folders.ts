@@ -40,7 +40,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   diff: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'changes', 'dumps'], packages: [], node: [] },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'changes', 'diff'], ...pure },
   trace: {
-    folders: ['kernel', 'kube-proxy', 'packet', 'cluster', 'changes', 'diff', 'describe'],
+    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'changes', 'diff', 'describe'],
     ...pure,
   },
   apply: {

@@ -6,12 +6,12 @@ import { classifyServers } from '../../diff/server-belonging.ts';
 import type { Side } from '../../diff/side.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { compileInputs } from '../../sides/read-side.ts';
+import { compileLoaded } from '../../sides/read-side.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf } from '../../trace/scene.ts';
-import type { KnownPod, Scene } from '../../trace/scene.ts';
+import type { Scene } from '../../trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import type { MessageOptions } from './message-options.ts';
 import { failsStrictly, makeStrict } from './message-options.ts';
@@ -38,11 +38,11 @@ export async function readScenes(
     return scene && [scene];
   }
   const readStdin = async (): Promise<Uint8Array | string> => stdin ?? (await terminal.readStdin());
+  const loaded = await loadInputs({ ...options, traffic: true }, readStdin);
   if (!everyNode) {
-    const scene = await sceneOfReading(await compileInputs(options, readStdin), options, terminal);
+    const scene = await sceneOfReading(compileLoaded(loaded, options), options, terminal);
     return scene && [scene];
   }
-  const loaded = await loadInputs(options, readStdin);
   const names = [...loaded.prepared.nodes.keys()].toSorted();
   if (loaded.diagnostics.some(isError) || names.length === 0) {
     await reportDiagnostics(makeStrict(loaded.diagnostics, options), loaded.files, terminal);
@@ -52,13 +52,10 @@ export async function readScenes(
   }
   const scenes: Scene[] = [];
   for (const name of names) {
-    const reading = await compileInputs({ ...options, node: name }, readStdin);
+    const reading = compileLoaded(loaded, { ...options, node: name });
     // What there is to say of the input is the same for all nodes.
-    const scene = await sceneOfReading(
-      scenes.length > 0 ? { ...reading, diagnostics: [] } : reading,
-      options,
-      terminal,
-    );
+    const diagnostics = scenes.length > 0 ? [] : reading.diagnostics;
+    const scene = await sceneOfReading({ ...reading, diagnostics }, options, terminal);
     if (!scene) return undefined;
     scenes.push(scene);
   }
@@ -66,7 +63,7 @@ export async function readScenes(
 }
 
 async function sceneOfReading(
-  { side, diagnostics, files, pods = [] }: SideReading,
+  { side, diagnostics, files, inputs }: SideReading,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<Scene | undefined> {
@@ -77,16 +74,7 @@ async function sceneOfReading(
   const isDump = services === undefined;
   const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
   for (const text of doubtsOf(side)) await terminal.err(`kpc: warning: ${oneLine(text)}\n`);
-  return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, podsByName(pods));
-}
-
-function podsByName(pods: NonNullable<SideReading['pods']>): ReadonlyMap<string, KnownPod> {
-  return new Map(
-    pods.map(({ object: { metadata, spec, status } }) => [
-      `${metadata.namespace}/${metadata.name}`,
-      { addresses: status?.addresses ?? [], nodeName: spec.nodeName },
-    ]),
-  );
+  return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, inputs);
 }
 
 const noPorts = { ports: [], mode: undefined } as const;

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
@@ -7,11 +8,14 @@ import { packetProtocols } from '../../packet/packet.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
+import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { explainTrace, traceJson } from '../../trace/explain.ts';
+import { explainTrace, tellTrace, traceJson } from '../../trace/explain.ts';
+import type { ToldTrace } from '../../trace/explain.ts';
+import { followIngress } from '../../trace/ingress.ts';
 import { traceMatrix } from '../../trace/matrix.ts';
-import type { Read } from '../../trace/question.ts';
-import { findPorts, packetOf, readEnds } from '../../trace/question.ts';
+import type { Read, Trace } from '../../trace/question.ts';
+import { ask, findPorts } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
@@ -29,7 +33,7 @@ interface TraceOptions extends SideOptions, MessageOptions {
   readonly inInterface?: string;
   readonly all?: string;
   readonly allNodes?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'svg';
 }
 
 export function addTraceCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
@@ -39,16 +43,20 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     .description(
       'Show what a node does with the first packet of a connection: whether it is delivered, to which endpoints and with ' +
         'which source, refused, dropped or left alone, and by which rules. The rules of other programs in a dump take part. ' +
-        'If the result depends on a rule that kpc does not understand, it says so, and does not guess.',
+        'If the result depends on a rule that kpc does not understand, it says so, and does not guess. NetworkPolicies among ' +
+        'the input are evaluated at the Pods, and an Ingress is followed to its Services.',
     )
     .argument('[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node')
     .option('--from <source>', 'an address, a Pod by its name, pod, remote-pod, node or external')
-    .option('--to <destination>', 'address:port, svc/name[:port], or a DNS name as pods write it')
+    .option(
+      '--to <destination>',
+      'address:port, svc/name[:port], a DNS name as pods write it, ingress/name, or the host/path of an Ingress',
+    )
     .addOption(new Option('--proto <protocol>', 'the protocol; icmp is a ping').choices(packetProtocols))
     .option('--in-interface <name>', 'the interface of the node that the packet comes in by')
     .option('--all <service>', 'a table: from every kind of source to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
-    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json']).default('text'));
+    .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
   addInputOptions(command).option(
     '--node <name>',
     'the node (default: hostnameOverride, or else the only Node in the input)',
@@ -57,6 +65,9 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     const isWhole = options.from !== undefined && options.to !== undefined;
     if (options.all === undefined && !isWhole) {
       command.error('error: which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE');
+    }
+    if (options.output === 'svg' && options.all !== undefined) {
+      command.error('error: --output svg draws the way of a packet: write --from and --to in place of --all');
     }
     const file = inputs.length > 0 ? inputs : (options.file ?? []);
     if (file.length === 0)
@@ -78,7 +89,8 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   if (options.output === 'json') {
     const byNode = values.map(({ json }, i) => ({ node: nameOf(scenes[i]?.side), trace: json }));
     await terminal.out(formatJson(options.allNodes ? byNode : values[0]?.json));
-  } else await terminal.out(values.map(({ text }) => text(terminal.colour.out)).join('\n'));
+  } else if (options.output === 'svg') await terminal.out(drawTraces(values.flatMap(({ told }) => told)));
+  else await terminal.out(values.map(({ text }) => text(terminal.colour.out)).join('\n'));
   return exitStatus.ok;
 }
 
@@ -89,28 +101,37 @@ function nameOf(side: Side | undefined): string {
 interface Answer {
   readonly json: unknown;
   readonly text: (colour: boolean) => string;
+  readonly told: readonly ToldTrace[];
 }
 
 function answer(options: TraceOptions, scene: Scene): Read<Answer> {
+  const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
   if (options.all !== undefined) {
-    const ports = findPorts(options.all, options.namespace, scene);
+    const ports = findPorts(options.all, namespace, scene);
     if (ports.kind === 'wrong') return ports;
     const matrix = traceMatrix(ports.value, scene);
-    return {
-      kind: 'read',
-      value: { json: matrixJson(matrix), text: (colour) => formatMatrix(matrix, nameOf(scene.side), colour) },
-    };
+    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
+    return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
-  const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
-  const ends = readEnds({ from, to, protocol, inInterface, namespace }, scene);
-  if (ends.kind === 'wrong') return ends;
-  const { sender, target } = ends.value;
-  const trace = { sender, target, fate: scene.evaluate(packetOf(sender, target)) };
-  return {
-    kind: 'read',
-    value: {
-      json: traceJson(trace, scene),
-      text: (colour) => formatDescription([explainTrace(trace, scene)], colour),
-    },
-  };
+  const question = { from, to, protocol, inInterface, namespace };
+  const over = followIngress(question, scene);
+  if (over?.kind === 'wrong') return over;
+  if (over) {
+    const { name, routes, lines, traces } = over.value;
+    const json = { ingress: name, routes, traces: traces.map((trace) => traceJson(trace, scene)) };
+    return { kind: 'read', value: answerOf(json, [lines], traces, scene) };
+  }
+  const trace = ask(question, scene);
+  if (trace.kind === 'wrong') return trace;
+  return { kind: 'read', value: answerOf(traceJson(trace.value, scene), [], [trace.value], scene) };
+}
+
+function answerOf(
+  json: unknown,
+  before: readonly (readonly DescriptionLine[])[],
+  traces: readonly Trace[],
+  scene: Scene,
+): Answer {
+  const told = traces.map((trace) => tellTrace(trace, scene));
+  return { json, told, text: (colour) => formatDescription([...before, ...told.map(explainTrace)], colour) };
 }

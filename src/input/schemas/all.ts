@@ -15,6 +15,8 @@ import { serviceCidrSchema } from './service-cidr.ts';
 import type { RawServiceCidr } from './service-cidr.ts';
 import { serviceSchema } from './service.ts';
 import type { RawService } from './service.ts';
+import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
+import type { RawIngressObject, RawNamespace, RawNetworkPolicy } from './traffic.ts';
 import { workloadSchema } from './workload.ts';
 import type { RawWorkload } from './workload.ts';
 
@@ -30,6 +32,9 @@ export interface RawObjects {
   ServiceCIDR: RawServiceCidr;
   KubeProxyConfiguration: KubeProxyConfig;
   PacketTests: RawPacketTests;
+  NetworkPolicy: RawNetworkPolicy;
+  Ingress: RawIngressObject;
+  Namespace: RawNamespace;
 }
 
 export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
@@ -42,4 +47,7 @@ export const schemas: { readonly [Kind in keyof RawObjects]: Schema } = {
   ServiceCIDR: serviceCidrSchema,
   KubeProxyConfiguration: kubeProxyConfigurationSchema,
   PacketTests: packetTestsSchema,
+  NetworkPolicy: networkPolicySchema,
+  Ingress: ingressSchema,
+  Namespace: namespaceSchema,
 };
