@@ -36,7 +36,12 @@ function followNamed(name: string, question: Question, scene: Scene): Read<Ingre
   const [ingress, ...others] = own;
   if (ingress && others.length === 0) return follow(ingress, ingress.object.routes, question, scene);
   if (ingress) return { kind: 'wrong', text: `several Ingresses are called ${name}: ${own.map(nameOf).join(', ')}` };
-  const near = nearest(wanted, scene.ingresses.map(nameOf)).slice(0, mostSuggestions);
+  const names = scene.ingresses.map(nameOf);
+  const isBare = !wanted.includes('/');
+  const close = new Set(nearest(wanted, isBare ? names.map((each) => each.split('/')[1] ?? each) : names));
+  const near = names
+    .filter((each) => close.has(isBare ? (each.split('/')[1] ?? each) : each))
+    .slice(0, mostSuggestions);
   const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : '';
   return { kind: 'wrong', text: `no Ingress ${wanted} in the input${hint}` };
 }

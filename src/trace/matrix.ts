@@ -3,7 +3,7 @@ import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet/packet.ts';
 import { healthCheckWords } from './health-check.ts';
 import { packetOf, readSender, senderKinds } from './question.ts';
-import type { Sender } from './question.ts';
+import type { Question, Read, Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
@@ -25,10 +25,20 @@ interface MatrixRow {
   readonly fates: readonly (Fate | undefined)[];
 }
 
-/** Sends a packet from each kind of sender, and from an endpoint on the node, to each address of the Service ports. */
-export function traceMatrix(ports: readonly KnownPort[], scene: Scene): Matrix {
+/**
+ * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
+ * Service ports.
+ */
+export function traceMatrix(
+  ports: readonly KnownPort[],
+  named: Pick<Question, 'from' | 'inInterface' | 'namespace'> | undefined,
+  scene: Scene,
+): Read<Matrix> {
+  const asked = named && ports.map(({ family }) => readSender(named, family, scene));
+  const wrong = asked?.find(({ kind }) => kind === 'wrong');
+  if (wrong && asked?.every(({ kind }) => kind === 'wrong')) return wrong as Read<Matrix>;
   const rows = ports.flatMap((port) => {
-    const senders = sendersTo(port, scene);
+    const senders = [...(named ? [senderTo(port, named, scene)] : []), ...sendersTo(port, scene)];
     return targetsOf(port, scene).map(({ target, address, number }): MatrixRow => {
       const protocol = port.protocol.toLowerCase() as PacketProtocol;
       const fates = senders.map((sender) => {
@@ -50,16 +60,20 @@ export function traceMatrix(ports: readonly KnownPort[], scene: Scene): Matrix {
   const healthChecks = scene.healthChecks
     .filter(({ port }) => checked.has(port))
     .map((check) => healthCheckWords(check, scene.side));
-  return { senders: [...senderKinds, 'itself'], rows, healthChecks };
+  const senders = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
+  return { kind: 'read', value: { senders, rows, healthChecks } };
 }
 
 function sendersTo(port: KnownPort, scene: Scene): readonly (Sender | undefined)[] {
-  const ask = (from: string): Sender | undefined => {
-    const sender = readSender({ from, inInterface: undefined, namespace: undefined }, port.family, scene);
-    return sender.kind === 'read' ? sender.value : undefined;
-  };
+  const ask = (from: string): Sender | undefined =>
+    senderTo(port, { from, inInterface: undefined, namespace: undefined }, scene);
   const itself = port.endpoints.find(({ isLocal }) => isLocal !== false)?.address;
   return [...senderKinds.map(ask), itself && ask(itself.text)];
+}
+
+function senderTo(port: KnownPort, named: Parameters<typeof readSender>[0], scene: Scene): Sender | undefined {
+  const sender = readSender(named, port.family, scene);
+  return sender.kind === 'read' ? sender.value : undefined;
 }
 
 const addressWords = {

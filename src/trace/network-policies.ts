@@ -44,6 +44,8 @@ export function judgePolicies({ sender, target, fate }: Trace, scene: Scene): re
   const found = ends.flatMap((end): readonly PolicyFinding[] => {
     const at = (client: Address | undefined): Connection => ({ client, server: end, protocol });
     const own = sender.address;
+    // No policy keeps a Pod from itself.
+    if (own?.text === end.address.text) return [];
     return [
       ...(own ? finding('egress', [judge('egress', podAt(own, scene), at(own), scene)], end) : []),
       ...finding('ingress', judgeArrival(end, own, at, scene), end),
@@ -232,11 +234,11 @@ function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): May
 }
 
 function every<T>(items: readonly T[], test: (item: T) => Maybe): Maybe {
-  const results = items.map(test);
-  return results.includes(false) ? false : results.includes(undefined) ? undefined : true;
+  const results = new Set(items.map(test));
+  return results.has(false) ? false : results.has(undefined) ? undefined : true;
 }
 
 function some<T>(items: readonly T[], test: (item: T) => Maybe): Maybe {
-  const results = items.map(test);
-  return results.includes(true) ? true : results.includes(undefined) ? undefined : false;
+  const results = new Set(items.map(test));
+  return results.has(true) ? true : results.has(undefined) ? undefined : false;
 }

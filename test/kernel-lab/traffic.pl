@@ -25,6 +25,7 @@ my $clone_newnet = 0x40000000;
 my %protocols = (tcp => [SOCK_STREAM, 6], udp => [SOCK_DGRAM, 17], sctp => [SOCK_STREAM, 132]);
 
 $| = 1;
+$SIG{PIPE} = 'IGNORE';    # a client may be gone before it is answered
 open(my $home, '<', '/proc/self/ns/net') or die "own namespace: $!";
 my %namespaces = ('-' => $home);
 my $poll = IO::Poll->new;

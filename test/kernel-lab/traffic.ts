@@ -37,6 +37,9 @@ export function startTraffic(script = fileURLToPath(new URL('traffic.pl', import
   const child = spawn('perl', [script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const waiting = new Map<string, (answer: string) => void>();
   let counter = 0;
+  child.on('close', (status, signal) => {
+    if (waiting.size > 0) throw new Error(`traffic.pl ended with ${signal ?? status}, and answers nothing any more`);
+  });
   createInterface({ input: child.stdout }).on('line', (line) => {
     const blank = line.indexOf(' ');
     const id = line.slice(0, blank);

@@ -28,6 +28,11 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ['local-elsewhere-ipvs.txt', ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs']],
   ['ipv6-nftables.txt', ['--from', 'remote-pod', '--to', '[fd00:192::1]:30080', '--proxy-mode', 'nftables']],
   ['health-check-ipvs.txt', ['--from', 'external', '--to', '192.168.0.1:32100', '--proxy-mode', 'ipvs']],
+  ['cluster-ip-iptables.svg', ['--from', 'pod', '--to', 'svc/web', '--proxy-mode', 'iptables', '--output', 'svg']],
+  [
+    'local-elsewhere-ipvs.svg',
+    ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs', '--output', 'svg'],
+  ],
   ['matrix-ipvs.txt', ['--all', 'balanced-local', '--proxy-mode', 'ipvs']],
   ['matrix-nftables.txt', ['--all', 'balanced-local', '--proxy-mode', 'nftables']],
   ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
@@ -50,6 +55,8 @@ describe.concurrent('what kpc trace cannot answer', () => {
     [['--from', 'missing', '--to', 'web'], 'no Pod default/missing in the input'],
     [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other family'],
     [['--from', 'pod', '--to', '10.9.9.9'], 'which port of 10.9.9.9? Write 10.9.9.9:80'],
+    [['--all', 'web', '--from', 'missing'], 'no Pod default/missing in the input'],
+    [['--all', 'web', '--output', 'svg'], '--output svg draws the way of a packet'],
     [['--from', 'pod'], 'which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });

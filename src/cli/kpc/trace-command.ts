@@ -54,7 +54,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     )
     .addOption(new Option('--proto <protocol>', 'the protocol; icmp is a ping').choices(packetProtocols))
     .option('--in-interface <name>', 'the interface of the node that the packet comes in by')
-    .option('--all <service>', 'a table: from every kind of source to every address of a Service')
+    .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
   addInputOptions(command).option(
@@ -106,14 +106,15 @@ interface Answer {
 
 function answer(options: TraceOptions, scene: Scene): Read<Answer> {
   const { from = '', to = '', proto: protocol, inInterface, namespace } = options;
+  const question = { from, to, protocol, inInterface, namespace };
   if (options.all !== undefined) {
     const ports = findPorts(options.all, namespace, scene);
     if (ports.kind === 'wrong') return ports;
-    const matrix = traceMatrix(ports.value, scene);
-    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
-    return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
+    const matrix = traceMatrix(ports.value, options.from === undefined ? undefined : question, scene);
+    if (matrix.kind === 'wrong') return matrix;
+    const text = (colour: boolean): string => formatMatrix(matrix.value, nameOf(scene.side), colour);
+    return { kind: 'read', value: { json: matrixJson(matrix.value), text, told: [] } };
   }
-  const question = { from, to, protocol, inInterface, namespace };
   const over = followIngress(question, scene);
   if (over?.kind === 'wrong') return over;
   if (over) {
