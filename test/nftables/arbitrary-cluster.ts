@@ -38,7 +38,7 @@ const ranges = {
   ipv6: ['fd00::/16', 'fd00::/17', 'fd00:8000::/17', '2001:db8::/32', '2001:db8::1/128', '2001:db9::/32', '::/0'],
 } as const;
 
-const servicePort = (family: Family): fc.Arbitrary<ServicePort> => {
+export const servicePort = (family: Family): fc.Arbitrary<ServicePort> => {
   const ip = (four: number, last: number): ReturnType<typeof address> =>
     address(family === 'ipv4' ? `203.0.${four}.${last}` : `2001:db8:${four}::${last.toString(16)}`);
   return fc
