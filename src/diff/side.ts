@@ -1,6 +1,7 @@
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
+import type { NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Coverage } from './coverage.ts';
 
@@ -34,11 +35,13 @@ interface FileDoubt {
   readonly kind: 'unread' | 'empty' | 'cut-line' | 'no-forwarding';
 }
 
-/** A table of another program in nftables, which kpc does not read: of matter only where other programs are asked about. */
+/** A table of another program in nftables, which is no part of a side's state: packets alone meet it. */
 interface TableDoubt {
   readonly kind: 'other-table';
   /** "inet firewalld". */
   readonly table: string;
+  /** Its rules for packets of IP: none in families such as arp. Undefined where not all of it could be read. */
+  readonly tables: readonly NftTable[] | undefined;
 }
 
 export interface SideServices {

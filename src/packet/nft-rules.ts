@@ -126,9 +126,13 @@ function runExpression(
     case 'write-set':
     case 'counter':
       return 'next';
-    case 'unknown':
+    case 'unknown': {
+      const [, asked] = /^(icmp|icmpv6|igmp|esp|ah|comp|tcp|udp|udplite|sctp|dccp) /.exec(expression.text) ?? [];
+      // Fields of another protocol are none of this packet.
+      if (asked !== undefined && asked !== headerName(flow)) return 'no-match';
       record();
       return 'unknown';
+    }
     default:
       return expression satisfies never;
   }
@@ -251,6 +255,8 @@ function valueOf(flow: Flow, field: Field): FieldReading {
 
 function payloadOf(flow: Flow, protocol: string, name: string): FieldReading {
   if (protocol === 'ip' || protocol === 'ip6') {
+    // Tables of the family inet see packets of both.
+    if ((protocol === 'ip') !== (flow.family === 'ipv4')) return 'absent';
     if (name === 'saddr') return { is: flow.source };
     if (name === 'daddr') return { is: flow.destination };
     return name === 'protocol' || name === 'nexthdr' ? { is: protocolName(flow) } : 'unknown';
@@ -278,6 +284,11 @@ function metaOf(flow: Flow, key: string): FieldReading {
     default:
       return 'unknown';
   }
+}
+
+/** The header that follows that of IP. */
+function headerName({ protocol, family }: Flow): string {
+  return protocol === 'icmp' && family === 'ipv6' ? 'icmpv6' : protocol;
 }
 
 /** As nft calls it. */

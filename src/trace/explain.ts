@@ -50,7 +50,7 @@ export function tellTrace(trace: Trace, scene: Scene): ToldTrace {
   const where = target.protocol === 'icmp' ? `ping to ${target.address.text}` : `${target.protocol} to ${at(target)}`;
   return {
     heading: `${where}${to} from ${from}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}`,
-    verdict: verdictWords(trace),
+    verdict: verdictWords(trace, scene),
     isGood: goodVerdicts.has(fate.verdict),
     endpoints: fate.endpoints.map((endpoint) => endpointWords(endpoint, sender, scene)),
     notes: listNotes(trace, scene),
@@ -116,7 +116,8 @@ function at({ address, port }: { readonly address: Address; readonly port: numbe
   return joinHostPort(address.text, port);
 }
 
-function verdictWords({ fate, target }: Trace): string {
+function verdictWords({ fate, target }: Trace, { side }: Scene): string {
+  const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
   switch (fate.verdict) {
     case 'delivered': {
       const count = new Set(fate.endpoints.map(at)).size;
@@ -133,7 +134,9 @@ function verdictWords({ fate, target }: Trace): string {
     case 'forwarded':
       return 'left to routing: no rule of a Service changes it';
     case 'unknown':
-      return 'unknown: it depends on a rule that kpc does not understand, the last one below';
+      return unread.length === 0
+        ? 'unknown: it depends on a rule that kpc does not understand, the last one below'
+        : `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
   }
 }
 
@@ -322,7 +325,9 @@ function markWords(operation: 'or' | 'xor' | 'set'): string {
 }
 
 function nftEffect(step: NftStep): string {
-  const last = step.rule.expressions.at(-1);
+  const { expressions } = step.rule;
+  if (expressions.some(({ kind }) => kind === 'unknown')) return 'meets words that kpc does not understand';
+  const last = expressions.at(-1);
   const verdict = nftVerdict(step);
   if (verdict) {
     if (verdict.kind === 'jump' || verdict.kind === 'goto') return `goes on to ${verdict.chain}`;
@@ -343,8 +348,6 @@ function nftEffect(step: NftStep): string {
       return 'is refused';
     case 'set-mark':
       return markWords(last.operation);
-    case 'unknown':
-      return 'meets words that kpc does not understand';
     default:
       return 'matches';
   }

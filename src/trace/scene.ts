@@ -100,7 +100,7 @@ export function sceneOf(
     side,
     owners,
     node,
-    evaluate: prepare(side.state, node),
+    evaluate: evaluatorOf(side, node),
     mode,
     ports,
     pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
@@ -108,6 +108,20 @@ export function sceneOf(
     policing: policingOf(side, objects, ports),
     healthChecks: side.services?.cluster.healthChecks ?? [],
   };
+}
+
+/**
+ * The rules of other programs take part. Of a table that kpc could not read as a whole, nobody knows what it does: the
+ * verdict is unknown then.
+ */
+function evaluatorOf({ state, doubts }: Side, node: PacketNode): Evaluator {
+  const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? [doubt] : []));
+  const tables = new Map(
+    others.flatMap(({ tables: own = [] }) => own).map((table) => [`${table.family} ${table.name}`, table]),
+  );
+  const evaluate = prepare({ ...state, nftables: [...state.nftables, ...tables.values()] }, node);
+  if (others.every(({ tables: own }) => own)) return evaluate;
+  return (packet) => ({ ...evaluate(packet), verdict: 'unknown', endpoints: [] });
 }
 
 function policingOf(

@@ -79,11 +79,9 @@ async function sceneOfReading(
 
 const noPorts = { ports: [], mode: undefined } as const;
 
-/** What a dump may hold of a packet's way that kpc does not read. */
+/** What a dump may hold of a packet's way that kpc does not read. Tables of other programs say so where it matters. */
 function doubtsOf({ doubts }: Side): readonly string[] {
-  return doubts.map((doubt) =>
-    doubt.kind === 'other-table'
-      ? `kpc does not read table ${doubt.table}, which may refuse, drop or change packets`
-      : `${doubt.file} may hold more than kpc could read of it`,
+  return doubts.flatMap((doubt) =>
+    doubt.kind === 'other-table' ? [] : [`${doubt.file} may hold more than kpc could read of it`],
   );
 }
