@@ -12,7 +12,7 @@ import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import type { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import type { Reader } from './read-dump.ts';
-import { readOtherTable } from './read-other-tables.ts';
+import { readOtherTables } from './read-other-tables.ts';
 import { listNftables } from './second-listings.ts';
 
 /**
@@ -40,10 +40,9 @@ export function readNftOutput(draft: DumpDraft, file: string, output: ToolOutput
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) draft.fault({ kind: 'refused', file, line: firstLine, ...lack });
   const others = otherTables(text, isJson);
-  for (const table of others) {
-    if (isOfIptables(table)) continue;
-    draft.doubt({ kind: 'other-table', table, tables: readOtherTable(table, text, isJson) });
-  }
+  const foreign = [...new Set(others)].filter((table) => !isOfIptables(table));
+  for (const [table, own] of readOtherTables(foreign, text, isJson))
+    draft.doubt({ kind: 'other-table', table, tables: own });
   // Nothing but the whole ruleset holds tables of other names.
   const isRuleset =
     command?.tool === 'nft'

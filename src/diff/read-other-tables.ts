@@ -1,21 +1,37 @@
+import { isObject } from '../base/shape.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import type { ParsedTables } from '../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 
 /**
- * Another program's table, "inet firewalld", as packets meet it: one of the family inet sees those of both families. What
- * kpc does not read of a rule is an unknown expression. Undefined for a table of which more than that could not be read.
+ * Other programs' tables in one output of nft, such as "inet firewalld", as packets meet them: one of the family inet sees
+ * those of both families. What kpc does not read of a rule is an unknown expression. Undefined for a table of which more
+ * than that could not be read.
  */
-export function readOtherTable(table: string, text: string, isJson: boolean): readonly NftTable[] | undefined {
-  const [family = '', name = ''] = table.split(' ');
+export function readOtherTables(
+  names: readonly string[],
+  text: string,
+  isJson: boolean,
+): ReadonlyMap<string, readonly NftTable[] | undefined> {
+  const items = isJson && names.length > 0 ? itemsOfTables(text) : undefined;
+  return new Map(
+    names.map((table) => {
+      const own = items?.get(table) ?? [];
+      return [
+        table,
+        readOtherTable(table, (as) => (isJson ? parseNftJson(jsonOf(own, as)) : parseNftText(textAs(text, as)))),
+      ];
+    }),
+  );
+}
+
+function readOtherTable(table: string, parse: (as: string) => ParsedTables): readonly NftTable[] | undefined {
+  const family = table.split(' ', 1)[0];
   const seenAs = family === 'inet' ? families : families.filter((each) => nftFamily[each] === family);
-  const read = seenAs.map((each) => {
-    const wants = (_: unknown, own: string): boolean => own === name;
-    const one = isJson ? jsonOfTable(text, family, name, nftFamily[each]) : textOfTable(text, nftFamily[each]);
-    return isJson ? parseNftJson(one, wants) : parseNftText(one, wants);
-  });
+  const read = seenAs.map((each) => parse(nftFamily[each]));
   if (read.some(({ unread }) => unread.some(({ text: line, reason }) => !isHarmless(line, reason)))) return undefined;
   return read.flatMap(({ tables }) => tables);
 }
@@ -28,37 +44,58 @@ function isHarmless(line: string, reason: string): boolean {
 }
 
 /** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
-function textOfTable(text: string, family: string): string {
+function textAs(text: string, family: string): string {
   return text
     .replace(/^(\s*table )\S+/, `$1${family}`)
     .replaceAll(/[ \t]counter packets \d+ bytes \d+/g, '')
-    .replaceAll(/[ \t]log(?: (?:prefix "[^"]*"|level \w+|flags [\w ,]+?|group \d+|snaplen \d+))*(?= |$)/gm, '')
-    .replaceAll(/[ \t]ct state (!= )?(\w+(?:,\w+)+)/g, (_, not: string | undefined, states: string) => {
+    .replaceAll(
+      /[ \t]log(?: (?:prefix "[^"\n]*"|level [a-z]+|flags [a-z]+|tcp [a-z,]+|ip options|group \d+|snaplen \d+))*/g,
+      '',
+    )
+    .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
       return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
     });
 }
 
-interface Item {
-  readonly family?: string;
-  readonly name?: string;
-  readonly table?: string;
-  readonly expr?: readonly Readonly<Record<string, unknown>>[];
+type Item = Readonly<Record<string, unknown>>;
+
+/** "inet firewalld" → what the JSON says of it: kind and body of each object. */
+function itemsOfTables(text: string): ReadonlyMap<string, readonly (readonly [kind: string, body: Item])[]> {
+  const tables = new Map<string, (readonly [string, Item])[]>();
+  for (const entry of listItems(text)) {
+    const [[kind, body] = []] = isObject(entry) ? Object.entries(entry) : [];
+    if (kind === undefined || !isObject(body)) continue;
+    const table = `${String(body['family'])} ${String(body[kind === 'table' ? 'name' : 'table'])}`;
+    const known = tables.get(table);
+    if (known) known.push([kind, body]);
+    else tables.set(table, [[kind, body]]);
+  }
+  return tables;
 }
 
-function jsonOfTable(text: string, family: string, name: string, as: string): string {
-  const { nftables } = JSON.parse(text) as { readonly nftables: readonly Readonly<Record<string, Item>>[] };
-  const own = nftables.flatMap((entry) => {
-    const [[kind, item] = ['', {}]] = Object.entries(entry);
-    if (item.family !== family || (kind === 'table' ? item.name : item.table) !== name) return [];
-    const expr = item.expr?.filter((each) => !('counter' in each) && !('log' in each)).map(withSet);
-    return [{ [kind]: { ...item, family: as, ...(expr ? { expr } : {}) } }];
+function listItems(text: string): readonly unknown[] {
+  try {
+    const json: unknown = JSON.parse(text);
+    const items = isObject(json) ? json['nftables'] : undefined;
+    return Array.isArray(items) ? items : [];
+  } catch {
+    return [];
+  }
+}
+
+function jsonOf(items: readonly (readonly [kind: string, body: Item])[], family: string): string {
+  const nftables = items.map(([kind, body]) => {
+    const { expr } = body;
+    const parts: readonly unknown[] = Array.isArray(expr) ? expr : [];
+    const kept = parts.filter((each) => !isObject(each) || !('counter' in each || 'log' in each)).map(withSet);
+    return { [kind]: { ...body, family, ...(kind === 'rule' ? { expr: kept } : {}) } };
   });
-  return JSON.stringify({ nftables: own });
+  return JSON.stringify({ nftables });
 }
 
 /** `"op": "in"` with a list of states, which is any of them. */
-function withSet(expression: Readonly<Record<string, unknown>>): unknown {
-  const match = expression['match'] as { readonly op?: string; readonly right?: unknown } | undefined;
-  if (match?.op !== 'in' || !Array.isArray(match.right)) return expression;
-  return { match: { ...match, op: '==', right: { set: match.right } } };
+function withSet(expression: unknown): unknown {
+  const match = isObject(expression) ? expression['match'] : undefined;
+  if (!isObject(match) || match['op'] !== 'in' || !Array.isArray(match['right'])) return expression;
+  return { match: { ...match, op: '==', right: { set: match['right'] as readonly unknown[] } } };
 }
