@@ -16,7 +16,10 @@ import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
-const modes = process.argv.slice(2);
+/** "every=5" asks one packet in five, where a kernel is slow. */
+const words = process.argv.slice(2);
+const every = Number(words.find((word) => word.startsWith('every='))?.slice('every='.length) ?? 1);
+const modes = words.filter((word) => !word.startsWith('every='));
 const suite = startSuite('packet-truth');
 buildNetwork();
 // A kernel sends a limited number of refusals in all, and tells senders of shorter ways, which would pass the node by.
@@ -45,11 +48,13 @@ for (const mode of modes) {
     };
     const { state, services } = reading.side;
     const evaluate = prepare(state, node1());
-    const trials = listQuestions(services, hasSctp).map((question) => tryOut(evaluate, question));
+    const trials = listQuestions(services, hasSctp)
+      .filter((_, i) => i % every === 0)
+      .map((question) => tryOut(evaluate, question));
     // Each lot takes as long as its slowest packet: those that nothing answers go together.
     const [silent, answered] = [true, false].map((is) => trials.filter((trial) => isSilent(trial) === is));
     const wrong: string[] = [];
-    for (const lot of [...lots(answered ?? [], 40), ...lots(silent ?? [], 160)]) wrong.push(...(await compare(lot)));
+    for (const lot of [...lots(answered ?? [], 40), ...lots(silent ?? [], 80)]) wrong.push(...(await compare(lot)));
     compared += trials.length;
     disagreeing += wrong.length;
     assert(wrong.length === 0, `${wrong.length} of ${trials.length} differ:\n${wrong.join('\n')}`);
@@ -81,9 +86,7 @@ function tryOut(evaluate: Evaluator, question: Question): Trial {
 
 function isSilent({ question, fate }: Trial): boolean {
   if (question.protocol === 'icmp') return false;
-  return fate.verdict !== 'delivered'
-    ? fate.verdict !== 'refused'
-    : fate.ways.some(({ verdict }) => verdict === 'dropped');
+  return fate.verdict === 'dropped' || fate.verdict === 'forwarded';
 }
 
 function lots<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
