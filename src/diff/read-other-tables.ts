@@ -45,7 +45,7 @@ function isHarmless(line: string, reason: string): boolean {
 
 /** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
 function textAs(text: string, family: string): string {
-  const [head = '', ...lines] = text.split('\n');
+  const [head = '', ...lines] = text.trimStart().split('\n');
   return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
 }
 
