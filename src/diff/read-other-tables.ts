@@ -45,17 +45,23 @@ function isHarmless(line: string, reason: string): boolean {
 
 /** Without counters and logging, which let packets be, and with lists of states in the form of sets. */
 function textAs(text: string, family: string): string {
-  return text
-    .replace(/^(\s*table )\S+/, `$1${family}`)
+  const [head = '', ...lines] = text.trimStart().split('\n');
+  return [head.replace(/^(\s*table )\S+/, `$1${family}`), ...lines.map(plainLine)].join('\n');
+}
+
+function plainLine(line: string): string {
+  const plain = line
     .replaceAll(/[ \t]counter packets \d+ bytes \d+/g, '')
-    .replaceAll(
-      /[ \t]log(?: (?:prefix "[^"\n]*"|level [a-z]+|flags [a-z]+|tcp [a-z,]+|ip options|group \d+|snaplen \d+))*/g,
-      '',
-    )
+    .replaceAll(logging, '')
     .replaceAll(/[ \t]ct state (!= )?([a-z]+(?:,[a-z]+)+)/g, (_, not: string | undefined, states: string) => {
       return ` ct state ${not ?? ''}{ ${states.replaceAll(',', ', ')} }`;
     });
+  // A rule that does nothing else counts all the same.
+  return plain.trim() === '' && line.trim() !== '' ? 'continue' : plain;
 }
+
+const logging =
+  /(?<!jump|goto|chain)[ \t]log(?![\w-])(?: (?:prefix "[^"]*"|level [a-z]+|flags [a-z]+|tcp [a-z,]+|ip options|group \d+|snaplen \d+))*/g;
 
 type Item = Readonly<Record<string, unknown>>;
 

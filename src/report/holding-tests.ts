@@ -50,9 +50,7 @@ export function writeHoldingTests(head: TestFileHead, scenes: readonly Scene[]):
 function testsOnNode(scene: Scene): readonly HoldingTest[] {
   const node = scene.side.services?.node.name ?? '';
   return scene.ports.flatMap((port) => {
-    const matrix = traceMatrix([port], undefined, scene);
-    if (matrix.kind === 'wrong') return [];
-    const { senders: kinds, rows } = matrix.value;
+    const { senders: kinds, rows } = traceMatrix([port], scene);
     return rows.flatMap(({ target, address, port: number, protocol, senders, fates }) =>
       fates.flatMap((fate, i): readonly HoldingTest[] => {
         const sender = senders[i];

@@ -3,7 +3,7 @@ import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet/packet.ts';
 import { healthCheckWords } from './health-check.ts';
 import { packetOf, readSender, senderKinds } from './question.ts';
-import type { Question, Read, Sender } from './question.ts';
+import type { Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */
@@ -13,6 +13,9 @@ export interface Matrix {
   /** What health checks of load balancers are answered, in sentences. */
   readonly healthChecks: readonly string[];
 }
+
+/** As on the command line. */
+type NamedSender = Parameters<typeof readSender>[0];
 
 interface MatrixRow {
   /** "cluster IP 10.96.0.10:80/tcp". */
@@ -29,14 +32,7 @@ interface MatrixRow {
  * Sends a packet from each kind of sender, from an endpoint on the node, and from one that is named, to each address of the
  * Service ports.
  */
-export function traceMatrix(
-  ports: readonly KnownPort[],
-  named: Pick<Question, 'from' | 'inInterface' | 'namespace'> | undefined,
-  scene: Scene,
-): Read<Matrix> {
-  const asked = named && ports.map(({ family }) => readSender(named, family, scene));
-  const wrong = asked?.find(({ kind }) => kind === 'wrong');
-  if (wrong && asked?.every(({ kind }) => kind === 'wrong')) return wrong as Read<Matrix>;
+export function traceMatrix(ports: readonly KnownPort[], scene: Scene, named?: NamedSender): Matrix {
   const rows = ports.flatMap((port) => {
     const senders = [...(named ? [senderTo(port, named, scene)] : []), ...sendersTo(port, scene)];
     return targetsOf(port, scene).map(({ target, address, number }): MatrixRow => {
@@ -61,7 +57,7 @@ export function traceMatrix(
     .filter(({ port }) => checked.has(port))
     .map((check) => healthCheckWords(check, scene.side));
   const senders = [...(named ? [named.from] : []), ...senderKinds, 'itself'];
-  return { kind: 'read', value: { senders, rows, healthChecks } };
+  return { senders, rows, healthChecks };
 }
 
 function sendersTo(port: KnownPort, scene: Scene): readonly (Sender | undefined)[] {
@@ -71,7 +67,7 @@ function sendersTo(port: KnownPort, scene: Scene): readonly (Sender | undefined)
   return [...senderKinds.map(ask), itself && ask(itself.text)];
 }
 
-function senderTo(port: KnownPort, named: Parameters<typeof readSender>[0], scene: Scene): Sender | undefined {
+function senderTo(port: KnownPort, named: NamedSender, scene: Scene): Sender | undefined {
   const sender = readSender(named, port.family, scene);
   return sender.kind === 'read' ? sender.value : undefined;
 }

@@ -277,14 +277,6 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   return wrong(`${[...services].join('')} has no port ${port} (has ${known})`);
 }
 
-/** Sends the packet that is asked about. */
-export function ask(question: Question, scene: Scene): Read<Trace> {
-  const ends = readEnds(question, scene);
-  if (ends.kind === 'wrong') return ends;
-  const { sender, target } = ends.value;
-  return read({ sender, target, fate: scene.evaluate(packetOf(sender, target)) });
-}
-
 /** The packet that a sender sends to a target. */
 export function packetOf(sender: Sender, target: Target): Packet {
   return {
@@ -323,4 +315,12 @@ export function readEnds(
     ...(target.kind === 'wrong' ? [{ end: 'to', text: target.text } as const] : []),
   ];
   return { kind: 'wrong', text: faults.at(-1)?.text ?? '', faults };
+}
+
+/** Sends the packet that is asked about. */
+export function ask(question: Question, scene: Scene): Read<Trace> {
+  const ends = readEnds(question, scene);
+  if (ends.kind === 'wrong') return ends;
+  const { sender, target } = ends.value;
+  return read({ sender, target, fate: scene.evaluate(packetOf(sender, target)) });
 }

@@ -111,8 +111,8 @@ export function sceneOf(
 }
 
 /**
- * The rules of other programs take part. Of a table that kpc could not read as a whole, nobody knows what it does: the
- * verdict is unknown then.
+ * The rules of other programs take part. What a table does that kpc could not read as a whole is unknown, and the verdict
+ * with it.
  */
 function evaluatorOf({ state, doubts }: Side, node: PacketNode): Evaluator {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? [doubt] : []));

@@ -37,7 +37,7 @@ const suites = {
   nftables: ['nftables.ts'],
   'faults-nftables': ['faults.ts', 'nftables'],
   'nftables-packets': ['packets.ts', 'nftables'],
-  'packet-truth-qemu': ['packet-truth.ts', 'ipvs', 'iptables', 'nftables'],
+  'packet-truth-qemu': ['packet-truth.ts', 'every=5', 'ipvs', 'iptables', 'nftables'],
   'packet-truth': ['packet-truth.ts', 'ipvs', 'iptables'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
   'packet-steps': ['packet-steps.ts'],

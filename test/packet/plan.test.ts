@@ -40,7 +40,7 @@ const packetNode: PacketNode = {
   sysctls: new Map(),
 };
 
-/** None of them is an endpoint, nor in a source range but that of everybody. */
+/** None of them is an endpoint, nor in a source range except those that hold all addresses. */
 const pods = { ipv4: address('10.244.1.200'), ipv6: address('fd00:10:244:1::c8') };
 const clients = { ipv4: address('198.51.100.7'), ipv6: address('2001:dc8::7') };
 

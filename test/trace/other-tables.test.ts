@@ -82,6 +82,26 @@ test('a table that cannot be read as a whole makes the verdict unknown, and is n
   );
 });
 
+test('rules as older versions of nft print them, and chains that are called after logging', async () => {
+  const dump = text(`table ip guard {
+\tchain logdrop {
+\t\tlog prefix "drop " flags all counter packets 7 bytes 900
+\t\tdrop
+\t}
+\tchain log {
+\t\ttcp dport 81 jump logdrop
+\t}
+\tchain forward {
+\t\ttype filter hook forward priority filter; policy accept;
+\t\tct state established,related accept
+\t\tjump log
+\t}
+}
+`);
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain('left to routing');
+  expect(await ask(dump, '192.0.2.9', '10.244.1.2:81')).toContain('guard logdrop rule 2: drop');
+});
+
 test('a table that sees no packets of IP is passed over', async () => {
   const dump = text(
     'table arp filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n}\n',

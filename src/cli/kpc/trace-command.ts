@@ -15,7 +15,7 @@ import type { ToldTrace } from '../../trace/explain.ts';
 import { followIngress } from '../../trace/ingress.ts';
 import { traceMatrix } from '../../trace/matrix.ts';
 import type { Read, Trace } from '../../trace/question.ts';
-import { ask, findPorts } from '../../trace/question.ts';
+import { ask, findPorts, readSender } from '../../trace/question.ts';
 import type { Scene } from '../../trace/scene.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { exitStatus } from '../shared/exit-status.ts';
@@ -110,10 +110,13 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
   if (options.all !== undefined) {
     const ports = findPorts(options.all, namespace, scene);
     if (ports.kind === 'wrong') return ports;
-    const matrix = traceMatrix(ports.value, options.from === undefined ? undefined : question, scene);
-    if (matrix.kind === 'wrong') return matrix;
-    const text = (colour: boolean): string => formatMatrix(matrix.value, nameOf(scene.side), colour);
-    return { kind: 'read', value: { json: matrixJson(matrix.value), text, told: [] } };
+    const named = options.from === undefined ? undefined : question;
+    const senders = named && ports.value.map(({ family }) => readSender(named, family, scene));
+    const wrong = senders?.find(({ kind }) => kind === 'wrong');
+    if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) return wrong;
+    const matrix = traceMatrix(ports.value, scene, named);
+    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
+    return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
   const over = followIngress(question, scene);
   if (over?.kind === 'wrong') return over;
