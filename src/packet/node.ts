@@ -62,10 +62,11 @@ export function routingOf(node: PacketNode, state: KernelState, family: Family):
     return knowsAddresses ? false : undefined;
   };
   const find = (address: Address): Route | undefined => routes.find(({ network }) => contains(network, address));
-  const firstOf = (link: string | undefined): Address | undefined => {
-    const outward = own.filter((address) => isOutward(family)(address) && address.prefixLength > 0);
-    return (outward.find((address) => address.link === link) ?? outward[0])?.address;
-  };
+  const outward = own.filter((address) => isOutward(family)(address) && address.prefixLength > 0);
+  // IPVS mode gives the node thousands of addresses: the first of each link is looked up, not searched for.
+  const firsts = new Map(outward.toReversed().map(({ link, address }) => [link, address]));
+  const firstOf = (link: string | undefined): Address | undefined =>
+    (link === undefined ? undefined : firsts.get(link)) ?? outward[0]?.address;
   const route = (address: Address): Destination => {
     if (isLocal(address)) return { kind: 'local' };
     const found = find(address);

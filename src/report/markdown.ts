@@ -43,6 +43,6 @@ function formatMarkdownLine({ role, text }: ReportLine): string {
 }
 
 /** Names and values are the users': they must not turn into links, tags or headings. */
-function escapeMarkdown(text: string): string {
+export function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_[\]<>|#@]/g, '\\$&');
 }

@@ -117,8 +117,10 @@ function senderOfKind(kind: SenderKind, family: Family, scene: Scene, inInterfac
 
 function senderAt(address: Address, scene: Scene, inInterface: string | undefined): Sender {
   const { services, state } = scene.side;
-  const own = [...scene.node.links, ...state.links].flatMap((link) => link.addresses);
-  if (inInterface === undefined && own.some((each) => each.address.text === address.text)) {
+  const isOwn = [...scene.node.links, ...state.links].some(({ addresses }) =>
+    addresses.some((each) => each.address.text === address.text),
+  );
+  if (inInterface === undefined && isOwn) {
     return { words: 'the node itself', address, enters: undefined };
   }
   const isPod = services?.node.podCIDRs.some((network) => contains(network, address)) === true;

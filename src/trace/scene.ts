@@ -9,6 +9,7 @@ import { loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address
 import type { Family, Protocol } from '../kernel/family.ts';
 import { families } from '../kernel/family.ts';
 import type { Link } from '../kernel/link.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
@@ -110,16 +111,27 @@ export function sceneOf(
   };
 }
 
+function otherTables({ doubts }: Side) {
+  return doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? [doubt] : []));
+}
+
+/** A side's state with the tables of other programs. */
+export function wholeState(side: Side): KernelState {
+  const tables = new Map(
+    otherTables(side)
+      .flatMap(({ tables: own = [] }) => own)
+      .map((table) => [`${table.family} ${table.name}`, table]),
+  );
+  return { ...side.state, nftables: [...side.state.nftables, ...tables.values()] };
+}
+
 /**
  * The rules of other programs take part. What a table does that kpc could not read as a whole is unknown, and the verdict
  * with it.
  */
-function evaluatorOf({ state, doubts }: Side, node: PacketNode): Evaluator {
-  const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? [doubt] : []));
-  const tables = new Map(
-    others.flatMap(({ tables: own = [] }) => own).map((table) => [`${table.family} ${table.name}`, table]),
-  );
-  const evaluate = prepare({ ...state, nftables: [...state.nftables, ...tables.values()] }, node);
+function evaluatorOf(side: Side, node: PacketNode): Evaluator {
+  const others = otherTables(side);
+  const evaluate = prepare(wholeState(side), node);
   if (others.every(({ tables: own }) => own)) return evaluate;
   return (packet) => ({ ...evaluate(packet), verdict: 'unknown', endpoints: [] });
 }
@@ -146,6 +158,25 @@ function policingOf(
 /** The "namespace/name" of the Service that a port is of. */
 export function serviceOf({ label }: KnownPort): string {
   return label.replace(/:[^:/]*$/, '');
+}
+
+/** Parts of a state that a dump may leave out, and that are then taken to be as on the other side. */
+export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
+
+/** Two sides of one node: what one of them does not know, the node's own addresses first of all, it takes from the other. */
+export function onOneNode(from: Scene, to: Scene): readonly [Scene, Scene] {
+  return [complete(from, to), complete(to, from)];
+}
+
+function complete(scene: Scene, other: Scene): Scene {
+  const { side } = scene;
+  const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
+  const knowsAddresses = scene.node.links.some(({ addresses }) => addresses.length > 0);
+  if (missing.length === 0 && knowsAddresses) return scene;
+  const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
+  const state: KernelState = { ...side.state, ...taken };
+  const node = knowsAddresses ? scene.node : other.node;
+  return { ...scene, side: { ...side, state }, node, evaluate: evaluatorOf({ ...side, state }, node) };
 }
 
 /** A node with the addresses that a side knows. Which link has which is known of dumps alone, and routes of none. */

@@ -43,6 +43,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
     folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'changes', 'diff', 'describe'],
     ...pure,
   },
+  equivalence: { folders: ['kernel', 'kube-proxy', 'packet', 'cluster', 'changes', 'trace'], ...pure },
   apply: {
     folders: ['base', 'kernel', 'kube-proxy', 'settings', 'bundle', 'changes'],
     packages: [],
@@ -100,6 +101,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'describe',
       'packet',
       'trace',
+      'equivalence',
       'apply',
       'sides',
     ],
@@ -131,6 +133,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'describe',
       'packet',
       'trace',
+      'equivalence',
       'compile',
       'sides',
       'report',

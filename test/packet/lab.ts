@@ -43,7 +43,7 @@ export const senders = {
 export type SenderName = keyof typeof senders;
 
 /** The same hosts in IPv6. */
-const senders6: { readonly [N in SenderName]: string | undefined } = {
+export const senders6: { readonly [N in SenderName]: string | undefined } = {
   node: undefined,
   client: 'fd00:192::100',
   stranger: 'fd00:192::200',

@@ -21,7 +21,7 @@ import { findOtherName } from '../shared/other-names.ts';
 import type { FlagPlaces } from './message-options.ts';
 
 /** The commands whose flags it may hold. */
-export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test'] as const;
+export const configuredCommands = ['compile', 'diff', 'describe', 'trace', 'test', 'equivalence', 'migrate'] as const;
 
 /** Flags whose values are paths, which count from the folder of kpc.yaml. */
 const paths: ReadonlySet<string> = new Set([

@@ -15,6 +15,8 @@ import type { MessageOptions } from './message-options.ts';
 import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { addTestCommand } from './test-command.ts';
+import { addEquivalenceCommand } from './equivalence-command.ts';
+import { addMigrateCommand } from './migrate-command.ts';
 import { addTraceCommand } from './trace-command.ts';
 import type { Program } from '../shared/run-commands.ts';
 import { runCommands } from '../shared/run-commands.ts';
@@ -38,6 +40,8 @@ export function kpcProgram(terminal: Terminal): Program {
       addDescribeCommand(command, terminal, done);
       addTraceCommand(command, terminal, done);
       addTestCommand(command, terminal, done);
+      addEquivalenceCommand(command, terminal, done);
+      addMigrateCommand(command, terminal, done);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),

@@ -62,7 +62,8 @@ export async function readScenes(
   return scenes;
 }
 
-async function sceneOfReading(
+/** A side that was read, as a scene; undefined if it cannot be used, which has been said. */
+export async function sceneOfReading(
   { side, diagnostics, files, inputs }: SideReading,
   options: MessageOptions,
   terminal: Terminal,

@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { DescriptionLine } from '../../describe/describe-words.ts';
+import { compareScenes } from '../../equivalence/compare.ts';
+import { Findings } from '../../equivalence/findings.ts';
+import { chooseStandIns } from '../../equivalence/stand-ins.ts';
+import type { StandIn } from '../../equivalence/stand-ins.ts';
+import type { EquivalenceReport } from '../../report/equivalence.ts';
+import { formatEquivalenceJunit, formatEquivalenceMarkdown, formatEquivalenceText } from '../../report/equivalence.ts';
+import { formatJson } from '../../report/format-json.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import { showProgress } from './fleet-progress.ts';
+import { addInputOptions } from './input-options.ts';
+import { addMessageOptions, quieten } from './message-options.ts';
+import type { PairOptions, Pairs } from './read-pair.ts';
+import { readPairs } from './read-pair.ts';
+
+export interface EquivalenceOptions extends PairOptions {
+  readonly output: 'text' | 'json' | 'markdown' | 'junit';
+}
+
+export function addEquivalenceCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+  const command = program
+    .command('equivalence')
+    .summary('Prove which packets end otherwise on two sides, and why.')
+    .description(
+      'Send one packet of every class that either side can tell apart to both sides, and show for which the verdict, the ' +
+        'endpoints or the source differ, by cause. Exit status 1 if any do. Each side is a mode (ipvs, iptables, nftables), a ' +
+        'release (1.36) or a file with a configuration of kube-proxy, by which the manifests of -f are compiled; or a bundle, ' +
+        'a dump of a node, or manifests.',
+    )
+    .argument('<from>', 'the old side')
+    .argument('<to>', 'the new side');
+  addInputOptions(command)
+    .option('--node <name>', 'the node (default: hostnameOverride, or else the only Node in the input)')
+    .option('--all-nodes', 'on every node of the input, each class of nodes once')
+    .addOption(
+      new Option('--output <format>', 'how to print').choices(['text', 'json', 'markdown', 'junit']).default('text'),
+    );
+  addMessageOptions(command).action(async (from: string, to: string, options: EquivalenceOptions) => {
+    const quiet = quieten(terminal, options);
+    const pairs = await readPairs(from, to, options, quiet);
+    const report = pairs && (await comparePairs(pairs, from, to, quiet));
+    if (!report) return done(exitStatus.badInput);
+    await quiet.out(formatEquivalence(report, [], options.output, quiet.colour.out));
+    done(report.findings.length === 0 ? exitStatus.ok : exitStatus.differs);
+  });
+}
+
+/** Compares both sides on the nodes that stand for all; undefined if a side cannot be used, which has been said. */
+export async function comparePairs(
+  pairs: Pairs,
+  from: string,
+  to: string,
+  terminal: Terminal,
+): Promise<EquivalenceReport | undefined> {
+  const { nodes, loaded, read } = pairs;
+  const prepared = loaded?.prepared;
+  const standIns: readonly StandIn[] =
+    nodes.length > 1 && prepared
+      ? chooseStandIns(prepared.nodes, prepared.cluster, nodes)
+      : nodes.map((node) => ({ node, only: undefined }));
+  const findings = new Findings();
+  const counts = { classes: 0, unknown: 0 };
+  const progress = showProgress(standIns.length, terminal);
+  for (const { node, only } of standIns) {
+    const scenes = await read(node);
+    if (!scenes) return undefined;
+    const { classes, unknown } = compareScenes(...scenes, findings.collector(...scenes), only);
+    counts.classes += classes;
+    counts.unknown += unknown;
+    await progress.step();
+  }
+  await progress.end();
+  return { from, to, nodes: nodes.length, asked: standIns.length, ...counts, findings: findings.list() };
+}
+
+export function formatEquivalence(
+  report: EquivalenceReport,
+  before: readonly (readonly DescriptionLine[])[],
+  output: EquivalenceOptions['output'],
+  isColoured: boolean,
+): string {
+  switch (output) {
+    case 'text':
+      return formatEquivalenceText(report, before, isColoured);
+    case 'json':
+      return formatJson(report);
+    case 'markdown':
+      return formatEquivalenceMarkdown(report, before);
+    case 'junit':
+      return formatEquivalenceJunit(report);
+  }
+}

@@ -1,0 +1,176 @@
+import { existsSync, statSync } from 'node:fs';
+import { readNamedFile } from '../../base/read-file.ts';
+import { checkNodes, oneNode } from '../../compile/check-node.ts';
+import { chooseNodeName, compileNode, NodeMemo } from '../../compile/compile-node.ts';
+import { settleVersion } from '../../compile/kubernetes-version.ts';
+import type { LoadedInputs } from '../../compile/load-texts.ts';
+import { loadInputs } from '../../compile/read-texts.ts';
+import { isError } from '../../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { oneLine } from '../../diff/one-line.ts';
+import { proxyModes } from '../../kube-proxy/modes.ts';
+import { compileSide, readStoredSide } from '../../sides/read-side.ts';
+import type { SideOptions } from '../../sides/read-side.ts';
+import type { SideReading } from '../../sides/stored-side.ts';
+import { sideOfManifests } from '../../sides/stored-side.ts';
+import { onOneNode, partsOfDump } from '../../trace/scene.ts';
+import type { Scene } from '../../trace/scene.ts';
+import { say } from '../shared/terminal.ts';
+import type { Terminal } from '../shared/terminal.ts';
+import type { MessageOptions } from './message-options.ts';
+import { makeStrict } from './message-options.ts';
+import { sceneOfReading } from './read-scene.ts';
+import { reportDiagnostics } from './report-diagnostics.ts';
+
+export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
+
+/** What one side of a comparison is: the same manifests by other flags, or something that was stored. */
+type Spec =
+  | { readonly kind: 'flags'; readonly name: string; readonly options: PairOptions }
+  | { readonly kind: 'path'; readonly path: string };
+
+/** Two sides, node by node. */
+export interface Pairs {
+  /** All nodes that are meant; one of the name '' if none has a name. */
+  readonly nodes: readonly string[];
+  /** The inputs of the old side, if both are manifests. */
+  readonly loaded: LoadedInputs | undefined;
+  /** Both sides of a node; undefined if one cannot be used, which has been said. */
+  readonly read: (node: string) => Promise<readonly [Scene, Scene] | undefined>;
+}
+
+/** A word on the command line that says how a side differs: a mode, a release, a configuration; else it is a path. */
+function readSpec(text: string, options: PairOptions): Spec {
+  const mode = proxyModes.find((each) => each === text);
+  if (mode) return { kind: 'flags', name: text, options: { ...options, proxyMode: mode } };
+  if (/^v?1\.\d+(\.\d+)?$/.test(text) && !existsSync(text)) {
+    return { kind: 'flags', name: text, options: { ...options, kubernetesVersion: text } };
+  }
+  if (holdsConfiguration(text)) return { kind: 'flags', name: text, options: { ...options, config: text } };
+  return { kind: 'path', path: text };
+}
+
+function holdsConfiguration(path: string): boolean {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
+  const start = readNamedFile(path).subarray(0, 0x10000).toString('latin1');
+  return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
+}
+
+/** Finds out what two sides are; undefined if they cannot be compared, which has been said. */
+export async function readPairs(
+  from: string,
+  to: string,
+  options: PairOptions,
+  terminal: Terminal,
+): Promise<Pairs | undefined> {
+  const specs = [readSpec(from, options), readSpec(to, options)] as const;
+  if (specs.some(({ kind }) => kind === 'flags') && (options.file ?? []).length === 0) {
+    await terminal.err(`kpc: error: no input is named: add the manifests that both sides are compiled from, with -f\n`);
+    return undefined;
+  }
+  const [old, fresh] = specs;
+  if (old.kind === 'flags' && fresh.kind === 'flags') return pairsOfManifests(old, fresh, terminal);
+  if (options.allNodes) {
+    await terminal.err('kpc: error: --all-nodes: only for manifests, and a bundle or dump is of one node\n');
+    return undefined;
+  }
+  return {
+    nodes: [''],
+    loaded: undefined,
+    read: async () => {
+      const readings = await Promise.all([readOne(old, fresh, terminal), readOne(fresh, old, terminal)]);
+      return scenesOf(readings[0], readings[1], options, terminal);
+    },
+  };
+}
+
+async function readOne(spec: Spec, other: Spec, terminal: Terminal): Promise<SideReading> {
+  if (spec.kind === 'flags') return compileOne(await loadInputs(spec.options, terminal.readStdin), spec, undefined);
+  const { path } = spec;
+  const stored = await readStoredSide(path);
+  if (stored.kind !== 'manifests') return stored.reading;
+  const beside = other.kind === 'path' ? await readStoredSide(other.path) : ({ kind: 'manifests', name: '' } as const);
+  const options = other.kind === 'path' ? {} : other.options;
+  return compileSide(path, beside, { ipFamily: 'auto', ...options, file: [] }, terminal.readStdin);
+}
+
+async function pairsOfManifests(
+  from: Spec & { readonly kind: 'flags' },
+  to: Spec & { readonly kind: 'flags' },
+  terminal: Terminal,
+): Promise<Pairs | undefined> {
+  const { options } = from;
+  const stdin = options.file?.includes('-') ? await terminal.readStdin() : '';
+  const readStdin = async (): Promise<Uint8Array | string> => stdin;
+  const loaded = [await loadInputs(from.options, readStdin), await loadInputs(to.options, readStdin)] as const;
+  const memos = [new NodeMemo(), new NodeMemo()] as const;
+  const names = [...loaded[0].prepared.nodes.keys()].sort();
+  if (options.allNodes && names.length === 0 && !loaded[0].diagnostics.some(isError)) {
+    await terminal.err('kpc: error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
+    return undefined;
+  }
+  const isFleet = options.allNodes === true && names.length > 0;
+  let said: readonly Diagnostic[] = [];
+  return {
+    nodes: isFleet ? names : [chooseNodeName(options.node, loaded[0].prepared)],
+    loaded: loaded[0],
+    read: async (node) => {
+      const readings = [
+        compileOne(loaded[0], from, node, memos[0]),
+        compileOne(loaded[1], to, node, memos[1]),
+      ] as const;
+      // What there is to say of the input is the same for both sides, and for all nodes.
+      const isNew = ({ text }: Diagnostic): boolean => !said.some((each) => each.text === text);
+      const fresh = readings.map((reading) => {
+        const diagnostics = reading.diagnostics.filter(isNew);
+        said = [...said, ...diagnostics];
+        return { ...reading, diagnostics };
+      });
+      return scenesOf(fresh[0], fresh[1], options, terminal);
+    },
+  };
+}
+
+function compileOne(
+  read: LoadedInputs,
+  { name, options }: Spec & { readonly kind: 'flags' },
+  node: string | undefined,
+  memo?: NodeMemo,
+): SideReading {
+  const nodeName = node ?? chooseNodeName(options.node, read.prepared);
+  const { prepared, hostAddresses, diagnostics, files } = settleVersion(read, nodeName);
+  const wrong = diagnostics.some(isError) ? [] : checkNodes(oneNode(nodeName, options.node, hostAddresses), prepared);
+  const found = [...wrong, ...diagnostics];
+  if (found.some(isError)) return { side: undefined, diagnostics: found, files, notes: [] };
+  const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily }, memo);
+  return { side: sideOfManifests(name, content), diagnostics: found, files, notes: [] };
+}
+
+async function scenesOf(
+  from: SideReading | undefined,
+  to: SideReading | undefined,
+  options: MessageOptions,
+  terminal: Terminal,
+): Promise<readonly [Scene, Scene] | undefined> {
+  if (!from || !to) return undefined;
+  if (!from.side || !to.side) {
+    const files = new Map([...from.files, ...to.files]);
+    await reportDiagnostics(makeStrict([...from.diagnostics, ...to.diagnostics], options), files, terminal);
+    return undefined;
+  }
+  const scenes = [await sceneOfReading(from, options, terminal), await sceneOfReading(to, options, terminal)] as const;
+  if (!scenes[0] || !scenes[1]) return undefined;
+  for (const { name, coverage } of [from.side, to.side]) {
+    const untold = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
+    const text = `${name} does not show ${untold.join(', ')}: taken to be as on the other side`;
+    if (untold.length > 0) await say(terminal, `kpc: note: ${oneLine(text)}\n`);
+  }
+  return onOneNode(scenes[0], scenes[1]);
+}
+
+const partWords: Readonly<Record<(typeof partsOfDump)[number], string>> = {
+  sets: 'IP sets',
+  virtualServers: 'virtual servers',
+  links: 'addresses',
+  sysctls: 'sysctls',
+};

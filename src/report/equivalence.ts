@@ -1,0 +1,149 @@
+import { formatCount } from '../base/format-count.ts';
+import { count } from '../changes/counts.ts';
+import type { DescriptionLine } from '../describe/describe-words.ts';
+import type { Preparation } from '../equivalence/preparations.ts';
+import type { Effect, Finding, Severity } from '../equivalence/findings.ts';
+import { formatDescription } from './description-text.ts';
+import { formatTestSuite } from './junit.ts';
+import { escapeMarkdown } from './markdown.ts';
+
+/** What was compared, and what was found. */
+export interface EquivalenceReport {
+  readonly from: string;
+  readonly to: string;
+  /** How many nodes there are, and how many stand for all of them. */
+  readonly nodes: number;
+  readonly asked: number;
+  /** Classes of packets that were sent, of which neither side knows some. */
+  readonly classes: number;
+  readonly unknown: number;
+  readonly findings: readonly Finding[];
+}
+
+const severityWords: Readonly<Record<Severity, string>> = {
+  breaks: 'what worked does not any more',
+  changes: 'it works in another way',
+  opens: 'what did not work does',
+  'fails-otherwise': 'needs nothing, since it works on neither side',
+};
+
+const targetWords: Readonly<Record<Effect['target'], string>> = {
+  'cluster-ip': 'cluster IP',
+  'external-ip': 'external IP',
+  'load-balancer-ip': 'load balancer address',
+  unknown: 'Service address',
+  'node-port': 'node port',
+  'health-check': 'health check node port',
+  ping: 'ping of a Service address',
+  'unserved-port': 'other port of a Service address',
+  'unserved-address': 'address of no Service',
+  node: 'port of the node itself',
+};
+
+const looksAway =
+  'Not looked at: connections that are open while the rules change, what other hosts and network plugins do, and multicast.';
+
+/** How many Services a line names. */
+const shownServices = 5;
+
+/** The findings in lines: one block each, those that need nothing last. */
+function findingLines({ findings, asked }: EquivalenceReport): readonly (readonly DescriptionLine[])[] {
+  return findings.map((finding) => [
+    line(
+      finding.severity === 'fails-otherwise' ? 'plain' : 'heading',
+      0,
+      `${finding.title}: ${severityWords[finding.severity]}`,
+    ),
+    ...finding.reasons.map((reason) => line('plain', 1, reason)),
+    ...finding.effects.flatMap(effectLines),
+    ...(finding.services.length > 0 ? [line('plain', 1, `Services: ${someOf(finding.services)}`)] : []),
+    ...(asked > 1 ? [line('plain', 1, `nodes: ${someOf(finding.nodes)}`)] : []),
+    ...(finding.advice === undefined ? [] : [line('good', 1, `To do: ${finding.advice}.`)]),
+  ]);
+}
+
+function effectLines({ target, senders, from, to, classes, example, severity }: Effect): readonly DescriptionLine[] {
+  const on = example.interface === undefined ? '' : ` --in-interface ${example.interface}`;
+  return [
+    line(
+      severity === 'breaks' ? 'bad' : 'plain',
+      1,
+      `${targetWords[target]}, from ${senders.join(', ')}: ${from} → ${to} (${count(classes, 'class', 'classes')})`,
+    ),
+    line('dim', 2, `kpc trace --from ${example.from} --to ${example.to} --proto ${example.protocol}${on}`),
+  ];
+}
+
+function line(role: DescriptionLine['role'], depth: number, text: string): DescriptionLine {
+  return { role, depth, text };
+}
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - shownServices;
+  return names.slice(0, shownServices).join(', ') + (more > 0 ? ` and ${formatCount(more)} more` : '');
+}
+
+/** What to do before a change of mode, with how to check it. */
+export function preparationLines(preparations: readonly Preparation[]): readonly (readonly DescriptionLine[])[] {
+  if (preparations.length === 0) return [];
+  return [
+    [
+      line('heading', 0, 'Before the change'),
+      ...preparations.flatMap(({ what, why, check }) => [line('plain', 1, `${what}: ${why}`), line('dim', 2, check)]),
+    ],
+  ];
+}
+
+/** The first line: how much was compared, and how it came out. */
+function summaryWords({ from, to, nodes, asked, classes, findings }: EquivalenceReport): string {
+  const where = nodes > 1 ? ` on ${formatCount(nodes)} nodes, of which ${formatCount(asked)} stand for all` : '';
+  const result = findings.length === 0 ? 'all end alike' : `they differ for ${count(findings.length, 'reason')}`;
+  return `${from} → ${to}: ${formatCount(classes)} classes of packets${where}; ${result}`;
+}
+
+function notes({ unknown }: EquivalenceReport): readonly string[] {
+  const doubt = `${count(unknown, 'class depends', 'classes depend')} on rules that kpc does not understand, on both sides: these were not compared.`;
+  return [...(unknown > 0 ? [doubt] : []), looksAway];
+}
+
+export function formatEquivalenceText(
+  report: EquivalenceReport,
+  before: readonly (readonly DescriptionLine[])[],
+  isColoured: boolean,
+): string {
+  const summary = line(report.findings.length === 0 ? 'good' : 'heading', 0, summaryWords(report));
+  const end = notes(report).map((text) => line('dim', 0, text));
+  return formatDescription([[summary], ...before, ...findingLines(report), end], isColoured);
+}
+
+/** The same as Markdown, for a pull request or a ticket. */
+export function formatEquivalenceMarkdown(
+  report: EquivalenceReport,
+  before: readonly (readonly DescriptionLine[])[],
+): string {
+  const blocks = [...before, ...findingLines(report)].map((lines) =>
+    lines
+      .map(({ depth, role, text }, i) => {
+        if (i === 0) return `### ${escapeMarkdown(text)}\n\n`;
+        return role === 'dim'
+          ? `  \`${text.replaceAll('`', "'")}\`\n`
+          : `${'  '.repeat(Math.max(0, depth - 1))}- ${escapeMarkdown(text)}\n`;
+      })
+      .join(''),
+  );
+  return [
+    `**${escapeMarkdown(summaryWords(report))}**\n`,
+    ...blocks,
+    `${notes(report).map(escapeMarkdown).join(' ')}\n`,
+  ].join('\n');
+}
+
+/** One test case for each cause: it fails where packets end otherwise. */
+export function formatEquivalenceJunit(report: EquivalenceReport): string {
+  const cases = findingLines(report).map((lines, i) => {
+    const title = report.findings[i]?.title ?? '';
+    return { name: title, place: undefined, failure: { title, lines: lines.slice(1).map(({ text }) => text) } };
+  });
+  const passed = { name: 'every class of packets ends alike', place: undefined, failure: undefined };
+  return formatTestSuite(`kpc equivalence ${report.from} ${report.to}`, cases.length > 0 ? cases : [passed]);
+}
