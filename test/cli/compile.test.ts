@@ -306,13 +306,13 @@ describe('input', () => {
   });
 
   test('without a Service is refused, unless that is asked for', async () => {
-    const node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}';
-    const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: node });
+    const pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n"}}';
+    const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: pod });
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
       'error: the input holds no Services: the result would remove all Services from a node',
     );
-    const asked = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm', '--allow-empty'], { stdin: node });
+    const asked = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm', '--allow-empty'], { stdin: pod });
     expect(asked).toMatchObject({ status: 0, stdout: '' });
   });
 

@@ -28,7 +28,7 @@ test.each(programs)('%s version says the same to programs', async (_, run) => {
     expect(JSON.parse(stdout)).toEqual({
       kpcVersion,
       kubeProxyVersion,
-      kubernetesVersions: ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'],
+      kubernetesVersions: ['1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36', '1.37'],
       nodeVersion: process.version,
     });
   }
