@@ -63,9 +63,8 @@ function describeEmptiness(
   // What could not be read may have been a Service.
   if (diagnostics.some(isError)) return [];
   const { slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts } = others;
-  // Without Services, these show that the input lacks some.
-  const asksForServices = skipped.size > 0 || [slices, endpoints, pods, workloads].some(({ length }) => length > 0);
-  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !asksForServices);
+  const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
+  const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
   const isRefused = emptyResult !== undefined && !isOfCluster;
   if (services.length > 0) {
     if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];

@@ -233,7 +233,7 @@ describe.concurrent('a result without a Service', () => {
   test.each([
     ['no Service at all', [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }], 'no-services'],
     ['a Service of another program', [{ apiVersion: 'serving.knative.dev/v1', kind: 'Service' }], 'no-services'],
-    ['a Node and a slice', [node('worker-2'), slice('web', [])], 'no-services'],
+    ['a slice', [slice('web', [])], 'no-services'],
     ['headless Services', [service('c', { clusterIP: 'None' })], 'nothing-programmed'],
     [
       'ExternalName Services',
