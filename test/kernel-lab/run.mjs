@@ -38,7 +38,7 @@ const suites = {
   'faults-nftables': ['faults.ts', 'nftables'],
   'nftables-packets': ['packets.ts', 'nftables'],
   'packet-truth-qemu': ['packet-truth.ts', 'every=5', 'ipvs', 'iptables', 'nftables'],
-  'packet-truth': ['packet-truth.ts', 'ipvs', 'iptables'],
+  'packet-truth': ['packet-truth.ts', 'every=2', 'ipvs'],
   'packet-truth-nftables': ['packet-truth.ts', 'nftables', 'iptables'],
   'packet-steps': ['packet-steps.ts'],
   'nftables-traffic': ['nftables-traffic.ts'],
