@@ -56,7 +56,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
   'external-policy-local': {
     title: 'externalTrafficPolicy Local does not choose the same endpoints',
     modes: {
-      ipvs: 'sends everyone to the endpoints on this node, and to all of them if it has none',
+      ipvs: 'sends every client to the endpoints on this node, and to all of them if it has none',
       iptables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
       nftables: 'sends pods and the node itself to all endpoints, and drops clients from outside if this node has none',
     },

@@ -17,11 +17,36 @@ const oldestKernel = '5.13';
 
 /** What a node needs before it goes over to nftables mode, in the order to do it. */
 export function preparationsFor(from: Scene, to: Scene): readonly Preparation[] {
-  return [...toolsNeeded(to), ...settingsLost(from, to), ...sysctlsLost(from), ...ipvsLeft(from)];
+  return [...neededBy(to), ...settingsLost(from, to), ...leftBehindBy(from)];
 }
 
-function toolsNeeded({ mode }: Scene): readonly Preparation[] {
-  if (mode !== 'nftables') return [];
+function neededBy({ mode }: Scene): readonly Preparation[] {
+  switch (mode) {
+    case 'nftables':
+      return toolsNeeded();
+    case 'ipvs':
+    case 'iptables':
+    case undefined:
+      return [];
+    default:
+      return mode satisfies never;
+  }
+}
+
+function leftBehindBy(from: Scene): readonly Preparation[] {
+  switch (from.mode) {
+    case 'ipvs':
+      return [...sysctlsLost(from), ...ipvsLeft(from)];
+    case 'iptables':
+    case 'nftables':
+    case undefined:
+      return [];
+    default:
+      return from.mode satisfies never;
+  }
+}
+
+function toolsNeeded(): readonly Preparation[] {
   const { nftables = '' } = modeFacts.nftables.tools;
   return [
     {
@@ -71,8 +96,7 @@ function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
   return found;
 }
 
-function sysctlsLost({ mode, side }: Scene): readonly Preparation[] {
-  if (mode !== 'ipvs') return [];
+function sysctlsLost({ side }: Scene): readonly Preparation[] {
   return families
     .filter((family) => side.families.includes(family))
     .map((family) => {
@@ -89,8 +113,8 @@ function sysctlsLost({ mode, side }: Scene): readonly Preparation[] {
 }
 
 /** What of IPVS has no successor. */
-function ipvsLeft({ mode, side: { services, state } }: Scene): readonly Preparation[] {
-  if (mode !== 'ipvs' || !services) return [];
+function ipvsLeft({ side: { services, state } }: Scene): readonly Preparation[] {
+  if (!services) return [];
   const { ipvs } = services.settings;
   const found: Preparation[] = [];
   const annotated = services.cluster.servicePorts.filter(({ scheduler }) => scheduler !== undefined);
@@ -119,7 +143,7 @@ function ipvsLeft({ mode, side: { services, state } }: Scene): readonly Preparat
   if (ipvs.strictARP) {
     found.push({
       what: 'undo strictARP, unless a load balancer on the nodes still asks for it',
-      why: 'without kube-ipvs0 the node holds no address that it must not answer ARP for; arp_ignore and arp_announce stay until someone resets them',
+      why: 'without kube-ipvs0 the node holds no address that it must not answer ARP for; arp_ignore and arp_announce stay until they are reset',
       check: 'sysctl net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce',
     });
   }

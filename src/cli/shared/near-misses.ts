@@ -59,6 +59,7 @@ export function adviseOnMistake(error: string, program: Command, argv: readonly 
 
 /** The parser's error with the flag that is meant, where the parser would suggest one that is only spelled much like it. */
 export function correctSuggestion(error: string, program: Command, argv: readonly string[]): string {
+  if (error.includes('unknown command') && otherWordOf(program, argv) !== undefined) return withoutSuggestion(error);
   const [, name] = /unknown option '--([a-z0-9-]+)/.exec(error) ?? [];
   const options = calledCommand(program, argv)?.options ?? [];
   const other =
@@ -68,17 +69,33 @@ export function correctSuggestion(error: string, program: Command, argv: readonl
       options.flatMap(({ long }) => long?.slice(2) ?? []),
     );
   if (!other) return error;
-  return `${error.replace(/\n\(Did you mean [^\n]*/, '').trimEnd()}\n(Did you mean --${other}?)\n`;
+  return `${withoutSuggestion(error)}(Did you mean --${other}?)\n`;
+}
+
+function withoutSuggestion(error: string): string {
+  return `${error.replace(/\n\(Did you mean [^\n]*/, '').trimEnd()}\n`;
+}
+
+/** The command line in kpc's words for a command of other tools. */
+function otherWordOf(program: Command, argv: readonly string[]): string | undefined {
+  const words = otherWords[program.name()] ?? {};
+  const word = commandWord(argv);
+  return Object.hasOwn(words, word) ? words[word] : undefined;
+}
+
+function commandWord(argv: readonly string[]): string {
+  return argv.find((each) => each === '-' || !each.startsWith('-')) ?? '';
 }
 
 function adviseOnCommand(error: string, program: Command, argv: readonly string[]): string | undefined {
   const name = program.name();
-  if (!error.includes('unknown command') || error.includes('Did you mean')) return undefined;
-  const word = argv.find((each) => each === '-' || !each.startsWith('-')) ?? '';
+  if (!error.includes('unknown command')) return undefined;
+  const meant = otherWordOf(program, argv);
+  if (meant !== undefined) return `Did you mean "${meant}"?`;
+  if (error.includes('Did you mean')) return undefined;
+  const word = commandWord(argv);
   const other = otherProgram[name];
   if (other?.commands.includes(word)) return `Did you mean "${other.name} ${word}"?`;
-  const words = otherWords[name] ?? {};
-  if (Object.hasOwn(words, word)) return `Did you mean "${words[word]}"?`;
   const service = name === 'kpc' ? serviceOf(word, argv) : undefined;
   if (service !== undefined) return `Did you mean "kpc describe ${service} -f FILE"?`;
   if (isPlain(word) && isUrl(word)) return pipeUrl(word);
