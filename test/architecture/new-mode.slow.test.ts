@@ -10,9 +10,9 @@ const most = 8;
 
 /** The files that a kind of kernel objects needs: what it is, and one row in the table of each that asks for it. */
 const tablesOfKinds = [
-  // Its steps on a node, how it is read there, and whose it is.
-  'src/apply/plan/kind-steps.ts',
+  // How it is read on a node, its steps there, and whose it is.
   'src/apply/node/node-reading.ts',
+  'src/apply/plan/kind-steps.ts',
   'src/apply/plan/ownership.ts',
   // Its changes.
   'src/changes/list-changes.ts',

@@ -54,13 +54,21 @@ function readDocuments(text: string): Document.Parsed[] {
   }
 }
 
-/** The package's concrete syntax of a text. What parses it calls itself for each level, but this one. */
+/**
+ * The package's concrete syntax of a text, up to its first error: what follows can be a megabyte of others. What parses it
+ * calls itself for each level, but this one.
+ */
 function* parse(text: string): Generator<CST.Token> {
   const parser = new Parser();
   const checker = new LexemeChecker(text);
+  let failed = false;
   for (const lexeme of lex(text)) {
+    if (failed) break;
     checker.check(lexeme);
-    yield* parser.next(lexeme.source);
+    for (const token of parser.next(lexeme.source)) {
+      yield token;
+      failed ||= token.type === 'error';
+    }
     // Of the stack, one is the document, and one a scalar.
     if (parser.stack.length > maxDepth + 2) throw new Refusal(tooDeep);
   }

@@ -12,7 +12,7 @@ export const scalarSign = '\u001F';
 const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
 /** How many characters may be read again because of quotes that the package ends too early. */
-const mostReread = 10_000_000;
+const mostReread = 2_000_000;
 
 /** In brackets, a colon before a bracket or a comma ends a word to the package, as in [2001:db8::]. */
 const colonsInWord = /(?<=[^\s,[\]{}"':]):+(?=[,[\]{}])/g;
