@@ -75,7 +75,14 @@ export function classifyChain(table: TableName, name: string): ChainKind | undef
  */
 export function isKubeProxyChain(table: TableName, { name, rules }: Chain): boolean {
   const kind = classifyChain(table, name);
-  return kind === 'service' || (kind !== undefined && (rules.length === 0 || rules.some(isOfKubeProxyChain)));
+  if (kind === undefined) return false;
+  return kind === 'service' || rules.length === 0 || rules.some(isOfKubeProxyChain) || isSourceRangesDrop(name, rules);
+}
+
+/** Where no Service of the family has source ranges, IPVS mode leaves this much of the chain. */
+function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
+  if (name !== 'KUBE-SOURCE-RANGES-FIREWALL' || more.length > 0) return false;
+  return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
 /** Whether the rule has what no chain of kube-proxy's is without, in some of its rules: see writeRules in both proxiers. */

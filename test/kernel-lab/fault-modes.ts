@@ -187,7 +187,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
     conflicts: [
       {
         fault: 'a table of the same name is in the way',
-        make: ['nft', 'add', 'table', 'ip', 'kube-proxy'],
+        make: ['nft', 'add table ip kube-proxy { comment "rules for kube-proxy"; }'],
         remove: ['nft', 'delete', 'table', 'ip', 'kube-proxy'],
         flags: [],
         says: /table ip kube-proxy.*--adopt/s,

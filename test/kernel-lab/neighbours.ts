@@ -261,14 +261,16 @@ async function checkRunning(before: Parts): Promise<void> {
     const applied = save();
     const again = await startKubeProxy();
     try {
-      for (const args of [['cleanup'], ['rollback']]) {
+      for (const args of [['rollback'], ['cleanup']]) {
         await expectApply(args, 3);
         assertSameParts(save(), applied);
       }
     } finally {
       await end(again);
     }
-    await expectApply(['rollback'], 0);
+    // A command that was refused leaves nothing to undo: the state is to be named.
+    await expectApply(['rollback'], 2);
+    await expectApply(['rollback', '--to', '2'], 0);
     assertSameParts(save(), before);
   });
 }

@@ -1,0 +1,24 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
+import { isBuiltInChain, tableNames } from '../../src/kernel/iptables.ts';
+import { isKubeProxyChain } from '../../src/kube-proxy/chains.ts';
+
+const fixtures = join(import.meta.dirname, '../../fixtures');
+
+test('every chain that kube-proxy makes is told from another program’s of its name by what is in it', () => {
+  let seen = 0;
+  for (const entry of readdirSync(fixtures, { recursive: true, encoding: 'utf8' })) {
+    if (!/\/expected[^/]*\/ip6?tables\.restore$/.test(entry)) continue;
+    const { tables } = parseIptablesSave(readFileSync(join(fixtures, entry), 'utf8'));
+    for (const table of tableNames) {
+      for (const chain of tables[table]?.values() ?? []) {
+        if (isBuiltInChain(table, chain.name)) continue;
+        seen++;
+        expect(isKubeProxyChain(table, chain), `${entry}: ${table} ${chain.name}`).toBe(true);
+      }
+    }
+  }
+  expect(seen).toBeGreaterThan(1000);
+});
