@@ -178,7 +178,9 @@ await suite.check('another program that changes its own tables all the time dist
 
 await suite.check('it lists its own tables alone, whatever others hold', async () => {
   const { commands } = await expectApply(['verify', before], 0);
-  const lists = commands.filter(({ tool, args }) => tool === 'nft' && args.includes('list') && !args.includes('tables'));
+  const lists = commands.filter(
+    ({ tool, args }) => tool === 'nft' && args.includes('list') && !args.includes('tables'),
+  );
   const own = lists.every(({ args }) => /table ip6? kube-proxy$/.test(args.join(' ')));
   assert(lists.length > 0 && own, lists.map(({ args }) => args.join(' ')).join('; '));
 });
