@@ -67,7 +67,9 @@ export const addressWords = {
   },
   'special-node-address': ({ node, field, value, kind, listens }: OfKind & OfNode) =>
     `node ${node}: ${field} ${quote(value)} is ${kind}, at which other networks cannot reach the node; kube-proxy uses it anyway${listening[listens]}`,
-  'node-type': (details: OfNode & { readonly index: number; readonly type: string; readonly meant?: string | undefined }) => {
+  'node-type': (
+    details: OfNode & { readonly index: number; readonly type: string; readonly meant?: string | undefined },
+  ) => {
     const { node, index, type, meant, listens } = details;
     const what = type === '' ? 'has no type' : `is of type ${quote(type)}`;
     return [

@@ -32,7 +32,14 @@ export function diagnose<Code extends DiagnosticCode>(
   const weight = typeof severity === 'string' ? severity : severity.weigh(shown);
   const made = typeof words === 'function' ? words(shown) : words;
   const [text, help] = typeof made === 'string' ? [made] : made;
-  return { severity: weight, code, text, ...(help === undefined ? {} : { help }), arguments: shown, place } as Diagnostic;
+  return {
+    severity: weight,
+    code,
+    text,
+    ...(help === undefined ? {} : { help }),
+    arguments: shown,
+    place,
+  } as Diagnostic;
 }
 
 /** No file's path is longer, and no name, value or rule that could be right. */

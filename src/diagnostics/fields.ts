@@ -195,7 +195,10 @@ export const fieldDiagnostics = {
     severity: 'error',
     meaning: 'an object lacks a field that it needs',
     words: wordsBy('field', {
-      addresses: ({ index }: Indexed) => [`endpoints[${index}] has no addresses`, 'write one, or leave the endpoint out'],
+      addresses: ({ index }: Indexed) => [
+        `endpoints[${index}] has no addresses`,
+        'write one, or leave the endpoint out',
+      ],
       addressType: ['the EndpointSlice has no addressType', 'write IPv4, IPv6 or FQDN'],
       endpointsPort: ({ index }: Indexed) => [`ports[${index}] of Endpoints has no port`, portHelp],
       externalName: ['a Service of type ExternalName has no externalName', 'write the DNS name that it stands for'],

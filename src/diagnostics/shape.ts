@@ -15,10 +15,19 @@ interface WrongType {
 /** The words for a field that does not fit the schema of its object, by `problem`. */
 export const shapeWords = {
   type: describeType,
-  word: ({ field, value, expected }: { readonly field: string; readonly value: string; readonly expected: string }) =>
-    [`${field} cannot be ${quote(value)}`, `write ${expected}`],
-  range: ({ field, value, expected }: { readonly field: string; readonly value: number; readonly expected: string }) =>
-    [`${field} cannot be ${value}`, expected],
+  word: ({ field, value, expected }: { readonly field: string; readonly value: string; readonly expected: string }) => [
+    `${field} cannot be ${quote(value)}`,
+    `write ${expected}`,
+  ],
+  range: ({
+    field,
+    value,
+    expected,
+  }: {
+    readonly field: string;
+    readonly value: number;
+    readonly expected: string;
+  }) => [`${field} cannot be ${value}`, expected],
 } as const satisfies Wordings;
 
 function describeType({ field, found, types, expected }: WrongType): Words {
@@ -26,7 +35,10 @@ function describeType({ field, found, types, expected }: WrongType): Words {
   if (types.includes('string') && found.type === 'number') {
     // A duration has a unit, which quotes alone do not give it.
     const isAnyString = expected === undefined || expected === 'a string';
-    return [`${field} is the number ${found.value}, not a string`, isAnyString ? 'put it in quotes' : `write ${expected}`];
+    return [
+      `${field} is the number ${found.value}, not a string`,
+      isAnyString ? 'put it in quotes' : `write ${expected}`,
+    ];
   }
   if (types.includes('string') && found.type === 'boolean') {
     const help = 'put it in quotes (to YAML, yes and on are true, no and off are false)';

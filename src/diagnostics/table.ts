@@ -66,7 +66,9 @@ export function severityBy<Key extends string>(
   others: Readonly<Record<string, Severity>>,
 ): Weighing<{ readonly [K in Key]: string }> {
   return {
-    among: (['error', 'warning', 'note'] as const).filter((each) => each === usual || Object.values(others).includes(each)),
+    among: (['error', 'warning', 'note'] as const).filter(
+      (each) => each === usual || Object.values(others).includes(each),
+    ),
     weigh: ({ [key]: problem }) => others[problem] ?? usual,
   };
 }
