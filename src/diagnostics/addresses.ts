@@ -32,7 +32,7 @@ const listening: { readonly [Place in ListeningPlace]: string } = {
   'as-without': '',
 };
 
-interface OfNode {
+export interface OfNode {
   readonly node: string;
   readonly listens: ListeningPlace;
 }

@@ -1,4 +1,4 @@
-import type { Place } from '../kernel/origin.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import type { ArgumentsOf, DiagnosticCode } from './codes.ts';
 import { entryOf } from './codes.ts';
 import type { Severity } from './table.ts';
@@ -77,7 +77,13 @@ export function isError({ severity }: Pick<Diagnostic, 'severity'>): boolean {
   return severity === 'error';
 }
 
-/** The beginning of a line of a file. Lines count from 1. */
-export function placeAtLine(file: string, line = 1): Place {
-  return { file, locate: () => ({ file, line, column: 1 }) };
+/** The beginning of a line of a file, or the file as a whole. Lines count from 1. */
+export function placeAtLine(file: string, line?: number): Place {
+  return { file, locate: () => ({ file, line: line ?? 1, column: 1 }), isWholeFile: line === undefined };
+}
+
+/** The place as data: of a file as a whole, its name alone. */
+export function locate(place: Place | undefined): Partial<Location> {
+  if (place?.isWholeFile) return { file: place.file };
+  return place?.locate() ?? {};
 }

@@ -3,7 +3,7 @@ import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 import type { Wordings, Words } from './table.ts';
 
-interface WrongType {
+export interface WrongType {
   readonly field: string;
   readonly found: Found;
   /** The types of JSON that it may have. */

@@ -1,15 +1,15 @@
 import { describeOddSpace, nameCharacter } from '../base/odd-space.ts';
 import type { DetailsBy, Wordings } from './table.ts';
 
-interface CodePoint {
+export interface CodePoint {
   readonly codePoint: number;
 }
 
-interface Character {
+export interface Character {
   readonly character: string;
 }
 
-interface Bracket {
+export interface Bracket {
   readonly sign: ']' | '}';
 }
 

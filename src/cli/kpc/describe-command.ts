@@ -111,7 +111,7 @@ async function settleFirst(
   const { readStoredSide } = await import('../../sides/read-side.ts');
   if ((await readStoredSide(first, { node: options.node, stdin: undefined })).kind !== 'manifests') return sorted;
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
-  await say(quieten(terminal, options), `kpc: note: ${oneLine(text)}\n`);
+  await say(quieten(terminal, options), `note: ${oneLine(text)}\n`);
   return { what: first, paths: others };
 }
 
@@ -166,7 +166,7 @@ async function runDescribe(
   const input = await recogniseInputs(paths, { node, stdin });
   const refusal = refuseInput(input, options, flags);
   if (refusal !== undefined) {
-    await terminal.err(`kpc: error: ${oneLine(refusal)}\n`);
+    await terminal.err(`error: ${oneLine(refusal)}\n`);
     return exitStatus.badInput;
   }
   if (input.kind === 'dump') {
@@ -213,7 +213,7 @@ async function readView(
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+    await say(terminal, `note: by the kube-proxy of Kubernetes ${release}\n`);
   }
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {

@@ -65,7 +65,7 @@ export async function describeDump(
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
   for (const note of notesOf(decompiled, side, belongingOf, names))
-    await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+    await say(terminal, `note: ${oneLine(note)}\n`);
   return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 

@@ -33,7 +33,7 @@ export async function runReleaseDiff(
       ? await describeNoManifests(path)
       : `${toFlag} compares the same manifests by two releases: leave out ${second}`;
   if (wrongPath !== undefined) {
-    await terminal.err(`kpc: error: ${oneLine(wrongPath)}\n`);
+    await terminal.err(`error: ${oneLine(wrongPath)}\n`);
     return exitStatus.badInput;
   }
   const loaded = await loadInputs(
@@ -50,7 +50,7 @@ export async function runReleaseDiff(
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   const { compareReleases } = await import('../../sides/compare-releases.ts');
   const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
-  for (const note of compared.notes) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of compared.notes) await say(terminal, `note: ${oneLine(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }
 

@@ -38,7 +38,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   if (await isFile(path)) {
-    await run.terminal.err(`kpc: error: ${describeFolderProblem({ kind: 'is-a-file', folder: path })}\n`);
+    await run.terminal.err(`error: ${describeFolderProblem({ kind: 'is-a-file', folder: path })}\n`);
     return exitStatus.badInput;
   }
   // A shard without a node has a folder too, for the program that collects them.
@@ -52,7 +52,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
       await progress.end();
       const done = counts.written + counts.unchanged;
       const before = done === 0 ? '' : `\nThe folders of ${formatCount(done)} nodes before this one are done.`;
-      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}${before}\n`);
+      await run.terminal.err(`error: ${describeFolderProblem(result.problem)}${before}\n`);
       return exitStatus.badInput;
     }
     counts[result.kind]++;
@@ -88,7 +88,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
+      await run.terminal.err(`error: cannot read ${path}/${node}: ${difference.reason}\n`);
       return exitStatus.badInput;
     }
     const what = describeDifference(difference);

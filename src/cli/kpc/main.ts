@@ -26,7 +26,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const fault = isSystemError(error) ? '' : ' (a bug in kpc: please report it with the command and its input)';
   try {
-    await terminal.err(`kpc: error: ${describeError(error)}${fault}\n`);
+    await terminal.err(`error: ${describeError(error)}${fault}\n`);
   } catch {
     // Where stderr is what does not work, the status has to tell.
   }

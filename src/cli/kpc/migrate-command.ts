@@ -54,7 +54,7 @@ async function runMigrate(options: MigrateOptions, terminal: Terminal): Promise<
   const known = prepared.settings.mode;
   const from = options.from ?? (known === options.to ? 'ipvs' : known);
   if (from === options.to) {
-    await terminal.err(`kpc: error: --from ${from} --to ${options.to}: name two modes\n`);
+    await terminal.err(`error: --from ${from} --to ${options.to}: name two modes\n`);
     return exitStatus.badInput;
   }
   const allNodes = options.node === undefined && prepared.nodes.size > 1;

@@ -30,7 +30,7 @@ export async function readScenes(
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   const input = await recogniseInputs(file, { node, stdin });
   if (input.kind === 'mixed') {
-    await terminal.err(`kpc: error: ${oneLine(input.text)}\n`);
+    await terminal.err(`error: ${oneLine(input.text)}\n`);
     return undefined;
   }
   if (input.kind !== 'manifests') {
@@ -47,7 +47,7 @@ export async function readScenes(
   if (loaded.diagnostics.some(isError) || names.length === 0) {
     await reportDiagnostics(makeStrict(loaded.diagnostics, options), loaded.files, terminal);
     if (names.length === 0)
-      await terminal.err('kpc: error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
+      await terminal.err('error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
     return undefined;
   }
   const scenes: Scene[] = [];
@@ -74,7 +74,7 @@ export async function sceneOfReading(
   const owners = findOwners(labels ? [labels, state] : [state]);
   const isDump = services === undefined;
   const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
-  for (const text of doubtsOf(side)) await terminal.err(`kpc: warning: ${oneLine(text)}\n`);
+  for (const text of doubtsOf(side)) await terminal.err(`warning: ${oneLine(text)}\n`);
   return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, inputs);
 }
 

@@ -82,7 +82,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   const answers = scenes.map((scene) => answer(options, scene));
   const wrong = answers.find((each) => each.kind === 'wrong');
   if (wrong?.kind === 'wrong') {
-    await terminal.err(`kpc: error: ${oneLine(wrong.text)}\n`);
+    await terminal.err(`error: ${oneLine(wrong.text)}\n`);
     return exitStatus.badInput;
   }
   const values = answers.flatMap((each) => (each.kind === 'read' ? [each.value] : []));
