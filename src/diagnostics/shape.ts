@@ -3,14 +3,14 @@ import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
 import type { Wordings, Words } from './table.ts';
 
-export interface WrongType {
+type WrongType = {
   readonly field: string;
   readonly found: Found;
   /** The types of JSON that it may have. */
   readonly types: readonly string[];
   /** What it should be, if the schema says so in words. */
   readonly expected?: string | undefined;
-}
+};
 
 /** The words for a field that does not fit the schema of its object, by `problem`. */
 export const shapeWords = {
