@@ -16,6 +16,7 @@ import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -98,7 +99,7 @@ function chooseSides(
 export function addLimit(): Option {
   return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
     .argParser((text) => {
-      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a number');
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
       return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
     })
     .default(20);
@@ -113,7 +114,7 @@ async function runDiff(
 ): Promise<ExitStatus> {
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
-    await terminal.err('error: only one side can be read from stdin\n');
+    await terminal.err(formatError('only one side can be read from stdin'));
     return exitStatus.badInput;
   }
   const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
@@ -122,7 +123,7 @@ async function runDiff(
   const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
   if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const names = strays.join(', ');
-    await terminal.err(`error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
+    await terminal.err(formatError(`${names}: only for manifests, and neither ${from} nor ${to} is manifests`));
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
@@ -187,7 +188,7 @@ export async function printFound(
   const missed = describeGaps(diff.gaps).join(', ');
   if (missed !== '') await say(terminal, `note: not compared, since one side cannot tell: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
-    await terminal.err(`error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
     return exitStatus.badInput;
   }
   await terminal.out(await formatDiff(from, to, diff, options, terminal));
