@@ -187,7 +187,7 @@ test('load balancers without an address are one note, whatever else they lack', 
   const said = ({ diagnostics }: Assignment): readonly string[] =>
     diagnostics
       .filter(({ code }) => code === 'no-load-balancer-ip')
-      .map(({ severity, text }) => `${severity}: ${text}`);
+      .map(({ severity, text, help }) => `${severity}: ${[text, help].filter(Boolean).join(': ')}`);
   expect(said(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
     'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3; let kpc choose with --load-balancer-ip-range',
   ]);

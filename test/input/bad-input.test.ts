@@ -330,7 +330,8 @@ suite('files', () => {
     const { services, diagnostics, files } = readInputs([folder]);
     expect(services.map(({ object }) => object.metadata.name)).toEqual(['web']);
     const shown = diagnostics.map(
-      ({ place, text, code }) => `${place?.file.slice(folder.length + 1)}: ${text} [${code}]`,
+      ({ place, text, help, code }) =>
+        `${place?.file.slice(folder.length + 1)}: ${[text, help].filter(Boolean).join(': ')} [${code}]`,
     );
     expect(shown).toEqual([
       'undefined: 3 of 6 files have errors: --skip-invalid leaves out such files, and goes on with the others [left-out]',

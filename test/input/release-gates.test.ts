@@ -7,7 +7,10 @@ import type { Release } from '../../src/kube-proxy/releases.ts';
 
 const check = (release: Release, gates: Record<string, boolean>) =>
   checkFeatureGates(new Map(Object.entries(gates)), release).map(
-    ({ fault }) => diagnose('bad-feature-gate', fault).text,
+    ({ fault }) => {
+      const { text, help } = diagnose('bad-feature-gate', fault);
+      return [text, help].filter(Boolean).join(': ');
+    },
   );
 
 const unknown = (release: Release, name: string) =>
