@@ -85,7 +85,7 @@ describe('the feature gates of each release', () => {
     const hostNetwork = { UserNamespacesHostNetworkSupport: true, NodeDeclaredFeatures: false };
     expect(check('1.35', hostNetwork)).toEqual([]);
     expect(check('1.36', hostNetwork)).toContain(
-      'kube-proxy does not start: the feature gate UserNamespacesHostNetworkSupport is on, and needs NodeDeclaredFeatures, too',
+      'kube-proxy does not start: the feature gate UserNamespacesHostNetworkSupport is on, and needs NodeDeclaredFeatures, too: turn all of them on, or none: turn all of them on, or none: turn all of them on, or none',
     );
   });
 
