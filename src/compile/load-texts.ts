@@ -15,6 +15,7 @@ import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
+import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import type { IpFamilyChoice, Prepared } from './compile-node.ts';
 import { prepare } from './compile-node.ts';
 import type { HostText } from './host-addresses.ts';
@@ -48,6 +49,10 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly traffic?: boolean | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
+  /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
+  readonly assume?: boolean | undefined;
+  /** The nodes to compile for, by name. */
+  readonly node?: string | readonly string[] | undefined;
 }
 
 /**
@@ -112,8 +117,8 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const { namespace, skipInvalid, traffic } = options;
+  const { assume = false, namespace, skipInvalid, traffic } = options;
+  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
   const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, traffic, namespace, skipInvalid });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
@@ -132,7 +137,17 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
-  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
+  const assumptions = assume
+    ? assumeCluster({
+        inputs,
+        ranges,
+        podNetworks: networks ?? [],
+        clusterCIDRs: settings.clusterCIDRs,
+        nodeNames: [[options.node ?? []], settings.hostnameOverride].flat(2),
+        ipFamily: options.ipFamily,
+      })
+    : undefined;
+  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks, assumptions);
   const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
   if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
   const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
@@ -156,7 +171,13 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...wrongRanges,
       ...wrongNetworks,
       ...(host?.diagnostics ?? []),
-      ...prepared.diagnostics,
+      ...(assumptions
+        ? [
+            ...describeAssumptions(inputs, assumptions, prepared, options.emptyResult === undefined),
+            // One note is enough.
+            ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
+          ]
+        : prepared.diagnostics),
     ]),
   };
 }

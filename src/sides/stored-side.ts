@@ -100,7 +100,7 @@ function sideOfStored(
     coverage: coverAll(),
     families,
     doubts: [],
-    services: { cluster, node, settings },
+    services: { cluster, node, settings, assumed: { services: manifest.assigned, node: false } },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
   const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
@@ -185,7 +185,10 @@ function describeFile(name: string, files: Dump['files']): string {
 }
 
 /** What was compiled, as a side to compare. */
-export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
+export function sideOfManifests(
+  name: string,
+  { state, cluster, node, settings, families, assigned, isNodeAssumed }: BundleContent,
+) {
   return {
     kind: 'manifests',
     name,
@@ -194,7 +197,7 @@ export function sideOfManifests(name: string, { state, cluster, node, settings, 
     coverage: coverAll(),
     families,
     doubts: [],
-    services: { cluster, node, settings },
+    services: { cluster, node, settings, assumed: { services: assigned, node: isNodeAssumed === true } },
   } as const satisfies Side;
 }
 

@@ -39,6 +39,7 @@ import type { MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
+  readonly node?: readonly string[];
   readonly out?: string;
   readonly golden?: string;
   readonly print?: string;

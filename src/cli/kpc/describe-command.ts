@@ -48,7 +48,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addInputOptions(command)
+  addInputOptions(command, 'looks')
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
     .allowExcessArguments()

@@ -44,7 +44,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
-  addInputOptions(command);
+  addInputOptions(command, 'looks');
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
     '--node <name>',

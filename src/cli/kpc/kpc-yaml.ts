@@ -216,7 +216,7 @@ class Reader {
 
   /** Undefined for a flag that is there only to be left out. */
   #parse(option: Option, words: readonly string[]): unknown {
-    if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
+    if (option.isBoolean()) return words[0] === 'true' ? !option.negate : undefined;
     if (option.optional && !takesBoolean(option) && words.length === 1) {
       if (words[0] === 'true') return knownNetworks;
       if (words[0] === 'false') return undefined;

@@ -57,7 +57,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
-  addInputOptions(command).option(
+  addInputOptions(command, 'looks').option(
     '--node <name>',
     'the node (default: hostnameOverride, or else the only Node in the input)',
   );
