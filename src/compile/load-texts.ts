@@ -51,6 +51,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | undefined;
+  /** The command as it was called, with what makes it assume, for the message of one that does not. */
+  readonly assuming?: string | undefined;
   /** The nodes to compile for, by name. */
   readonly node?: string | readonly string[] | undefined;
 }
@@ -62,7 +64,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
   prepared: Prepared,
-  { emptyResult, ipFamily }: InputOptions,
+  { emptyResult, ipFamily, assuming }: InputOptions,
 ): readonly Diagnostic[] {
   if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
@@ -74,7 +76,7 @@ function describeEmptiness(
   if (services.length > 0) {
     if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
     const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
-    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused);
+    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused, assuming);
   }
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,

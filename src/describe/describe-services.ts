@@ -5,7 +5,9 @@ import {
   isExternallyAccessible,
   usesLocalEndpoints,
 } from '../cluster/endpoint-choice.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { withoutName } from './service-table.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -28,6 +30,8 @@ export interface ServiceDescription {
   /** Why kube-proxy programs nothing for it. */
   readonly skipped?: NonNullable<ServiceInfo['skipped']>;
   readonly clusterIPs: readonly string[];
+  /** What kpc chose of all this, as the input lacks it. */
+  readonly assumed?: Omit<AssignedService, 'service'>;
   readonly place?: Location;
   readonly ports: readonly PortDescription[];
   readonly dns: readonly DnsRecord[];
@@ -86,11 +90,14 @@ export function describeService(
   clusterDomain: string,
 ): ServiceDescription {
   const ports = portsOf(service, view).filter(([label]) => !labels || labels.has(label));
+  const name = `${service.namespace}/${service.name}`;
+  const assumed = view.services.assumed.services.find((each) => each.service === name);
   return {
-    service: `${service.namespace}/${service.name}`,
+    service: name,
     type: service.type,
     ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+    ...(assumed ? { assumed: withoutName(assumed) } : {}),
     ...locate(service.place),
     ports: ports.map(([label, inFamilies]) => ({
       label,

@@ -31,13 +31,14 @@ export function describeServiceInWords(
   words: NodeWords,
 ): readonly DescriptionLine[] {
   const { service, type, place, ports, dns, environment, clusterIPs } = description;
+  const mark = markAssumed(description);
   const reasons = because.flatMap((each) => describeBecause(each) ?? []);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...reasons.map((reason) => line('plain', 1, reason)),
     line('plain', 1, `type ${type}${describeSkipped(description)}`),
-    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.join(', ')}`)] : []),
-    ...ports.flatMap((port) => portLines(port, words)),
+    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.map(mark).join(', ')}`)] : []),
+    ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
       'DNS names, as pods see them',
       dns,
@@ -97,19 +98,30 @@ function describeBecause(because: Because): string | undefined {
   }
 }
 
-function portLines(port: PortDescription, words: NodeWords): readonly DescriptionLine[] {
+/** Says of a value of a Service whether kpc chose it. */
+type Mark = (value: string) => string;
+
+function markAssumed({ assumed }: ServiceDescription): Mark {
+  if (!assumed) return (value) => value;
+  const { clusterIPs, nodePorts, healthCheckNodePort, loadBalancerIPs = [] } = assumed;
+  const ports = [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
+  const chosen = new Set([...clusterIPs, ...loadBalancerIPs, ...ports.map(String)]);
+  return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+}
+
+function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
-    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words)),
+    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
     ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2, (text) => text),
   ];
 }
 
-function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): readonly DescriptionLine[] {
+function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   const addresses = [
     ...port.externalIPs.map((address) => `external IP ${address}`),
-    ...port.loadBalancerIPs.map((address) => `load balancer address ${address}`),
-    ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
+    ...port.loadBalancerIPs.map((address) => `load balancer address ${mark(address)}`),
+    ...(port.nodePort === undefined ? [] : [`node port ${mark(String(port.nodePort))}`]),
   ];
   const used = port.endpoints.filter(isUsedInWords).length;
   return [

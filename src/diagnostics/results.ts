@@ -7,8 +7,7 @@ export type LeftOutReason =
   'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
 
 const reasonWords: { readonly [R in LeftOutReason]: string } = {
-  'no-cluster-ip':
-    'without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them)',
+  'no-cluster-ip': 'without a cluster IP',
   headless: 'headless (clusterIP None)',
   'external-name': 'of type ExternalName',
   'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
@@ -25,6 +24,8 @@ interface NothingProgrammed {
   readonly services: number;
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;
+  /** The command as it was called, with what makes it assume what is missing; undefined if that would not help. */
+  readonly assuming: string | undefined;
 }
 
 /** A Service that gets a cluster IP only later has none in what is not from a cluster. */
@@ -36,12 +37,16 @@ function isRefusedResult({ leftOut, isRefused }: NothingProgrammed): boolean {
 const allowing = '(if this is intended, add --allow-empty)';
 
 function describeEmptyResult(details: NothingProgrammed): string {
-  const { services, leftOut } = details;
+  const { services, leftOut, assuming } = details;
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
   const what = `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`;
+  if (leftOut.some(({ reason }) => reason === 'no-cluster-ip')) {
+    const command = assuming === undefined ? '' : `: ${assuming}`;
+    return `${what}; give the objects as the cluster has them, or let kpc assume what manifests from git lack with --assume${command} ${allowing}`;
+  }
   return isRefusedResult(details) ? `${what} ${allowing}` : what;
 }
 

@@ -52,8 +52,10 @@ export interface SideServices {
   readonly assumed: AssumedValues;
 }
 
-/** What kpc chose, since nothing in the input says it. Assumed endpoints say so themselves. */
+/** What kpc chose, since nothing in the input says it. */
 export interface AssumedValues {
   readonly services: readonly AssignedService[];
+  /** The addresses of Pods that no input holds. */
+  readonly pods: ReadonlySet<string>;
   readonly node: boolean;
 }

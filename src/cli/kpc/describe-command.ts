@@ -218,6 +218,7 @@ async function readView(
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
+    families,
     services,
     owners,
     shownOf: findShown(state, owners),
@@ -228,9 +229,12 @@ async function readView(
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { formatRows, serviceRows, summarizeServices } = await import('../../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(
-    options.output === 'json' ? formatJson(summarizeServices(view)) : formatRows(rows, options.limit * rowsPerLine),
-  );
+  if (options.output === 'json') await terminal.out(formatJson(summarizeServices(view)));
+  else {
+    const { summarizeSide } = await import('../../report/bundle-text.ts');
+    const table = formatRows(rows, { rows: options.limit * rowsPerLine, width: terminal.width });
+    await terminal.out(`${table}\n${oneLine(summarizeSide(view))}\n`);
+  }
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -290,7 +294,8 @@ async function formatFinding(
           }),
         );
       }
-      const { name } = view.services.node;
+      const { node, assumed } = view.services;
+      const name = assumed.node ? `${node.name} (assumed)` : node.name;
       const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
       const shown = finding.matches.slice(0, options.limit);
       const hidden = finding.matches.length - shown.length;
