@@ -121,7 +121,10 @@ function makeNodes(
 ): readonly Sourced<Node>[] {
   const ofSpecs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
   const named = new Set([...nodeNames, ...ofSpecs.map(({ nodeName }) => nodeName).toSorted()].filter((name) => name));
-  const names = [...named, ...assumedNodes.filter((name) => !named.has(name)).slice(named.size)];
+  const names = [
+    ...named,
+    ...assumedNodes.filter((name) => !named.has(name)).slice(0, Math.max(0, assumedNodes.length - named.size)),
+  ];
   return names.map((name, i) => ({ object: makeNode(name, i, families, networks), source: { place: () => nowhere } }));
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import type { ReportLimits } from '../../diff/diff-report.ts';
+import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
@@ -23,6 +23,7 @@ export interface DiffOptions extends SideOptions, MessageOptions {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
+  readonly rules?: boolean;
   readonly limit: number;
 }
 
@@ -64,6 +65,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
+    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown of a dump')
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
@@ -171,7 +173,12 @@ async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: T
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
-  return printFound(from, to, diff, options, terminal);
+  return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
+}
+
+/** Whether a side says which Services it comes from. A dump is compared for its rules. */
+function isOfServices({ services }: Side): boolean {
+  return services !== undefined;
 }
 
 /** Prints how two sides differ. */
@@ -181,6 +188,7 @@ export async function printFound(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
@@ -190,7 +198,7 @@ export async function printFound(
     await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
     return exitStatus.badInput;
   }
-  await terminal.out(await formatDiff(from, to, diff, options, terminal));
+  await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -200,6 +208,7 @@ async function formatDiff(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview: boolean,
 ): Promise<string> {
   const { reportDiff } = await import('../../diff/diff-report.ts');
   const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
@@ -207,7 +216,8 @@ async function formatDiff(
     case 'text': {
       const { formatText } = await import('../../report/text.ts');
       const { reportPainter } = await import('../../report/colours.ts');
-      return formatText(reportDiff(diff, limits), reportPainter(terminal.colour.out));
+      const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
+      return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
       const { formatMarkdown } = await import('../../report/markdown.ts');
@@ -225,4 +235,25 @@ async function formatDiff(
         .join('');
     }
   }
+}
+
+/** So many Service ports are asked about at most: each may be reached in many ways. */
+const mostAsked = 400;
+
+async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimits): Promise<readonly ReportBlock[]> {
+  const { reportReview } = await import('../../report/diff-review.ts');
+  const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
+  if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
+    return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
+  }
+  const { effectsByService } = await import('../../equivalence/by-service.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
+  const { onOneNode, sceneOf } = await import('../../trace/scene.ts');
+  const [old, fresh] = [from, to].map((side) => {
+    const { state, labels, services } = side;
+    return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);
+  });
+  if (!old || !fresh) return [];
+  const effects = effectsByService(...onOneNode(old, fresh));
+  return reportReview({ from, to, diff, packets: { kind: 'asked', effects } }, limits);
 }
