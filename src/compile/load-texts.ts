@@ -8,7 +8,8 @@ import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import { collectInputs } from '../input/read-inputs.ts';
+import { findOutermost } from '../input/kustomizations.ts';
+import { collectInputs, readsManifests } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
@@ -51,6 +52,8 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | undefined;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
   /** The command as it was called, with what makes it assume, for the message of one that does not. */
   readonly assuming?: string | undefined;
   /** The nodes to compile for, by name. */
@@ -64,7 +67,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
   prepared: Prepared,
-  { emptyResult, ipFamily, assuming }: InputOptions,
+  { emptyResult, ipFamily, assuming, into }: InputOptions,
 ): readonly Diagnostic[] {
   if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
@@ -81,7 +84,11 @@ function describeEmptiness(
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
   );
-  if (skipped.has('Kustomization')) return [diagnose('no-input', { problem: 'kustomization' })];
+  const unbuilt = findOutermost([...others.files.keys()]);
+  if (skipped.has('Kustomization') || (unbuilt !== undefined && !found && skipped.size === 0)) {
+    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
+    return [diagnose('no-input', { problem: 'kustomization', build })];
+  }
   // What looks like a misspelled Service would be taken off the node.
   if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
     return [diagnose('no-services', { instead: 'misspelled-kinds', isRefused })];
@@ -119,9 +126,15 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { assume = false, namespace, skipInvalid, traffic } = options;
+  const { assume = false, namespace, skipInvalid, traffic, into } = options;
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, traffic, namespace, skipInvalid });
+  const inputs = collectInputs(texts.manifests, {
+    workloads: networks !== undefined,
+    traffic,
+    namespace,
+    skipInvalid,
+    into,
+  });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);

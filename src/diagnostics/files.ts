@@ -47,14 +47,16 @@ interface HelmTemplate {
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** How to name the chart on a command line. */
-  readonly chartWord: string;
+  /** The chart's own name and its folder, as on a command line. */
+  readonly chartWords: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
   /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count, chart, folder, isLeftOut, chartWord, exclude }: HelmTemplate): string {
-  const render = `"helm template ${chartWord} | kpc compile -f -"`;
+function describeTemplate({ count, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): string {
+  const render = `"helm template ${chartWords} | ${into}"`;
   if (folder === undefined) return `a Helm template: render it first, as with ${render}`;
   if (chart === undefined) {
     const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`;
@@ -80,6 +82,8 @@ interface UnrenderedTemplate {
   /** How to name the file and its folder on a command line. */
   readonly fileWord: string;
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
 function describeUnrendered(details: UnrenderedTemplate): string {
@@ -88,20 +92,20 @@ function describeUnrendered(details: UnrenderedTemplate): string {
   return `${describeLanguage(details, more)}${folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude'}`;
 }
 
-function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTemplate, more: string): string {
+function describeLanguage({ kind, mark, fileWord, folderWord, into }: UnrenderedTemplate, more: string): string {
   switch (kind) {
     case 'go':
-      return `a Go template${more}: render it first, as with "helm template CHART | kpc compile -f -"`;
+      return `a Go template${more}: render it first, as with "helm template CHART | ${into}"`;
     case 'jinja':
-      return `a Jinja or Mustache template${more}: render it first, as with "jinja2 ${fileWord} | kpc compile -f -"`;
+      return `a Jinja or Mustache template${more}: render it first, as with "jinja2 ${fileWord} | ${into}"`;
     case 'erb':
-      return `an ERB template${more}: render it first, as with "erb ${fileWord} | kpc compile -f -"`;
+      return `an ERB template${more}: render it first, as with "erb ${fileWord} | ${into}"`;
     case 'ytt':
-      return `a ytt template${more}: render it first, as with "ytt -f ${fileWord} | kpc compile -f -"`;
+      return `a ytt template${more}: render it first, as with "ytt -f ${fileWord} | ${into}"`;
     case 'kustomize':
-      return `${quote(mark)} is a variable that kustomize fills in${more}: compile what "kustomize build ${folderWord}" prints`;
+      return `${quote(mark)} is a variable that kustomize fills in${more}: run "kubectl kustomize ${folderWord} | ${into}"`;
     case 'envsubst':
-      return `${quote(mark)} is a variable that is not filled in${more}: run "envsubst < ${fileWord} | kpc compile -f -"`;
+      return `${quote(mark)} is a variable that is not filled in${more}: run "envsubst < ${fileWord} | ${into}"`;
     case 'placeholder':
       return `${quote(mark)} is a placeholder that is not filled in${more}: run what fills it in, and compile what that prints`;
   }
@@ -112,13 +116,15 @@ interface Kustomized {
   readonly fields: readonly string[];
   /** How many other kustomizations do so. */
   readonly more: number;
-  /** How to name its folder on a command line. */
+  /** How to name the folder to build on a command line. */
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
-function describeKustomized({ fields, more, folderWord }: Kustomized): string {
+function describeKustomized({ fields, more, folderWord, into }: Kustomized): string {
   const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
-  return `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without: compile what "kustomize build ${folderWord}" prints`;
+  return `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without: run "kubectl kustomize ${folderWord} | ${into}"`;
 }
 
 type LeftOut =

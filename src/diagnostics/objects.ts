@@ -62,8 +62,8 @@ interface Among {
 interface LeaveOut {
   /** What to exclude; undefined where no pattern for it is safe in a shell. */
   readonly pattern?: string | undefined;
-  /** Whether the folder holds a kustomization, which would merge the two objects. */
-  readonly isUnbuilt: boolean;
+  /** What merges the two objects, if the folder holds a kustomization. */
+  readonly build?: string | undefined;
 }
 
 function describeDuplicate(details: Duplicate): string {
@@ -78,10 +78,10 @@ function describeDuplicate(details: Duplicate): string {
   return `${one}${more}${leaveOut ? describeLeaveOut(leaveOut) : ''}`;
 }
 
-function describeLeaveOut({ pattern, isUnbuilt }: LeaveOut): string {
+function describeLeaveOut({ pattern, build }: LeaveOut): string {
   const example = pattern === undefined ? '' : ` ${pattern}`;
-  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
-  return `: leave one of them out, as with --exclude${example}${build}`;
+  const other = build === undefined ? '' : `, or run "${build}"`;
+  return `: leave one of them out, as with --exclude${example}${other}`;
 }
 
 type NoObject =
@@ -108,7 +108,7 @@ function describeNoObject(details: NoObject): string {
   const text = `this is not a Kubernetes object: it has no ${details.field}`;
   switch (details.madeBy) {
     case 'kustomize':
-      return `${text}: kpc reads what "kustomize build" prints of it`;
+      return `${text}: kpc reads what "kubectl kustomize" prints of it`;
     case 'helm':
       return `${text}: kpc reads what "helm template" prints of the chart`;
     case undefined:

@@ -50,18 +50,19 @@ function describeEmptyResult(details: NothingProgrammed): string {
   return isRefusedResult(details) ? `${what} ${allowing}` : what;
 }
 
-interface NoInput {
-  readonly problem: 'nothing-named' | 'no-objects' | 'kustomization';
-}
+type NoInput =
+  | { readonly problem: 'nothing-named' | 'no-objects' }
+  /** `build` is the command that makes objects of it. */
+  | { readonly problem: 'kustomization'; readonly build: string };
 
-function describeNoInput({ problem }: NoInput): string {
-  switch (problem) {
+function describeNoInput(details: NoInput): string {
+  switch (details.problem) {
     case 'nothing-named':
       return 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin';
     case 'no-objects':
       return 'nothing to compile: the input holds no objects at all';
     case 'kustomization':
-      return 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"';
+      return `nothing to compile: the input is a Kustomization, which says only where the objects are: run "${details.build}"`;
   }
 }
 

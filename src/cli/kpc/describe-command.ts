@@ -203,7 +203,10 @@ async function readView(
   terminal: Terminal,
 ): Promise<View | undefined> {
   const { compileInputs } = await import('../../sides/read-side.ts');
-  const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
+  const reading =
+    input.kind === 'manifests'
+      ? await compileInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : input.stored.reading;
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;

@@ -128,7 +128,9 @@ async function runDiff(
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
-    side.kind === 'manifests' ? compileSide(side.name, other, options, terminal.readStdin) : side.reading;
+    side.kind === 'manifests'
+      ? compileSide(side.name, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : side.reading;
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
   const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
