@@ -19,7 +19,7 @@ export interface AssignmentRanges {
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /** Set if nobody named these networks: a Service that has a cluster IP is a cluster's, whose load balancer has no address yet. */
+  /** Set if no flag names these networks: a Service that has a cluster IP is a cluster's, whose load balancer has no address yet. */
   readonly sparesPending?: true | undefined;
 }
 
@@ -145,7 +145,7 @@ class Assigner {
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
     const ranges = this.#ranges.loadBalancerIPs ?? [];
     if (!asked || this.#usedAddresses.has(asked.text)) return;
-    // A network that nobody named rules no address out.
+    // A network that no flag names rules no address out.
     if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
     this.#usedAddresses.add(asked.text);
     this.#reserved.set(labelOf(service), asked);

@@ -11,11 +11,15 @@ export interface ServiceEffect extends Effect {
   readonly services: readonly string[];
 }
 
-/**
- * Sends one packet of each class to both sides, and says for which Services they end otherwise. Packets that only go to other
- * endpoints, or to the same with other chances, are left out: that is what a change of endpoints is.
- */
-export function effectsByService(from: Scene, to: Scene): readonly ServiceEffect[] {
+/** What becomes of packets on two sides. */
+export interface ServiceEffects {
+  readonly effects: readonly ServiceEffect[];
+  /** Whether some packets only go to other endpoints, or to the same with other chances: no effect says so. */
+  readonly choosesOthers: boolean;
+}
+
+/** Sends one packet of each class to both sides, and says for which Services they end otherwise. */
+export function effectsByService(from: Scene, to: Scene): ServiceEffects {
   const find = targetFinder([from, to], ownAddresses([from, to]));
   const ofServices = new Map<string, { readonly findings: Findings; readonly collect: (found: Difference) => void }>();
   compareScenes(from, to, (difference) => {
@@ -31,14 +35,20 @@ export function effectsByService(from: Scene, to: Scene): readonly ServiceEffect
     }
   });
   const effects = new Map<string, ServiceEffect>();
+  let choosesOthers = false;
   for (const [service, { findings }] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     for (const effect of ownEffects(findings)) {
+      if (effect.from === effect.to) {
+        choosesOthers = true;
+        continue;
+      }
       const key = JSON.stringify([effect.target, effect.senders, effect.from, effect.to]);
       const before = effects.get(key)?.services ?? [];
       effects.set(key, { ...effect, services: service === '' ? before : [...before, service] });
     }
   }
-  return [...effects.values()].toSorted((a, b) => weights.indexOf(a.severity) - weights.indexOf(b.severity));
+  const sorted = [...effects.values()].toSorted((a, b) => weights.indexOf(a.severity) - weights.indexOf(b.severity));
+  return { effects: sorted, choosesOthers };
 }
 
 /** The worst first. */
@@ -48,7 +58,6 @@ const weights: readonly Severity[] = ['breaks', 'changes', 'opens', 'fails-other
 function ownEffects(findings: Findings): readonly Effect[] {
   const effects = new Map<string, Effect>();
   for (const effect of findings.list().flatMap((finding) => finding.effects)) {
-    if (effect.from === effect.to || effect.severity === 'fails-otherwise') continue;
     const key = JSON.stringify([effect.target, effect.from, effect.to]);
     const before = effects.get(key);
     const senders = [...new Set([...(before?.senders ?? []), ...effect.senders])].toSorted();

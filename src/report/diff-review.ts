@@ -9,13 +9,12 @@ import { listFacts } from '../diff/port-facts.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeReason } from '../diff/words.ts';
-import type { ServiceEffect } from '../equivalence/by-service.ts';
+import type { ServiceEffects } from '../equivalence/by-service.ts';
 import type { Severity } from '../equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
 /** What becomes of packets, or why that was not asked. */
-export type PacketEffects =
-  { readonly kind: 'asked'; readonly effects: readonly ServiceEffect[] } | { readonly kind: 'too-many' };
+export type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
 
 /** Both sides of manifests or bundles, and how they differ. */
 export interface Review {
@@ -175,9 +174,9 @@ function packetLines(packets: PacketEffects, { services }: Side, { lines: limit 
   if (packets.kind === 'too-many') {
     return [title, line('reason', 'not compared, for there are many Services: "kpc equivalence" compares them')];
   }
-  const { effects } = packets;
+  const { effects, choosesOthers } = packets;
   if (effects.length === 0)
-    return [title, line('reason', 'no packet ends otherwise, though other endpoints may take it')];
+    return [title, line('reason', choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise')];
   const shown = effects.length <= limit + 1 ? effects : effects.slice(0, limit);
   const hidden = effects.length - shown.length;
   return [

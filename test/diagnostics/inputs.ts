@@ -124,6 +124,7 @@ function largeInput(): string {
 
 /** An input for each code that no fixture shows. */
 export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
+  assumed: manifests(service('ports: [{ port: 80 }]'), '--assume'),
   'bad-address-type': manifests(web + slice('addressType: ipv4')),
   'bad-bind-address': configured('healthzBindAddress: localhost:10256'),
   'bad-bundle': { words: ['diff', 'bundle', 'in.yaml'], files: { 'in.yaml': web, 'bundle/manifest.json': '{}' } },

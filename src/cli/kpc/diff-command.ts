@@ -257,5 +257,5 @@ async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimi
   });
   if (!old || !fresh) return [];
   const effects = effectsByService(...onOneNode(old, fresh));
-  return reportReview({ from, to, diff, packets: { kind: 'asked', effects } }, limits);
+  return reportReview({ from, to, diff, packets: { kind: 'asked', ...effects } }, limits);
 }
