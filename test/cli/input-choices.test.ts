@@ -213,7 +213,7 @@ describe.concurrent('a result without a Service', () => {
         '2 without a cluster IP: default/a, default/b; ' +
         '1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
         '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f; give the objects as the cluster has them, or let kpc assume what ' +
-        `manifests from git lack with --assume: kpc compile -f ${file} ${printIpvs.join(' ')} --assume ` +
+        `manifests from git lack with --assume: kpc compile -f ${file} --proxy-mode ipvs --print ipvsadm --assume ` +
         '(if this is intended, add --allow-empty) [nothing-programmed]\n',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);

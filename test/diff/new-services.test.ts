@@ -73,7 +73,7 @@ describe('what a new or removed Service has', () => {
 
   test.for(sides)('%s mode, %s', async ([mode, kind]) => {
     const name = (side: string) => (kind === 'bundle' ? `bundle-${mode}-${side}` : `${side}.yaml`);
-    const flags = kind === 'bundle' ? [] : ['--proxy-mode', mode];
+    const flags = kind === 'bundle' ? [] : ['--proxy-mode', mode, '--no-assume'];
     const added = await runKpc(['diff', '--rules', name('before'), name('after'), ...flags, '-q'], { cwd });
     expect(added.stdout).toContain(`shop/web:http added\n    Service added\n    ${facts}\n`);
     expect(added.stdout).toContain('shop/other added\n    Service added\n    absent → type ExternalName\n');

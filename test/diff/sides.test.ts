@@ -155,7 +155,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const after = write('many/after.json', toList(makeCluster(600, makeRandom(2))));
     const options = ['--node', 'node-1', '--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
     for (const output of ['text', 'markdown']) {
-      const run = await runKpc(['diff', before, after, ...options, '--output', output, '--limit', '5']);
+      const run = await runKpc(['diff', before, after, ...options, '--rules', '--output', output, '--limit', '5']);
       expect(run.status, run.stderr).toBe(1);
       expect(run.stdout.split('\n').length).toBeLessThan(120);
       expect(run.stdout).toMatch(/… and [\d,]+ more: [\d,]+ Service ports/);
