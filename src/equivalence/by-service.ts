@@ -1,7 +1,7 @@
 import type { Scene } from '../trace/scene.ts';
 import { compareScenes, ownAddresses } from './compare.ts';
 import type { Difference } from './compare.ts';
-import type { Effect, Severity } from './findings.ts';
+import type { Effect, Finding, Severity } from './findings.ts';
 import { Findings } from './findings.ts';
 import { targetFinder } from './subject.ts';
 
@@ -16,6 +16,8 @@ export interface ServiceEffects {
   readonly effects: readonly ServiceEffect[];
   /** Whether some packets only go to other endpoints, or to the same with other chances: no effect says so. */
   readonly choosesOthers: boolean;
+  /** Whether pods that reach themselves through a Service are not treated alike, which no effect says either. */
+  readonly touchesHairpins: boolean;
 }
 
 /** Sends one packet of each class to both sides, and says for which Services they end otherwise. */
@@ -36,8 +38,12 @@ export function effectsByService(from: Scene, to: Scene): ServiceEffects {
   });
   const effects = new Map<string, ServiceEffect>();
   let choosesOthers = false;
+  let touchesHairpins = false;
   for (const [service, { findings }] of [...ofServices].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    for (const effect of ownEffects(findings)) {
+    const found = findings.list();
+    const others = found.filter(({ cause }) => cause !== 'hairpin');
+    if (others.length < found.length) touchesHairpins = true;
+    for (const effect of ownEffects(others)) {
       if (effect.from === effect.to) {
         choosesOthers = true;
         continue;
@@ -48,16 +54,16 @@ export function effectsByService(from: Scene, to: Scene): ServiceEffects {
     }
   }
   const sorted = [...effects.values()].toSorted((a, b) => weights.indexOf(a.severity) - weights.indexOf(b.severity));
-  return { effects: sorted, choosesOthers };
+  return { effects: sorted, choosesOthers, touchesHairpins };
 }
 
 /** The worst first. */
 const weights: readonly Severity[] = ['breaks', 'changes', 'opens', 'fails-otherwise'];
 
 /** The effects on one Service, whatever their causes: each once, with all senders that have it. */
-function ownEffects(findings: Findings): readonly Effect[] {
+function ownEffects(findings: readonly Finding[]): readonly Effect[] {
   const effects = new Map<string, Effect>();
-  for (const effect of findings.list().flatMap((finding) => finding.effects)) {
+  for (const effect of findings.flatMap((finding) => finding.effects)) {
     const key = JSON.stringify([effect.target, effect.from, effect.to]);
     const before = effects.get(key);
     const senders = [...new Set([...(before?.senders ?? []), ...effect.senders])].toSorted();

@@ -111,7 +111,10 @@ function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOf
   return [...said, ...endpoints, ...(isSilent ? [`${prefix}its rules`] : [])];
 }
 
-/** "1 endpoint added, 2 changed"; a number of endpoints that differs has been said. */
+/** So many endpoints are named; more are counted. */
+const namedEndpoints = 2;
+
+/** What becomes of endpoints, unless the number of them has said it. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
   const number = (kind: ServiceReason['kind']): number => reasons.filter((reason) => reason.kind === kind).length;
   const counts = [
@@ -122,6 +125,8 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
   const parts = counts.filter(([, each]) => each > 0);
   // That there are more, or fewer, says it all.
   if (parts.length === 1 && parts[0]?.[0] !== 'changed' && number('scaled') > 0) return [];
+  const own = reasons.filter(({ kind }) => kind.startsWith('endpoint-'));
+  if (own.length <= namedEndpoints) return own.map(describeReason);
   return parts.map(([word, each]) => `${count(each, 'endpoint')} ${word}`);
 }
 
@@ -174,9 +179,16 @@ function packetLines(packets: PacketEffects, { services }: Side, { lines: limit 
   if (packets.kind === 'too-many') {
     return [title, line('reason', 'not compared, for there are many Services: "kpc equivalence" compares them')];
   }
-  const { effects, choosesOthers } = packets;
+  const { effects, choosesOthers, touchesHairpins } = packets;
+  const hairpins = touchesHairpins
+    ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
+    : [];
   if (effects.length === 0)
-    return [title, line('reason', choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise')];
+    return [
+      title,
+      line('reason', choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise'),
+      ...hairpins,
+    ];
   const shown = effects.length <= limit + 1 ? effects : effects.slice(0, limit);
   const hidden = effects.length - shown.length;
   return [
@@ -187,6 +199,7 @@ function packetLines(packets: PacketEffects, { services }: Side, { lines: limit 
       return line(severityRoles[severity], `${targetWords[target]}${whose}${whom}: ${from} → ${to}`);
     }),
     ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more`)] : []),
+    ...hairpins,
   ];
 }
 

@@ -10,6 +10,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
+import { assumedIn } from '../../trace/assumed.ts';
 import { explainTrace, tellTrace, traceJson } from '../../trace/explain.ts';
 import type { ToldTrace } from '../../trace/explain.ts';
 import { followIngress } from '../../trace/ingress.ts';
@@ -115,7 +116,11 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
     const wrong = senders?.find(({ kind }) => kind === 'wrong');
     if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) return wrong;
     const matrix = traceMatrix(ports.value, scene, named);
-    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
+    const text = (colour: boolean): string => {
+      const table = formatMatrix(matrix, nameOf(scene.side), colour);
+      const assumed = assumedIn([table], scene.side);
+      return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], colour)}`;
+    };
     return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
   const over = followIngress(question, scene);
@@ -137,5 +142,13 @@ function answerOf(
   scene: Scene,
 ): Answer {
   const told = traces.map((trace) => tellTrace(trace, scene));
-  return { json, told, text: (colour) => formatDescription([...before, ...told.map(explainTrace)], colour) };
+  const blocks = [...before, ...told.map(explainTrace)].map((lines) => {
+    const [first, ...others] = lines;
+    const assumed = assumedIn(
+      lines.map(({ text }) => text),
+      scene.side,
+    );
+    return first ? [first, ...assumed, ...others] : lines;
+  });
+  return { json, told, text: (colour) => formatDescription(blocks, colour) };
 }
