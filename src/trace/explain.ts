@@ -169,7 +169,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
   if (sticky) {
     notes.push(
-      `session affinity: these are the chances of a client that is new; for ${sticky} s after a connection, it goes to the same endpoint`,
+      `session affinity: the chances are those of a new client, which then keeps its endpoint for ${sticky} s`,
     );
   }
   const strays = fate.endpoints.some(({ source, ...endpoint }) => {
