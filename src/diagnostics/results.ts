@@ -1,14 +1,13 @@
 import { nameSome } from '../base/name-some.ts';
-
-import type { DiagnosticTable } from './table.ts';
+import { wordsBy } from './table.ts';
+import type { DiagnosticTable, Words } from './table.ts';
 
 /** Why nothing is programmed for a Service. */
 export type LeftOutReason =
   'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
 
 const reasonWords: { readonly [R in LeftOutReason]: string } = {
-  'no-cluster-ip':
-    'without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them)',
+  'no-cluster-ip': 'without a cluster IP',
   headless: 'headless (clusterIP None)',
   'external-name': 'of type ExternalName',
   'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
@@ -27,60 +26,53 @@ interface NothingProgrammed {
   readonly isRefused: boolean;
 }
 
+function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
+  return leftOut.some(({ reason }) => reason === 'no-cluster-ip');
+}
+
 /** A Service that gets a cluster IP only later has none in what is not from a cluster. */
-function isRefusedResult({ leftOut, isRefused }: NothingProgrammed): boolean {
-  return isRefused || leftOut.some(({ reason }) => reason === 'no-cluster-ip');
+function isRefusedResult(details: NothingProgrammed): boolean {
+  return details.isRefused || lacksClusterIp(details);
 }
 
 /** How to write an empty result after all. */
-const allowing = '(if this is intended, add --allow-empty)';
+const allowing = 'if this is intended, add --allow-empty';
 
-function describeEmptyResult(details: NothingProgrammed): string {
+function describeEmptyResult(details: NothingProgrammed): Words {
   const { services, leftOut } = details;
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const what = `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`;
-  return isRefusedResult(details) ? `${what} ${allowing}` : what;
-}
-
-interface NoInput {
-  readonly problem: 'nothing-named' | 'no-objects' | 'kustomization';
-}
-
-function describeNoInput({ problem }: NoInput): string {
-  switch (problem) {
-    case 'nothing-named':
-      return 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin';
-    case 'no-objects':
-      return 'nothing to compile: the input holds no objects at all';
-    case 'kustomization':
-      return 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"';
-  }
+  const choose =
+    'let kpc choose cluster IPs with --service-cluster-ip-range 10.96.0.0/12, or give the objects as the cluster has them';
+  const help = lacksClusterIp(details) ? `${choose}; ${allowing}` : allowing;
+  return [
+    `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`,
+    isRefusedResult(details) ? help : undefined,
+  ];
 }
 
 interface NoServices {
   /** What the input holds instead of Services. */
-  readonly instead: 'endpoints' | 'misspelled-kinds' | 'other-objects';
+  readonly instead: keyof typeof instead;
   /** Whether the result would be written, and not only shown. */
   readonly isRefused: boolean;
 }
 
-function describeNoServices({ instead, isRefused }: NoServices): string {
-  const found = describeWithoutServices(instead);
-  return isRefused ? `${found}: the result would remove all Services from a node ${allowing}` : found;
-}
+const instead = {
+  endpoints: ['the input holds EndpointSlices or Endpoints, but no Services', 'add the Services'],
+  'misspelled-kinds': ['the input holds no Services, only objects whose kind or apiVersion looks misspelled'],
+  'other-objects': ['the input holds no Services'],
+} as const;
 
-function describeWithoutServices(instead: NoServices['instead']): string {
-  switch (instead) {
-    case 'other-objects':
-      return 'the input holds no Services';
-    case 'endpoints':
-      return 'the input holds EndpointSlices or Endpoints, but no Services; add the Services';
-    case 'misspelled-kinds':
-      return 'the input holds no Services, only objects whose kind or apiVersion looks misspelled';
-  }
+function describeNoServices(details: NoServices): Words {
+  const [wrong, help] = instead[details.instead];
+  if (!details.isRefused) return [wrong, help];
+  return [
+    `${wrong}: the result would remove all Services from a node`,
+    help === undefined ? allowing : `${help}; ${allowing}`,
+  ];
 }
 
 /** Inputs that program nothing. */
@@ -88,7 +80,17 @@ export const resultDiagnostics = {
   'no-input': {
     severity: 'error',
     meaning: 'there is nothing to compile',
-    words: describeNoInput,
+    words: wordsBy('problem', {
+      'nothing-named': [
+        'nothing to compile',
+        'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+      ],
+      'no-objects': 'nothing to compile: the input holds no objects at all',
+      kustomization: [
+        'nothing to compile: the input is a Kustomization, which names only where the objects are',
+        'run "kustomize build FOLDER | kpc compile -f -"',
+      ],
+    }),
   },
   'no-services': {
     severity: {
