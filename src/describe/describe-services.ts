@@ -1,7 +1,8 @@
-import type { EndpointReason, EndpointUse } from '../cluster/endpoint-choice.ts';
+import type { EndpointReason, EndpointUse, UnboundHints } from '../cluster/endpoint-choice.ts';
 import {
   chooseEndpoints,
   explainEndpoints,
+  explainUnboundHints,
   isExternallyAccessible,
   usesLocalEndpoints,
 } from '../cluster/endpoint-choice.ts';
@@ -64,6 +65,8 @@ export interface PortInFamily {
   readonly endpoints: readonly EndpointDescription[];
   /** What becomes of traffic that no endpoint is chosen for. */
   readonly fallback?: 'no-endpoints-given' | NonNullable<DecompiledPort['fallback']>;
+  /** Why the endpoints' zone hints count for nothing on this node. */
+  readonly unboundHints?: UnboundHints;
   readonly masquerade?: Masquerade;
 }
 
@@ -126,6 +129,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View): Port
   const masquerade = view.shownOf(port.label, port.family)?.masquerade;
   const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
   const fallback = fallbackOf(port, service, chooseEndpoints(port, node), settings.mode);
+  const unboundHints = explainUnboundHints(port, node);
   return {
     family: port.family,
     protocol: port.protocol,
@@ -144,6 +148,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View): Port
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
     ),
     ...(fallback === undefined ? {} : { fallback }),
+    ...(unboundHints === undefined ? {} : { unboundHints }),
     ...(masquerade === undefined ? {} : { masquerade }),
   };
 }

@@ -1,3 +1,4 @@
+import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -127,6 +128,7 @@ function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: 
   return [
     line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
     ...pathLines(port),
+    ...(port.unboundHints ? [line('plain', 1, hintWords(port.unboundHints))] : []),
     line(
       'plain',
       1,
@@ -181,6 +183,17 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string 
       return 'no endpoint on this node: traffic of policy Local is dropped';
     case 'local-to-all':
       return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to all';
+  }
+}
+
+function hintWords(hints: UnboundHints): string {
+  switch (hints.kind) {
+    case 'endpoint-without-hint':
+      return `zone hints are ignored: endpoint ${hints.endpoint} has none`;
+    case 'node-without-zone':
+      return 'zone hints are ignored: the node has no label topology.kubernetes.io/zone';
+    case 'none-for-zone':
+      return `zone hints are ignored: none is for zone ${hints.zone}`;
   }
 }
 

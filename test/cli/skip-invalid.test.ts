@@ -35,7 +35,7 @@ const broken: Files = {
 };
 
 const warnings = [
-  'kpc: warning: the result lacks 6 files with errors and 1 object that the input defines twice (--skip-invalid) [left-out]',
+  'warning: the result lacks 6 files with errors and 1 object that the input defines twice (--skip-invalid) [left-out]',
   'in/broken.yaml:7:1: warning: left out: not valid YAML: "," or "]" is expected here [left-out]',
   'in/bytes.yaml:1:1: warning: left out: the file is binary: kpc reads YAML and JSON [left-out]',
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart: render it first, as with "helm template shop in/chart | kpc compile -f -" [left-out]',
@@ -77,7 +77,7 @@ test('without the flag nothing is left out, and the flag is named', async () => 
   const cwd = write(broken);
   const refused = await run(cwd, 'compile', 'in', '-o', 'out');
   expect(refused).toMatchObject({ status: 2, stdout: '' });
-  expect(refused.stderr).toContain('kpc: note: 6 of 9 files have errors: --skip-invalid leaves out such files');
+  expect(refused.stderr).toContain('note: 6 of 9 files have errors: --skip-invalid leaves out such files');
 });
 
 test('what can be compiled only by itself is left out with its file', async () => {

@@ -66,7 +66,7 @@ function interrupted(): Host {
 /** Code → what kpc-apply says. */
 export async function failureExamples(): Promise<ReadonlyMap<string, string>> {
   const faults = readPage('docs/faults.md').matchAll(/\| ([^|]*?) \[([a-z-]+)\] —/g);
-  const runs = (await runFaults()).flatMap((err) => [...err.matchAll(/^kpc-apply: error: (.*) \[([a-z-]+)\]$/gm)]);
+  const runs = (await runFaults()).flatMap((err) => [...err.matchAll(/^error: (.*) \[([a-z-]+)\]$/gm)]);
   const all = [...runs, ...faults].map(([, text = '', code = '']) => [code, text.replaceAll('\\', '')] as const);
   return new Map(all.toReversed());
 }

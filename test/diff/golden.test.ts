@@ -30,7 +30,7 @@ describe.concurrent('what a change of manifests is said to be', () => {
         expect(run.stdout).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
         expect(run.stderr).toBe(
           ['before', 'after']
-            .map((side) => `kpc: note: ${side}: manifests, compiled for node node-1, mode ${mode}, ipv4\n`)
+            .map((side) => `note: ${side}: manifests, compiled for node node-1, mode ${mode}, ipv4\n`)
             .join(''),
         );
       });

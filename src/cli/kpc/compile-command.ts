@@ -37,6 +37,7 @@ import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly node?: readonly string[];
@@ -111,7 +112,7 @@ function quoteForShell(word: string): string {
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(`kpc: error: --output ${options.output} is for --check: name a folder with --check\n`);
+    await terminal.err(formatError(`--output ${options.output} is for --check`, 'name a folder with --check'));
     return exitStatus.badInput;
   }
   if (!isFleet(options)) tuneForShortRun();
@@ -152,7 +153,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err('kpc: error: several nodes need a folder: name one with -o, --golden or --check\n');
+    await terminal.err(formatError('several nodes need a folder', 'name one with -o, --golden or --check'));
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
@@ -254,7 +255,7 @@ async function write(
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
       : await replaceFolder(folder, files);
   if (problem) {
-    await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
+    await terminal.err(formatError(...describeFolderProblem(problem)));
     return exitStatus.badInput;
   }
   await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
@@ -271,7 +272,7 @@ async function check(
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
-    await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
+    await terminal.err(formatError(`cannot read ${folder}: ${result.reason}`));
     return exitStatus.badInput;
   }
   const same = result.kind === 'same';
@@ -316,7 +317,7 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
     await terminal.err(
-      `kpc: error: there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}\n`,
+      formatError(`there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`),
     );
     return exitStatus.badInput;
   }

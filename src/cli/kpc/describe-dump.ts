@@ -64,8 +64,7 @@ export async function describeDump(
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
-  for (const note of notesOf(decompiled, side, belongingOf, names))
-    await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${oneLine(note)}\n`);
   return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 

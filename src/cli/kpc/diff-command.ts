@@ -16,6 +16,7 @@ import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -100,7 +101,7 @@ function chooseSides(
 export function addLimit(): Option {
   return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
     .argParser((text) => {
-      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a number');
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
       return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
     })
     .default(20);
@@ -115,7 +116,7 @@ async function runDiff(
 ): Promise<ExitStatus> {
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
-    await terminal.err('kpc: error: only one side can be read from stdin\n');
+    await terminal.err(formatError('only one side can be read from stdin'));
     return exitStatus.badInput;
   }
   const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
@@ -124,7 +125,7 @@ async function runDiff(
   const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
   if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const names = strays.join(', ');
-    await terminal.err(`kpc: error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
+    await terminal.err(formatError(`${names}: only for manifests, and neither ${from} nor ${to} is manifests`));
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
@@ -137,7 +138,7 @@ async function runDiff(
   await reportDiagnostics(makeStrict(found, options), files, terminal);
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide || failsStrictly(found, options)) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${oneLine(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
     const { cluster, diagnostics, files: named } = await readNames(options, terminal.readStdin);
@@ -171,7 +172,7 @@ function noteReleases(from: Side, to: Side): readonly string[] {
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
-  for (const note of noteReleases(from, to)) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of noteReleases(from, to)) await say(terminal, `note: ${oneLine(note)}\n`);
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
@@ -195,9 +196,9 @@ export async function printFound(
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
   const missed = describeGaps(diff.gaps).join(', ');
-  if (missed !== '') await say(terminal, `kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (missed !== '') await say(terminal, `note: not compared, since one side cannot tell: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
-    await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
     return exitStatus.badInput;
   }
   await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));

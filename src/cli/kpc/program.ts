@@ -62,7 +62,7 @@ async function readKpcYaml(
   if (!configuredCommands.some((name) => name === called.name())) return false;
   const misnamed = named === undefined ? findMisnamed() : undefined;
   if (misnamed !== undefined) {
-    const text = `kpc: warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
+    const text = `warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
     await say(quieten(terminal, called.opts<MessageOptions>()), text);
   }
   const found = applyKpcYaml(called, program, named);
@@ -74,7 +74,7 @@ async function readKpcYaml(
   const { file, used, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
-  if (used.length > 0) await say(quiet, `kpc: note: from ${printable(file.name)}: ${used.join(', ')}\n`);
+  if (used.length > 0) await say(quiet, `note: from ${printable(file.name)}: ${used.join(', ')}\n`);
   return false;
 }
 

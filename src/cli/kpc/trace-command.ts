@@ -25,6 +25,7 @@ import { addInputOptions } from './input-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { addMessageOptions, quieten } from './message-options.ts';
 import { readScenes } from './read-scene.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 /** The options of kpc trace. */
 interface TraceOptions extends SideOptions, MessageOptions {
@@ -65,14 +66,14 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
   addMessageOptions(command).action(async (inputs: readonly string[], options: TraceOptions) => {
     const isWhole = options.from !== undefined && options.to !== undefined;
     if (options.all === undefined && !isWhole) {
-      command.error('error: which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE');
+      command.error('error: no packet is named\nwrite --from SOURCE --to DESTINATION, or --all SERVICE');
     }
     if (options.output === 'svg' && options.all !== undefined) {
-      command.error('error: --output svg draws the way of a packet: write --from and --to in place of --all');
+      command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');
     }
     const file = inputs.length > 0 ? inputs : (options.file ?? []);
     if (file.length === 0)
-      command.error('error: no input is named: add manifests, a bundle or a dump, with - for stdin');
+      command.error('error: no input is named\nadd manifests, a bundle or a dump, with - for stdin');
     done(await runTrace({ ...options, file }, quieten(terminal, options)));
   });
 }
@@ -83,7 +84,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   const answers = scenes.map((scene) => answer(options, scene));
   const wrong = answers.find((each) => each.kind === 'wrong');
   if (wrong?.kind === 'wrong') {
-    await terminal.err(`kpc: error: ${oneLine(wrong.text)}\n`);
+    await terminal.err(formatError(oneLine(wrong.text)));
     return exitStatus.badInput;
   }
   const values = answers.flatMap((each) => (each.kind === 'read' ? [each.value] : []));
