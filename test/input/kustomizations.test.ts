@@ -11,7 +11,7 @@ function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): reado
   );
   return collectFiles(texts)
     .diagnostics.filter(({ code }) => code === 'kustomized')
-    .map(({ text, place }) => `${place?.file}:${place?.locate().line} ${text}`);
+    .map(({ text, help, place }) => `${place?.file}:${place?.locate().line} ${text}: ${help}`);
 }
 
 function told(place: string, fields: string, folder: string, more = ''): string {

@@ -55,7 +55,7 @@ describe('a chart', () => {
     expect(run.status).toBe(2);
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
     expect(run.stderr).toContain(
-      'chart/templates/cart.yaml:1:1: error: the first of 2 Helm templates in the chart chart: render it first, as with "helm template shop chart | kpc compile -f -" [helm-template]',
+      'chart/templates/cart.yaml:1:1: error: the first of 2 Helm templates in the chart chart [helm-template]',
     );
     expect(run.stderr.split('\n').length).toBeLessThan(10);
   });
