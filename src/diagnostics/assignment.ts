@@ -1,3 +1,4 @@
+import { clusterIP, manifests, service } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { severityBy, wordsBy } from './table.ts';
@@ -88,11 +89,13 @@ export const assignmentDiagnostics = {
   assumed: {
     severity: 'note',
     meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
+    example: () => manifests(service('ports: [{ port: 80 }]'), '--assume'),
     words: describeAssumed,
   },
   'no-cluster-ip': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
     meaning: 'a Service has no cluster IP, and kpc has none to give it',
+    example: () => manifests(service('ports: [{ port: 80 }]'), '--allow-empty'),
     words: wordsBy('problem', {
       'not-assigned': ({ service }: Lacking) => [
         `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
@@ -121,6 +124,12 @@ export const assignmentDiagnostics = {
   'no-health-check-port': {
     severity: 'warning',
     meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
+    example: () =>
+      manifests(
+        service(
+          `type: LoadBalancer, ${clusterIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`,
+        ),
+      ),
     words: ({ service }: Lacking) => [
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
       `${asTheClusterHasThem} --service-node-port-range`,
@@ -129,6 +138,12 @@ export const assignmentDiagnostics = {
   'no-load-balancer-ip': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'note', 'not-the-one-asked-for': 'warning' }),
     meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
+    example: () =>
+      manifests(
+        service(`type: LoadBalancer, ${clusterIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
+        '--load-balancer-ip-range',
+        '192.0.2.1/32',
+      ),
     words: wordsBy('problem', {
       /** All Services that lack an address, sorted. */
       'not-assigned': ({ services }: { readonly services: readonly string[] }) => {
@@ -153,6 +168,7 @@ export const assignmentDiagnostics = {
   'no-node-port': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
     meaning: 'a Service has no node port, and kpc has none to give it',
+    example: () => manifests(service(`type: NodePort, ${clusterIP}, ports: [{ port: 80 }]`)),
     words: wordsBy('problem', {
       /** "80/TCP" each. */
       'not-assigned': ({ service, ports }: Lacking & { readonly ports: readonly string[] }) => [
@@ -168,6 +184,12 @@ export const assignmentDiagnostics = {
   'outside-range': {
     severity: 'warning',
     meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
+    example: () =>
+      manifests(
+        service(`type: NodePort, ${clusterIP}, ports: [{ port: 80, nodePort: 8080 }]`),
+        '--service-node-port-range',
+        '30000-32767',
+      ),
     words: describeOutside,
   },
 } satisfies DiagnosticTable;

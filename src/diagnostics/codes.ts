@@ -1,6 +1,7 @@
 import { assignmentDiagnostics } from './assignment.ts';
 import { commandLineDiagnostics } from './command-line.ts';
 import { endpointDiagnostics } from './endpoints.ts';
+import type { Example } from './examples.ts';
 import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
 import { nodeDiagnostics } from './nodes.ts';
@@ -53,12 +54,19 @@ export type ArgumentsOf<Code extends DiagnosticCode> = {
 export interface CodeEntry<Code extends DiagnosticCode> {
   readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
   readonly meaning: string;
+  readonly example: () => Example;
   readonly words: Words | ((details: ArgumentsOf<Code>) => Words);
 }
 
 /** Finds the row of a code. */
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {
   return entries[code] as unknown as CodeEntry<Code>;
+}
+
+/** How severe the diagnostics of a code can be, the worst first. */
+export function severitiesOf(code: DiagnosticCode): readonly Severity[] {
+  const { severity } = entryOf(code);
+  return typeof severity === 'string' ? [severity] : severity.among;
 }
 
 /** All codes, sorted. */

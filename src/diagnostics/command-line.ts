@@ -1,3 +1,4 @@
+import { clusterIP, manifests, service, web } from './examples.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
@@ -46,6 +47,10 @@ export const commandLineDiagnostics = {
   'bad-expectation': {
     severity: 'error',
     meaning: 'a file of kpc test has a test that cannot be run',
+    example: () => ({
+      words: ['test', 'test.yaml', '-f', 'in.yaml'],
+      files: { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' },
+    }),
     words: wordsBy('problem', {
       nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],
       missing: ({ field }: { readonly field: 'from' | 'to' | 'expect' | 'inputs' }) =>
@@ -60,6 +65,7 @@ export const commandLineDiagnostics = {
   'bad-kpc-yaml': {
     severity: 'error',
     meaning: 'a kpc.yaml holds something other than flags and their values',
+    example: () => ({ words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } }),
     words: wordsBy('problem', {
       'link-outside': [
         'a link to something outside the repository',
@@ -102,11 +108,14 @@ export const commandLineDiagnostics = {
   'bad-range': {
     severity: 'error',
     meaning: 'a flag that takes ranges of addresses or ports has another value',
+    example: () => manifests(web, '--service-node-port-range', '32767-30000'),
     words: ({ flag, value }: RangeFlag) => [`${flag} cannot be ${quote(value)}`, rangeHints[flag]],
   },
   'not-shown': {
     severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     meaning: 'there are more messages than are printed',
+    example: () =>
+      manifests(service(`${clusterIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
   },
 } satisfies DiagnosticTable;

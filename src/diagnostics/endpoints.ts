@@ -1,3 +1,16 @@
+import {
+  clusterIP,
+  container,
+  deployment,
+  endpoint,
+  manifests,
+  node,
+  pod,
+  selecting,
+  service,
+  slice,
+  web,
+} from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
 import { quote } from '../base/wording.ts';
@@ -174,6 +187,7 @@ export const endpointDiagnostics = {
   'assumed-endpoints': {
     severity: 'note',
     meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
+    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/16'),
     words: ({ pods, workloads }: AssumedEndpoints) => {
       const names = nameSome(workloads.map((each) => `${each.pods} of ${each.name}`));
       const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
@@ -183,12 +197,14 @@ export const endpointDiagnostics = {
   'bad-hint': {
     severity: 'warning',
     meaning: 'a hint of an endpoint is not a valid name of a zone or node',
+    example: () => manifests(web + endpoint('hints: { forZones: [{ name: "zone a" }] }')),
     words: (details: { readonly field: 'forNodes' | 'forZones'; readonly index: number; readonly value: string }) =>
       `${details.field}[${details.index}] ${quote(details.value)} is not a valid ${details.field === 'forZones' ? 'zone' : 'node'} name`,
   },
   'bad-zone': {
     severity: severityBy('of', 'warning', { Node: 'error' }),
     meaning: 'a zone is not valid in Kubernetes',
+    example: () => manifests(web + node('', '{ topology.kubernetes.io/zone: "zone a" }')),
     words: wordsBy('of', {
       Node: ({ value }: { readonly value: string }) => [`the zone ${quote(value)} is not valid`, zoneHelp],
       endpoint: ({ field, value }: { readonly field: string; readonly value: string }) => [
@@ -200,6 +216,11 @@ export const endpointDiagnostics = {
   'empty-selector': {
     severity: 'warning',
     meaning: 'the selector of a Service is empty: an API server stores it as no selector',
+    example: () =>
+      manifests(
+        service(`${clusterIP}, selector: {}, ports: [{ port: 80 }]`) +
+          pod(container, 'phase: Running, podIP: 10.244.0.1'),
+      ),
     words: ({ service }: { readonly service: string }) => [
       `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
       'name labels, or leave it out',
@@ -208,11 +229,16 @@ export const endpointDiagnostics = {
   'endpoints-from-pods': {
     severity: 'note',
     meaning: 'kpc makes endpoints from the Pods in the input',
+    example: () => manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1')),
     words: describeOrigin,
   },
   'extra-addresses': {
     severity: 'warning',
     meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
+    example: () =>
+      manifests(
+        web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
+      ),
     words: ({ index, count }: { readonly index: number; readonly count: number }) => [
       `endpoints[${index}] has ${count} addresses: kube-proxy uses only the first`,
       'give each address an endpoint of its own',
@@ -221,6 +247,7 @@ export const endpointDiagnostics = {
   'no-endpoints-given': {
     severity: 'warning',
     meaning: 'the input holds no endpoints of Services that have a selector',
+    example: () => manifests(selecting),
     words: ({ services, selecting, hasWorkloads }: NoEndpointsGiven) => {
       const names = nameSome(services);
       return [
@@ -234,6 +261,7 @@ export const endpointDiagnostics = {
   'no-pod-address': {
     severity: severityBy('problem', 'warning', { 'range-is-full': 'error' }),
     meaning: 'there is no address for an assumed Pod',
+    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/31'),
     words: wordsBy('problem', {
       'range-is-full': ({ networks, pods }: AssumedPods & { readonly networks: readonly string[] }) => [
         `no address of ${nameSome(networks)} is free for ${pods.length} assumed Pods (${nameSome(pods)})`,
@@ -248,6 +276,7 @@ export const endpointDiagnostics = {
   'no-such-service': {
     severity: severityBy('problem', 'warning', { several: 'note' }),
     meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
+    example: () => manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
     words: wordsBy('problem', {
       one: ({ kind, service, meant }: StrayObject) => {
         const what = kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
@@ -260,11 +289,14 @@ export const endpointDiagnostics = {
   'selects-nothing': {
     severity: 'warning',
     meaning: 'a Service matches no Pod in the input',
+    example: () =>
+      manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1').replace('app: web', 'app: api')),
     words: describeSelectsNothing,
   },
   'slice-without-service': {
     severity: 'warning',
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
+    example: () => manifests(web + slice('addressType: IPv4').replace(/, labels: .* }/, ' }')),
     // `service` is what the label says, if that is no name; undefined without a label.
     words: ({ service }: { readonly service?: string | undefined }) => [
       `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,
@@ -274,6 +306,11 @@ export const endpointDiagnostics = {
   'too-many': {
     severity: severityBy('of', 'warning', { workloads: 'error', 'selected-pods': 'error' }),
     meaning: 'there are more endpoints, ports or Pods than the API server or kpc takes',
+    example: () =>
+      manifests(
+        web +
+          endpoint(`hints: { forZones: [${Array.from({ length: 9 }, (_, i) => `{ name: zone-${i} }`).join(', ')}] }`),
+      ),
     words: wordsBy('of', {
       slice: ({ field, count, limit }: Limited & { readonly field: 'endpoints' | 'ports' }) => [
         `the EndpointSlice has ${count} ${field}, and the API server takes ${limit} in one`,
@@ -294,6 +331,11 @@ export const endpointDiagnostics = {
   'unknown-slice-port': {
     severity: 'warning',
     meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
+    example: () =>
+      manifests(
+        service(`${clusterIP}, ports: [{ name: http, port: 80 }]`) +
+          endpoint('').replace('{ port', '{ name: htpp, port'),
+      ),
     words: (details: UnknownSlicePort) => {
       const { service, port, protocol, name } = details;
       const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
@@ -306,6 +348,11 @@ export const endpointDiagnostics = {
   'unknown-target-port': {
     severity: 'warning',
     meaning: 'no container has a port with the name that a Service port targets',
+    example: () =>
+      manifests(
+        service(`${clusterIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) +
+          pod(container, 'phase: Running, podIP: 10.244.0.1'),
+      ),
     words: (details: UnknownTargetPort) => [
       `no container of the Pods that ${details.service} selects has a ${details.protocol} port named ${printable(details.targetPort)}, so this port has no endpoints`,
       adviseOnTarget(details),

@@ -1,3 +1,4 @@
+import { manifests, service, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { escapeText, quote } from '../base/wording.ts';
@@ -139,11 +140,13 @@ export const fileDiagnostics = {
   'empty-file': {
     severity: 'warning',
     meaning: 'a file holds no objects',
+    example: () => manifests('# nothing here\n'),
     words: 'the file holds no objects',
   },
   'empty-folder': {
     severity: 'warning',
     meaning: 'a folder holds no YAML or JSON files',
+    example: () => ({ words: ['compile', '-f', 'folder'], files: { 'folder/notes.txt': '' } }),
     // Others may be left out, by --exclude or a .kpcignore.
     words: ({ hasOthers }: { readonly hasOthers: boolean }) =>
       `the folder holds no files named *.yaml, *.yml or *.json${hasOthers ? ' that are not left out' : ''}`,
@@ -151,16 +154,25 @@ export const fileDiagnostics = {
   'helm-template': {
     severity: 'error',
     meaning: 'a file is a Helm template that is not rendered',
+    example: () => manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
     words: describeTemplate,
   },
   'ignored-files': {
     severity: 'note',
     meaning: 'a .kpcignore leaves files out',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
+    }),
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
   },
   kustomized: {
     severity: 'warning',
     meaning: 'a kustomization changes Services that are read as their files have them',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
+    }),
     words: ({ fields, more, folderWord, into }: Kustomized) => {
       const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
       return [
@@ -172,6 +184,7 @@ export const fileDiagnostics = {
   'left-out': {
     severity: severityBy('problem', 'warning', { advice: 'note' }),
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
+    example: () => manifests(web + service('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
       part: ({ reason, files, more }: { readonly reason: string; readonly files: number; readonly more: number }) => {
@@ -193,17 +206,23 @@ export const fileDiagnostics = {
   'skipped-files': {
     severity: 'note',
     meaning: 'a folder holds files without any Kubernetes object',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' },
+    }),
     words: ({ files }: FileNames) =>
       `skipped ${countFiles(files.length)} without any Kubernetes object: ${nameSome(files)}`,
   },
   'unrendered-template': {
     severity: 'error',
     meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
+    example: () => manifests(service(`clusterIP: $ADDRESS`)),
     words: describeUnrendered,
   },
   'unreadable-file': {
     severity: 'error',
     meaning: 'a file or folder is missing, cannot be read, or is not text',
+    example: () => ({ words: ['compile', '-f', 'missing.yaml'], files: {} }),
     words: wordsBy('problem', unreadableWords),
   },
 } satisfies DiagnosticTable;

@@ -1,3 +1,4 @@
+import { compile, container, deployment, manifests, node, nodePort, selecting, web } from './examples.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
@@ -125,6 +126,10 @@ export const nodeDiagnostics = {
   'bad-host-addresses': {
     severity: 'error',
     meaning: 'what --host-addresses names is not what ip addr prints on a node',
+    example: () => ({
+      words: [...compile, '--host-addresses', 'addresses.json'],
+      files: { 'in.yaml': web, 'addresses.json': '{}' },
+    }),
     words: wordsBy('problem', {
       content: ({ reason }: { readonly reason: string }) => [
         reason,
@@ -139,11 +144,16 @@ export const nodeDiagnostics = {
   'bad-prune': {
     severity: 'error',
     meaning: '--prune is used without --all-nodes',
+    example: () => manifests(web, '--prune'),
     words: ['--prune needs --all-nodes: only then is it known which nodes are gone', 'add --all-nodes'],
   },
   'bad-shard': {
     severity: 'error',
     meaning: '--shard does not name a part of the nodes',
+    example: () => ({
+      words: ['compile', '-f', 'in.yaml', '--all-nodes', '--shard', '8/8', '-o', 'out'],
+      files: { 'in.yaml': web + node('') },
+    }),
     words: ({ shard }: { readonly shard: string }) => [
       `--shard cannot be ${shard}`,
       'write I/N for part I of N; I counts from 0, so the last of eight is 7/8',
@@ -152,6 +162,16 @@ export const nodeDiagnostics = {
   'localhost-node-port': {
     severity: 'warning',
     meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
+    example: () =>
+      manifests(
+        nodePort,
+        '--proxy-mode',
+        'nftables',
+        '--nodeport-addresses',
+        'localhost',
+        '--feature-gates',
+        'KubeProxyNFTablesLocalhostNodePorts=true',
+      ),
     words: ({ servicePort, nodePort, families, ofNodes }: LocalhostNodePort) => {
       const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
       const where = ofNodes ? ' of each node that has endpoints for it' : '';
@@ -161,12 +181,17 @@ export const nodeDiagnostics = {
   'no-host-addresses': {
     severity: 'note',
     meaning: 'the folder of --host-addresses has no file for some of the nodes',
+    example: () => ({
+      words: ['compile', '-f', 'in.yaml', '--all-nodes', '--host-addresses', 'hosts', '-o', 'out'],
+      files: { 'in.yaml': web + node(''), 'hosts/worker-2.json': '[]' },
+    }),
     words: ({ path, nodes, without }: NoHostAddresses) =>
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`,
   },
   'no-node': {
     severity: severityBy('problem', 'error', { 'compiled-for-any': 'note' }),
     meaning: 'no node is named, and the input holds no Node or several',
+    example: () => manifests(web),
     words: wordsBy('problem', {
       'none-named': ['no node to compile for', 'add --all-nodes or --node: --shard needs one of them'],
       'none-held': [
@@ -179,6 +204,7 @@ export const nodeDiagnostics = {
   'no-node-object': {
     severity: 'note',
     meaning: 'the input holds no Node object of a node that is named',
+    example: () => manifests(web, '--node', 'worker-1'),
     words: wordsBy('of', {
       node: describeNoNodeObject,
       fleet: ({ names }: { readonly names: readonly string[] }) => [
@@ -190,6 +216,12 @@ export const nodeDiagnostics = {
   'no-node-port-address': {
     severity: 'warning',
     meaning: 'node ports listen on none of the addresses of the node',
+    example: () =>
+      manifests(
+        nodePort + node('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
+        '--nodeport-addresses',
+        '172.31.0.0/16',
+      ),
     words: ({ node, picked, addresses, areAll }: UnreachableNodePorts) => [
       `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} has none of its addresses ` +
         `(${nameSome(addresses)}) that node ports can listen on`,
@@ -201,6 +233,7 @@ export const nodeDiagnostics = {
   'no-pod-cidr': {
     severity: severityBy('problem', 'error', { 'assumed-pods-of-family': 'warning' }),
     meaning: "the networks of a node's Pods are not known, and they are needed",
+    example: () => manifests(selecting + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
       /** The object is missing; no names where no node is named at all. */
       'no-node-object': ({ names }: { readonly names: readonly string[] }) => [
@@ -224,11 +257,13 @@ export const nodeDiagnostics = {
   'unknown-node': {
     severity: severityBy('what', 'warning', { flag: 'error' }),
     meaning: 'a flag or a Pod names no Node of the input',
+    example: () => manifests(web + node(''), '--node', 'worker-2'),
     words: wordsBy('what', { flag: describeUnknownNode, pods: describePodNode }),
   },
   'wrong-family': {
     severity: severityBy('of', 'warning', { 'pod-cidrs': 'error' }),
     meaning: "the networks of the Pods are of another family than the node's address",
+    example: () => manifests(web, '--bind-address', 'fd00::1', '--cluster-cidr', '10.244.0.0/16'),
     words: wordsBy('of', {
       'pod-cidrs': ({ node, family }: OfFamily) =>
         `kube-proxy does not start: the address of Node ${node} is ${familyNames[family]}, but none of its pod CIDRs is, and detectLocalMode NodeCIDR needs one`,

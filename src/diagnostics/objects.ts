@@ -1,3 +1,4 @@
+import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
@@ -119,6 +120,7 @@ export const objectDiagnostics = {
   'bad-name': {
     severity: severityBy('problem', 'error', { 'host-name': 'warning' }),
     meaning: 'a name is not valid in Kubernetes',
+    example: () => manifests(web.replace('web', 'Web')),
     words: wordsBy('problem', {
       name: ({ field, value, rule }: FieldValue & { readonly rule: 'label' | 'subdomain' }) => {
         const shape =
@@ -139,6 +141,7 @@ export const objectDiagnostics = {
   'duplicate-object': {
     severity: 'error',
     meaning: 'the input holds two objects of the same kind, namespace and name',
+    example: () => manifests(web + web),
     words: wordsBy('what', {
       object: describeDuplicate,
       /** Another configuration, in a file of --config or among the manifests. */
@@ -151,6 +154,7 @@ export const objectDiagnostics = {
   'missing-name': {
     severity: 'error',
     meaning: 'an object has no name',
+    example: () => manifests(web.replace('name: web', '')),
     words: ({ isGenerated }: { readonly isGenerated: boolean }) => [
       `the object has no metadata.name${isGenerated ? ': the name that the cluster made of generateName is not in this file' : ''}`,
       isGenerated ? 'give the object as the cluster has it, or write a name' : 'write one',
@@ -159,6 +163,7 @@ export const objectDiagnostics = {
   'not-an-object': {
     severity: 'error',
     meaning: 'a document is not a Kubernetes object',
+    example: () => manifests('- one\n- two\n'),
     words: wordsBy('problem', {
       'no-mapping': ({ found }: { readonly found: Found }) => [
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
@@ -173,11 +178,13 @@ export const objectDiagnostics = {
   'skipped-kinds': {
     severity: 'note',
     meaning: 'the input holds objects of kinds that kube-proxy does not read',
+    example: () => manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
     words: describeSkipped,
   },
   'unknown-kind': {
     severity: 'warning',
     meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
+    example: () => manifests(web.replace('kind: Service', 'kind: Servcie')),
     words: (details: { readonly field: 'apiVersion' | 'kind'; readonly value: string; readonly meant: string }) => [
       `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
       `did you mean ${details.meant}?`,

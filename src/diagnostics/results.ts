@@ -1,3 +1,4 @@
+import { manifests, node, service } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { wordsBy } from './table.ts';
 import type { DiagnosticTable, Words } from './table.ts';
@@ -82,6 +83,7 @@ export const resultDiagnostics = {
   'no-input': {
     severity: 'error',
     meaning: 'there is nothing to compile',
+    example: () => ({ words: ['compile'], files: {} }),
     words: wordsBy('problem', {
       'nothing-named': [
         'nothing to compile',
@@ -101,6 +103,7 @@ export const resultDiagnostics = {
       weigh: ({ isRefused }: NoServices) => (isRefused ? 'error' : 'warning'),
     },
     meaning: 'the input holds no Services, and the result would remove all Services from a node',
+    example: () => manifests(node('spec: {}')),
     words: describeNoServices,
   },
   'nothing-programmed': {
@@ -109,6 +112,7 @@ export const resultDiagnostics = {
       weigh: (details: NothingProgrammed) => (isRefusedResult(details) ? 'error' : 'warning'),
     },
     meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
+    example: () => manifests(service('clusterIP: None')),
     words: describeEmptyResult,
   },
 } satisfies DiagnosticTable;

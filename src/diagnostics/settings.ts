@@ -1,3 +1,4 @@
+import { compile, configured, manifests, node, nodePort, web } from './examples.ts';
 import { quote } from '../base/wording.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -122,6 +123,7 @@ export const settingDiagnostics = {
   'bad-bind-address': {
     severity: 'error',
     meaning: 'an address for kube-proxy to serve on is not valid, and kube-proxy does not start',
+    example: () => configured('healthzBindAddress: localhost:10256'),
     words: wordsBy('problem', {
       form: ({ name, value }: Setting) => [
         `kube-proxy does not start: ${name} ${quote(value)} is not an IP:port`,
@@ -140,6 +142,7 @@ export const settingDiagnostics = {
   'bad-detect-local': {
     severity: 'error',
     meaning: 'detectLocalMode is not one of its four values, or lacks the name of an interface',
+    example: () => manifests(web, '--detect-local-mode', 'PodCIDR'),
     words: wordsBy('problem', {
       unknown: (details: Setting & { readonly hint: string }) => [cannotBe(details), `write ${details.hint}`],
       missing: ({ mode, field, flag }: Flag & { readonly mode: string; readonly field: string }) => [
@@ -163,6 +166,7 @@ export const settingDiagnostics = {
         details.problem === 'no-duration' ? 'error' : weighByMode(details),
     },
     meaning: 'a value is not a duration, or is out of range',
+    example: () => configured('ipvs: { tcpTimeout: 15 minutes }'),
     words: wordsBy('problem', {
       'no-duration': (details: Setting) => [cannotBe(details), 'write a duration such as 15m0s or 30s'],
       negative: (details: Setting & OfOneMode) => [
@@ -178,6 +182,7 @@ export const settingDiagnostics = {
   'bad-feature-gate': {
     severity: 'error',
     meaning: 'kube-proxy does not start with this feature gate, or not with this value',
+    example: () => manifests(web, '--feature-gates', 'NoSuchGate=true'),
     // `asRelease` is set if that is not the release that the input was read for.
     words: (details: Parameters<typeof describeGate>[0] & { readonly asRelease?: Release | undefined }) => {
       const words = describeGate(details);
@@ -188,11 +193,13 @@ export const settingDiagnostics = {
   'bad-flag': {
     severity: 'error',
     meaning: 'a flag that takes true or false has another value',
+    example: () => manifests(web, '--masquerade-all=maybe'),
     words: (details: Setting) => [cannotBe(details), 'write true or false'],
   },
   'bad-kubernetes-version': {
     severity: 'error',
     meaning: 'kpc does not follow this release of Kubernetes, or cannot tell the release',
+    example: () => manifests(web, '--kubernetes-version', '1.12'),
     words: wordsBy('problem', {
       'not-followed': ({ flag, value }: Flag & { readonly value: string }) => [
         `${flag} ${quote(value)} is not a release that kpc follows`,
@@ -224,6 +231,7 @@ export const settingDiagnostics = {
         details.problem === 'field' ? weighByMode(details) : 'error',
     },
     meaning: 'the bit of the packet mark is not a number from 0 to 31',
+    example: () => configured('iptables: { masqueradeBit: 32 }'),
     words: wordsBy('problem', {
       ...shapeWords,
       flag: ({ flag, value }: Flag & { readonly value: string }) => [`${flag} cannot be ${quote(value)}`, bitHelp],
@@ -236,6 +244,7 @@ export const settingDiagnostics = {
   'bad-mode': {
     severity: 'error',
     meaning: 'kpc does not compile for this mode, or not for this mode of this release of Kubernetes',
+    example: () => configured('mode: userspace'),
     words: wordsBy('problem', {
       unknown: (details: Setting) => [cannotBe(details), `write ${proxyModeNames}`],
       gone: ({ name }: { readonly name: string }) => [
@@ -262,6 +271,7 @@ export const settingDiagnostics = {
   'bad-scheduler': {
     severity: { among: ['error', 'warning'], weigh: weighByMode },
     meaning: 'IPVS has no scheduler of that name',
+    example: () => manifests(web, '--ipvs-scheduler', 'fastest'),
     words: (details: Setting & OfOneMode & { readonly known: readonly string[] }) => [
       `${cannotBe(details)}${endByMode(details)}`,
       `write one of ${details.known.join(', ')}`,
@@ -270,6 +280,7 @@ export const settingDiagnostics = {
   'bad-sync-period': {
     severity: 'error',
     meaning: 'kube-proxy does not start with these sync periods',
+    example: () => configured('mode: iptables', 'iptables: { syncPeriod: -1s }'),
     words: wordsBy('problem', {
       negative: (details: Setting) => [
         `kube-proxy does not start: ${cannotBe(details)}`,
@@ -285,6 +296,7 @@ export const settingDiagnostics = {
   'covered-addresses': {
     severity: 'warning',
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
+    example: () => manifests(nodePort, '--nodeport-addresses', '10.0.0.0/8'),
     words: ({ network, socket }: { readonly network: string; readonly socket: string }) => [
       `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first`,
       "name the node's own network alone",
@@ -293,6 +305,7 @@ export const settingDiagnostics = {
   'default-mode': {
     severity: 'note',
     meaning: 'nothing names a mode: which one kpc took',
+    example: () => manifests(web),
     /** Whether there is a configuration, which leaves the mode to kube-proxy. */
     words: ({ isConfigured }: { readonly isConfigured: boolean }) =>
       isConfigured
@@ -302,12 +315,15 @@ export const settingDiagnostics = {
   'kubernetes-version': {
     severity: 'note',
     meaning: 'the release that --kubernetes-version auto took from the Node',
+    example: () =>
+      manifests(web + node('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
     words: (details: { readonly release: Release; readonly node: string; readonly version: string }) =>
       `Kubernetes ${details.release}, as the Node ${quote(details.node)} says: ${details.version}`,
   },
   'no-config': {
     severity: 'error',
     meaning: 'the file of --config holds no configuration that kube-proxy reads',
+    example: () => ({ words: [...compile, '--config', 'in.yaml'], files: { 'in.yaml': web } }),
     /** `apiVersion` is that of a KubeProxyConfiguration, if there is one of another version. */
     words: ({ apiVersion }: { readonly apiVersion?: Found | undefined }) =>
       apiVersion
@@ -323,6 +339,7 @@ export const settingDiagnostics = {
   'not-applicable': {
     severity: 'warning',
     meaning: 'kube-proxy takes a setting that kpc-apply does not: it refuses the bundle',
+    example: () => manifests(web, '--conntrack-max-per-core', '12'),
     words: ({ name, value, must }: Setting & { readonly must: string }) => [
       `${name} is ${quote(value)}, and kpc-apply takes no bundle with it`,
       `it must ${must}`,

@@ -1,3 +1,4 @@
+import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { wordsBy } from './table.ts';
@@ -77,11 +78,13 @@ export const sideDiagnostics = {
   'bad-bundle': {
     severity: 'error',
     meaning: 'a folder is not a bundle or a golden that kpc wrote, or was changed since',
+    example: () => ({ words: ['diff', 'bundle', 'in.yaml'], files: { 'in.yaml': web, 'bundle/manifest.json': '{}' } }),
     words: ({ path, problem }: OfPath & { readonly problem: string }) => `${path}: ${problem}`,
   },
   'cut-off-file': {
     severity: 'warning',
     meaning: "a tool's output is cut off",
+    example: () => dump({ 'iptables-save': rules.replace('COMMIT\n', '') }),
     words: ({ expected }: { readonly expected: string }) => {
       const sign = cutOffSigns.find(([kind]) => kind.test(expected))?.[1];
       const what = sign ?? 'fewer members than the header of a set says';
@@ -91,6 +94,10 @@ export const sideDiagnostics = {
   'dump-folder': {
     severity: 'error',
     meaning: 'a folder holds dumps of several nodes, where kpc needs one',
+    example: () => ({
+      words: ['diff', 'dumps', 'in.yaml'],
+      files: { 'in.yaml': web, 'dumps/worker-1/iptables-save': rules },
+    }),
     words: ({ path, example }: WithExample) => [
       `${path} holds dumps of nodes, not one`,
       `name one of them, such as ${example}`,
@@ -99,6 +106,10 @@ export const sideDiagnostics = {
   'fleet-folder': {
     severity: 'error',
     meaning: 'a folder holds the bundles of several nodes, where kpc needs one',
+    example: () => ({
+      words: ['diff', 'fleet', 'in.yaml'],
+      files: { 'in.yaml': web, 'fleet/worker-1/manifest.json': '{ "formatVersion": 1 }' },
+    }),
     words: ({ path, example }: WithExample) => [
       `${path} holds the bundles of a fleet`,
       `name the folder of one node, such as ${example}, or the node with --node`,
@@ -107,11 +118,16 @@ export const sideDiagnostics = {
   'legacy-tables': {
     severity: 'note',
     meaning: 'iptables-legacy has rules that a dump does not show',
+    example: () =>
+      dump({
+        'iptables-save': `# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n${rules}`,
+      }),
     words: ['iptables-legacy has more rules, which are not here', 'add what iptables-legacy-save prints'],
   },
   'no-manifests': {
     severity: 'error',
     meaning: 'kpc is asked to compile a bundle or a dump, not manifests',
+    example: () => ({ words: ['compile', '-f', 'node.txt'], files: { 'node.txt': rules } }),
     words: wordsBy('what', {
       bundle: ({ path }: OfPath) => [
         `${path} is a bundle, which is compiled already`,
@@ -128,17 +144,26 @@ export const sideDiagnostics = {
   'no-table': {
     severity: 'note',
     meaning: 'a dump has iptables rules without the line that names their table',
+    example: () => dump({ 'node.txt': '-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN\n' }),
     words: ({ tables }: { readonly tables: readonly string[] }) =>
       `no line such as *nat names the table of these rules: kpc takes it to be ${tables.join(' and ')}`,
   },
   'nothing-to-check': {
     severity: 'error',
     meaning: '--check names a folder that kpc cannot compare with',
+    example: () => ({
+      words: ['compile', '-f', 'in.yaml', '--check', 'nowhere'],
+      files: { 'in.yaml': web },
+    }),
     words: wordsBy('problem', uncheckedWords),
   },
   'second-listing': {
     severity: 'warning',
     meaning: "a dump holds a tool's output twice, of two nodes or two times, and kpc takes the first",
+    example: () =>
+      dump({
+        'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
+      }),
     words: ({ output, differences }: { readonly output: string; readonly differences: readonly string[] }) => [
       `skipped a second listing of ${output}, of another node or another time, because it differs in ${nameSome(differences)}`,
       'give each node a file of its own',
@@ -147,12 +172,14 @@ export const sideDiagnostics = {
   'stray-lines': {
     severity: 'note',
     meaning: 'a dump has lines that no tool printed',
+    example: () => dump({ 'node.txt': `${rules}the addresses:\n$ ipset save\ncreate KUBE-CLUSTER-IP hash:ip,port\n` }),
     words: ({ count }: { readonly count: number }) =>
       `ignored ${formatCount(count)} unrecognised ${count === 1 ? 'line' : 'lines'}`,
   },
   'taken-whole': {
     severity: 'note',
     meaning: 'kpc takes a list of virtual servers for the whole list of a node',
+    example: () => dump({ 'node.txt': '-A -t 10.96.0.10:80 -s rr\n-a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1\n' }),
     words: [
       'treated as the complete list of virtual servers of the node',
       'if these are only some, put the command that printed them above them, such as "$ ipvsadm -Sn | grep 10.96.0.1"',
@@ -161,11 +188,16 @@ export const sideDiagnostics = {
   unreadable: {
     severity: 'error',
     meaning: 'a side of a comparison cannot be read',
+    example: () => ({
+      words: ['diff', 'bundle', 'in.yaml'],
+      files: { 'in.yaml': web, 'bundle/manifest.json': '{}', 'bundle/ipset.restore/x': '' },
+    }),
     words: ({ path, reason }: OfPath & { readonly reason: string }) => `${path} cannot be read: ${reason}`,
   },
   'unread-file': {
     severity: 'warning',
     meaning: "a file of a dump is not a tool's output",
+    example: () => dump({ 'iptables-save': rules, 'ipset-save': 'permission denied\n' }),
     words: wordsBy('problem', {
       'other-content': ({ expected }: { readonly expected: string }) => `skipped: not what ${expected} prints`,
       /** It cannot be read as a text at all; `expected` is what its name says that it holds. */
@@ -176,6 +208,7 @@ export const sideDiagnostics = {
   'unread-line': {
     severity: 'warning',
     meaning: 'a line of a dump cannot be read, and is left out',
+    example: () => dump({ 'iptables-save': rules.replace('COMMIT', 'nonsense\nCOMMIT') }),
     // `more` other lines cannot be read for the same reason.
     words: ({ reason, more }: { readonly reason: string; readonly more: number }) =>
       `skipped: ${reason}${more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'line' : 'lines'})`}`,
@@ -183,6 +216,7 @@ export const sideDiagnostics = {
   'unread-output': {
     severity: { among: ['error', 'warning'], weigh: ({ isAll }: UnreadOutput) => (isAll ? 'error' : 'warning') },
     meaning: 'a tool printed its output in a form that lacks what kpc needs',
+    example: () => dump({ 'node.txt': 'Chain KUBE-SERVICES (2 references)\ntarget prot opt source destination\n' }),
     words: ({ output, reason }: UnreadOutput) => `${output} ${reason}`,
   },
 } satisfies DiagnosticTable;

@@ -1,3 +1,4 @@
+import { manifests, web } from './examples.ts';
 import { wordsBy } from './table.ts';
 import type { DiagnosticTable } from './table.ts';
 import { yamlWords } from './yaml-problem.ts';
@@ -7,6 +8,10 @@ export const syntaxDiagnostics = {
   'alias-bomb': {
     severity: 'error',
     meaning: 'YAML aliases expand a short text to more than fits in memory',
+    example: () =>
+      manifests(
+        `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
+      ),
     words: ({ copies, values }: { readonly copies: number; readonly values: number }) => [
       `aliases multiply to ${copies} of ${values} values`,
       'write the values out',
@@ -15,6 +20,10 @@ export const syntaxDiagnostics = {
   'bad-json': {
     severity: 'error',
     meaning: 'a text begins like JSON, but is not valid JSON',
+    example: () => ({
+      words: ['compile', '-f', 'in.json'],
+      files: { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' },
+    }),
     words: wordsBy('problem', {
       invalid: ({ reason }: { readonly reason: string }) => `not valid JSON: ${reason}`,
       'text-after-json': ['text follows the JSON', 'put a line "---" before another document'],
@@ -23,11 +32,13 @@ export const syntaxDiagnostics = {
   'bad-yaml': {
     severity: 'error',
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
+    example: () => manifests('kind: Service\nmetadata: { name: web\n'),
     words: wordsBy('problem', yamlWords),
   },
   'duplicate-key': {
     severity: 'error',
     meaning: 'a mapping has the same key twice',
+    example: () => manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
     words: ({ name, problem }: { readonly name?: string; readonly problem?: 'two-objects' }) => {
       if (problem) return ['a second object begins here without a line "---" before it', 'add that line'];
       const other = name === undefined ? 'twice' : `as another one that is written "${name}" in JSON`;
@@ -37,11 +48,13 @@ export const syntaxDiagnostics = {
   'merge-conflict': {
     severity: 'error',
     meaning: 'Git left the marks of a merge conflict in the file',
+    example: () => manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
     words: ['Git left a merge conflict here', 'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>'],
   },
   'too-deep': {
     severity: 'error',
     meaning: 'lists or mappings nest deeper than in any Kubernetes object',
+    example: () => manifests('- '.repeat(2000)),
     words: wordsBy('what', {
       values: 'lists and mappings nest too deeply',
       lists: ({ limit }: { readonly limit: number }) => [
@@ -53,6 +66,7 @@ export const syntaxDiagnostics = {
   'yaml-tab': {
     severity: 'error',
     meaning: 'a tab indents YAML, which takes spaces only',
+    example: () => manifests('kind: Service\nmetadata:\n\tname: web\n'),
     words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
   },
 } satisfies DiagnosticTable;

@@ -1,3 +1,5 @@
+import type { Example } from './examples.ts';
+
 /** How much a diagnostic weighs: an error means that nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
@@ -19,6 +21,8 @@ interface Row {
   readonly severity: Severity | Weighing;
   /** Why there is such a diagnostic, for docs/codes.md and "kpc explain". */
   readonly meaning: string;
+  /** An input that gives it. */
+  readonly example: () => Example;
   readonly words: Wording;
 }
 

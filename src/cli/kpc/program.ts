@@ -7,6 +7,7 @@ import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
+import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findMisnamed } from './kpc-yaml.ts';
 import type { KpcYaml } from './kpc-yaml.ts';
@@ -42,6 +43,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addTestCommand(command, terminal, done);
       addEquivalenceCommand(command, terminal, done);
       addMigrateCommand(command, terminal, done);
+      addExplainCommand(command, terminal, runProgram, done);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),

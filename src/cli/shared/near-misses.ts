@@ -17,7 +17,6 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kpc: {
     build: 'kpc compile',
     check: 'kpc compile --check',
-    explain: 'kpc describe',
     generate: 'kpc compile',
     get: 'kpc describe',
     render: 'kpc compile',
