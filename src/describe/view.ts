@@ -8,6 +8,7 @@ import type { DecompiledPort } from './decompile.ts';
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {
   readonly state: KernelState;
+  readonly families: readonly Family[];
   readonly owners: Owners;
   readonly services: SideServices;
   /** What the state shows of a Service port. */

@@ -35,8 +35,63 @@ function describeOutside({ field, range, values }: OutsideRange): Words {
   ];
 }
 
+/** Values that kpc chose, and the networks that it took them from. */
+export interface DrawnValues {
+  readonly count: number;
+  readonly from: readonly string[];
+}
+
+/** What took the place of what manifests from git lack. */
+interface Assumed {
+  readonly clusterIPs: DrawnValues;
+  readonly nodePorts: number;
+  readonly loadBalancerIPs: DrawnValues;
+  readonly pods: DrawnValues;
+  readonly nodes: readonly string[];
+  /** How many objects of the input have what only a cluster gives. */
+  readonly kept: {
+    readonly services: number;
+    readonly slices: number;
+    readonly pods: number;
+    readonly nodes: number;
+  };
+  /** Whether kpc assumes without being asked to. */
+  readonly isDefault: boolean;
+}
+
+function describeAssumed({ clusterIPs, nodePorts, loadBalancerIPs, pods, nodes, kept, isDefault }: Assumed): string {
+  const values = [
+    ...many(clusterIPs.count, 'cluster IP', clusterIPs.from),
+    ...many(nodePorts, 'node port'),
+    ...many(loadBalancerIPs.count, 'load balancer address', loadBalancerIPs.from, 'load balancer addresses'),
+    ...many(pods.count, 'ready Pod', pods.from),
+    ...many(nodes.length, 'Node'),
+  ];
+  const real = [
+    ...many(kept.services, 'Service', [], 'Services').map((text) => `${text} with a cluster IP`),
+    ...many(kept.slices, 'set of endpoints', [], 'sets of endpoints'),
+    ...many(kept.pods, 'Pod'),
+    ...many(kept.nodes, 'Node'),
+  ];
+  const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
+  const stays = real.length === 0 ? '' : `; the input's own values stay: ${real.join(', ')}`;
+  const way = isDefault ? '; --no-assume forbids this' : '';
+  return `assumed, because the input lacks them: ${values.join(', ')}${named}${stays}${way}`;
+}
+
+function many(count: number, one: string, from: readonly string[] = [], more = `${one}s`): readonly string[] {
+  if (count === 0) return [];
+  return [`${formatCount(count)} ${count === 1 ? one : more}${from.length === 0 ? '' : ` from ${from.join(' and ')}`}`];
+}
+
 /** What a cluster would give a Service, and the input lacks. */
 export const assignmentDiagnostics = {
+  assumed: {
+    severity: 'note',
+    meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
+    example: () => manifests(service('ports: [{ port: 80 }]'), '--assume'),
+    words: describeAssumed,
+  },
   'no-cluster-ip': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
     meaning: 'a Service has no cluster IP, and kpc has none to give it',

@@ -44,14 +44,16 @@ interface HelmTemplate {
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** How to name the chart on a command line. */
-  readonly chartWord: string;
+  /** The chart's own name and its folder, as on a command line. */
+  readonly chartWords: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
   /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count, chart, folder, isLeftOut, chartWord, exclude }: HelmTemplate): Words {
-  const render = `"helm template ${chartWord} | kpc compile -f -"`;
+function describeTemplate({ count, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): Words {
+  const render = `"helm template ${chartWords} | ${into}"`;
   if (folder === undefined) return ['a Helm template', `render it first, as with ${render}`];
   if (chart === undefined) {
     return [
@@ -79,6 +81,8 @@ interface UnrenderedTemplate {
   /** How to name the file and its folder on a command line. */
   readonly fileWord: string;
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
 function describeUnrendered(details: UnrenderedTemplate): Words {
@@ -89,8 +93,8 @@ function describeUnrendered(details: UnrenderedTemplate): Words {
   return [`${what}${more}`, `${help}${others}`];
 }
 
-function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTemplate): readonly [string, string] {
-  const render = (command: string) => `render it first, as with "${command} | kpc compile -f -"`;
+function describeLanguage({ kind, mark, fileWord, folderWord, into }: UnrenderedTemplate): readonly [string, string] {
+  const render = (command: string) => `render it first, as with "${command} | ${into}"`;
   switch (kind) {
     case 'go':
       return ['a Go template', render('helm template CHART')];
@@ -103,10 +107,10 @@ function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTempla
     case 'kustomize':
       return [
         `${quote(mark)} is a variable that kustomize fills in`,
-        `compile what "kustomize build ${folderWord}" prints`,
+        `run "kubectl kustomize ${folderWord} | ${into}"`,
       ];
     case 'envsubst':
-      return [`${quote(mark)} is a variable that is not filled in`, `run "envsubst < ${fileWord} | kpc compile -f -"`];
+      return [`${quote(mark)} is a variable that is not filled in`, `run "envsubst < ${fileWord} | ${into}"`];
     case 'placeholder':
       return [`${quote(mark)} is a placeholder that is not filled in`, 'compile what the tool prints that fills it in'];
   }
@@ -117,8 +121,10 @@ interface Kustomized {
   readonly fields: readonly string[];
   /** How many other kustomizations do so. */
   readonly more: number;
-  /** How to name its folder on a command line. */
+  /** How to name the folder to build on a command line. */
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
 function countFiles(files: number): string {
@@ -167,11 +173,11 @@ export const fileDiagnostics = {
       words: ['compile', '-f', 'folder'],
       files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
     }),
-    words: ({ fields, more, folderWord }: Kustomized) => {
+    words: ({ fields, more, folderWord, into }: Kustomized) => {
       const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
       return [
         `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
-        `compile what "kustomize build ${folderWord}" prints`,
+        `run "kubectl kustomize ${folderWord} | ${into}"`,
       ];
     },
   },

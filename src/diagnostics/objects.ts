@@ -41,8 +41,8 @@ interface Among {
 interface LeaveOut {
   /** What to exclude; undefined where no pattern for it is safe in a shell. */
   readonly pattern?: string | undefined;
-  /** Whether the folder holds a kustomization, which would merge the two objects. */
-  readonly isUnbuilt: boolean;
+  /** What merges the two objects, if the folder holds a kustomization. */
+  readonly build?: string | undefined;
 }
 
 function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<DuplicateObject, 'what'>): Words {
@@ -51,10 +51,10 @@ function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<Duplicat
   return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
 }
 
-function adviseOnDuplicate({ pattern, isUnbuilt }: LeaveOut): string {
+function adviseOnDuplicate({ pattern, build }: LeaveOut): string {
   const example = pattern === undefined ? '' : ` ${pattern}`;
-  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
-  return `leave one of them out, as with --exclude${example}${build}`;
+  const other = build === undefined ? '' : `, or run "${build}"`;
+  return `leave one of them out, as with --exclude${example}${other}`;
 }
 
 /** The first line of what kubectl get prints without -o. */
@@ -67,7 +67,7 @@ function adviseOn(found: Found): string | undefined {
 
 /** What makes objects of a file that holds none. */
 const makers = {
-  kustomize: 'compile what "kustomize build" prints of it',
+  kustomize: 'compile what "kubectl kustomize" prints of it',
   helm: 'compile what "helm template" prints of the chart',
 } as const;
 

@@ -25,6 +25,8 @@ interface NothingProgrammed {
   readonly services: number;
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;
+  /** The command as it was called, with what makes it assume what is missing; undefined if that would not help. */
+  readonly assuming: string | undefined;
 }
 
 function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
@@ -40,14 +42,14 @@ function isRefusedResult(details: NothingProgrammed): boolean {
 const allowing = 'if this is intended, add --allow-empty';
 
 function describeEmptyResult(details: NothingProgrammed): Words {
-  const { services, leftOut } = details;
+  const { services, leftOut, assuming } = details;
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const choose =
-    'let kpc choose cluster IPs with --service-cluster-ip-range 10.96.0.0/12, or give the objects as the cluster has them';
-  const help = lacksClusterIp(details) ? `${choose}; ${allowing}` : allowing;
+  const command = assuming === undefined ? '' : `, as with "${assuming}"`;
+  const assume = `let kpc assume what manifests from git lack with --assume${command}; or give the objects as the cluster has them`;
+  const help = lacksClusterIp(details) ? `${assume}; ${allowing}` : allowing;
   return [
     `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`,
     isRefusedResult(details) ? help : undefined,
@@ -88,9 +90,10 @@ export const resultDiagnostics = {
         'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
       ],
       'no-objects': 'nothing to compile: the input holds no objects at all',
-      kustomization: [
+      /** `build` is the command that makes objects of it. */
+      kustomization: ({ build }: { readonly build: string }) => [
         'nothing to compile: the input is a Kustomization, which names only where the objects are',
-        'run "kustomize build FOLDER | kpc compile -f -"',
+        `run "${build}"`,
       ],
     }),
   },

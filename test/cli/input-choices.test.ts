@@ -146,9 +146,7 @@ describe.concurrent('the node', () => {
   test('that no Node is', async () => {
     const near = await compile('-f', nodes, '--node', 'wroker-1');
     expect(near).toMatchObject({ status: 2, stdout: '' });
-    expect(near.stderr).toContain(
-      'error: --node "wroker-1": the input holds no such Node [unknown-node]\n',
-    );
+    expect(near.stderr).toContain('error: --node "wroker-1": the input holds no such Node [unknown-node]\n');
     const far = await compile('-f', nodes, '--node', 'master');
     expect(far.stderr).toContain('it holds worker-1, worker-2 (without');
     expect((await compile('-f', nodes, '--hostname-override', 'master')).stderr).toContain('hostnameOverride "master"');
@@ -210,10 +208,10 @@ describe.concurrent('a result without a Service', () => {
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
       'error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
-        '2 without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them): default/a, default/b; ' +
-        '1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
-        '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f ' +
-        '(if this is intended, add --allow-empty) [nothing-programmed]\n',
+        '2 without a cluster IP: default/a, default/b; 1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
+        '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f [nothing-programmed]\n' +
+        '  help: let kpc assume what manifests from git lack with --assume, as with ' +
+        `"kpc compile -f ${file} --proxy-mode ipvs --print ipvsadm --assume"; `,
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });

@@ -32,9 +32,7 @@ describe('kpc.yaml', () => {
   test('gives flags, and one line says which', async () => {
     const run = await compile(write(files), '-f', 'services');
     expect(run, run.stderr).toMatchObject({ status: 0, stdout: expect.stringMatching(/ -s wrr\n$/) });
-    expect(run.stderr).toContain(
-      'note: from kpc.yaml: --service-cluster-ip-range, --proxy-mode, --ipvs-scheduler\n',
-    );
+    expect(run.stderr).toContain('note: from kpc.yaml: --service-cluster-ip-range, --proxy-mode, --ipvs-scheduler\n');
     expect((await compile(write(files), '-f', 'services', '-q')).stderr).toBe('');
   });
 

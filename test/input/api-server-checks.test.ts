@@ -58,7 +58,7 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies: name the family of each address in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
+        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
       ],
     ],
     [
@@ -211,7 +211,7 @@ suite('an EndpointSlice', () => {
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: give each address an endpoint of its own: give each address an endpoint of its own: give each address an endpoint of its own [extra-addresses]',
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: give each address an endpoint of its own [extra-addresses]',
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([

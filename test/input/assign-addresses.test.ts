@@ -120,8 +120,8 @@ test('a range that is used up, and a family without a range', () => {
   });
   expect(specsOf(result).map(({ clusterIP }) => clusterIP)).toEqual(['10.96.0.2', '', '']);
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    'error: default/s1: no address of 10.96.0.0/30 is free for this Service: name a larger range: name a larger range: name a larger range [no-cluster-ip]',
-    'error: default/s2: the Service wants an IPv6 address, but --service-cluster-ip-range has none: name a range of each family: name a range of each family: name a range of each family [no-cluster-ip]',
+    'error: default/s1: no address of 10.96.0.0/30 is free for this Service: name a larger range [no-cluster-ip]',
+    'error: default/s2: the Service wants an IPv6 address, but --service-cluster-ip-range has none: name a range of each family [no-cluster-ip]',
   ]);
 });
 

@@ -60,7 +60,11 @@ suite('what is not YAML', () => {
     ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key is not a string: put it in quotes [bad-yaml]'],
-    ['a merge of no mapping', 'a: 1\n<<: 5\n', '2:1 error: "<<" merges something other than a mapping: name a mapping [bad-yaml]'],
+    [
+      'a merge of no mapping',
+      'a: 1\n<<: 5\n',
+      '2:1 error: "<<" merges something other than a mapping: name a mapping [bad-yaml]',
+    ],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
   });
@@ -198,8 +202,8 @@ suite('Services', () => {
 
   test('ports that are there twice', () => {
     expect(wrongWith(['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'])).toEqual([
-      '8:12 error: name a is already used by ports[0]: give each port a name of its own: give each port a name of its own: give each port a name of its own [duplicate-port]',
-      '9:21 error: port 80/TCP is already used by ports[0]: give each port a port of its own: give each port a port of its own: give each port a port of its own [duplicate-port]',
+      '8:12 error: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
+      '9:21 error: port 80/TCP is already used by ports[0]: give each port a port of its own [duplicate-port]',
     ]);
   });
 
@@ -254,14 +258,14 @@ suite('Services', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no metadata.name: write one: write one: write one: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name: give the object as the cluster has it, or write a name: give the object as the cluster has it, or write a name [missing-name]',
+      '3:11 error: the object has no metadata.name: write one: write one: write one: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name [missing-name]',
     ]);
   });
 
   test('the same Service twice', () => {
     const one = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
     expect(diagnose(`${one}---\n${one}`)).toEqual([
-      '10:18 error: duplicate Service default/web, first defined at in.yaml:3: keep one of them: keep one of them: keep one of them [duplicate-object]',
+      '10:18 error: duplicate Service default/web, first defined at in.yaml:3: keep one of them [duplicate-object]',
     ]);
   });
 });
@@ -289,7 +293,7 @@ suite('EndpointSlices', () => {
     expect(diagnose(text)).toEqual([
       '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
       '9:15 error: addresses[0] "127.0.0.1" is a loopback address, which Kubernetes does not take here [bad-address]',
-      '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out: write one, or leave the endpoint out: write one, or leave the endpoint out [missing-field]',
+      '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
   });
 

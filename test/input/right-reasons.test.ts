@@ -34,10 +34,7 @@ describe('a setting that kube-proxy takes and kpc-apply does not', () => {
       'conntrack: { maxPerCore: 12 }',
       'maxPerCore is "12", and kpc-apply takes no bundle with it: it must be 0, or 1024 at least',
     ],
-    [
-      'conntrack: { min: 99999999 }',
-      'min is "99999999", and kpc-apply takes no bundle with it',
-    ],
+    ['conntrack: { min: 99999999 }', 'min is "99999999", and kpc-apply takes no bundle with it'],
     [
       'conntrack: { udpTimeout: 300000h }',
       'udpTimeout is "300000h", and kpc-apply takes no bundle with it: it must be 0, or',

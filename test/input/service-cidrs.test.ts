@@ -83,7 +83,7 @@ suite('a ServiceCIDR', () => {
   test('needs a name, and one that is one', () => {
     const spec = 'spec: {cidrs: [10.96.0.0/12]}\n';
     expect(diagnose(`apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\n${spec}`)).toEqual([
-      '1:1 error: the object has no metadata.name: write one: write one: write one [missing-name]',
+      '1:1 error: the object has no metadata.name: write one [missing-name]',
     ]);
     expect(diagnose(serviceCidr('Kubernetes', '[10.96.0.0/12]'))).toHaveLength(1);
   });
@@ -92,7 +92,7 @@ suite('a ServiceCIDR', () => {
   test('is there once', () => {
     const twice = [serviceCidr('a', '[10.0.0.0/24]'), serviceCidr('a', '[10.0.1.0/24]')].join('---\n');
     expect(diagnose(twice)).toEqual([
-      '8:18 error: duplicate ServiceCIDR a, first defined at in.yaml:3: keep one of them: keep one of them: keep one of them [duplicate-object]',
+      '8:18 error: duplicate ServiceCIDR a, first defined at in.yaml:3: keep one of them [duplicate-object]',
     ]);
   });
 });

@@ -166,7 +166,10 @@ suite('what is wrong with a config', () => {
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
       '4:36 error: "a b" is not a prefix of interface names: kube-proxy takes it, and its rules fail or match other interfaces: leave out blanks, quotes, slashes and *, and write at most 14 bytes [bad-detect-local]',
     ],
-    ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]'],
+    [
+      'bindAddress: here',
+      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+    ],
     [
       'ipvs:\n  stritARP: true',
       '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',

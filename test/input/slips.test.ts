@@ -114,7 +114,7 @@ test('lines that are indented with characters that only look like spaces are key
   const warning = (name: string): string =>
     `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: the character U+00A0 looks like a space, and is none to YAML: write a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
-    '5:1 error: the Service has no spec: write one with ports: write one with ports: write one with ports [missing-field]',
+    '5:1 error: the Service has no spec: write one with ports [missing-field]',
     `6:1 ${warning('clusterIP')}`,
     `7:1 ${warning('ports')}`,
   ]);

@@ -84,7 +84,10 @@ suite('a configuration with which kube-proxy does not start', () => {
       'configSyncPeriod: soon',
       '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s [bad-duration]',
     ],
-    ['bindAddress: localhost', '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]'],
+    [
+      'bindAddress: localhost',
+      '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+    ],
     [
       'healthzBindAddress: localhost:10256',
       `3:21 error: ${stays}: healthzBindAddress "localhost:10256" has no IP address before the port: host names are not taken [bad-bind-address]`,
@@ -105,9 +108,18 @@ suite('a configuration with which kube-proxy does not start', () => {
       'nodePortAddresses: [""]',
       '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-cidr]',
     ],
-    ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-number]'],
-    ['conntrack: {udpTimeout: -1s}', '3:25 error: udpTimeout cannot be "-1s": write a duration from 0 up [bad-duration]'],
-    ['clientConnection: {burst: -1}', '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-number]'],
+    [
+      'conntrack: {maxPerCore: -1}',
+      '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+    ],
+    [
+      'conntrack: {udpTimeout: -1s}',
+      '3:25 error: udpTimeout cannot be "-1s": write a duration from 0 up [bad-duration]',
+    ],
+    [
+      'clientConnection: {burst: -1}',
+      '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+    ],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
   });
@@ -123,7 +135,10 @@ suite('a configuration with which kube-proxy does not start', () => {
 
 suite('a configuration that kube-proxy cannot decode, whatever its mode', () => {
   test.each([
-    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s [bad-duration]'],
+    [
+      'nftables: {minSyncPeriod: 31d}',
+      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
     ['ipvs: {syncPeriod: "30"}', 'syncPeriod cannot be "30": write a duration such as 15m0s or 30s [bad-duration]'],
     ['iptables: {syncPeriod: ""}', 'syncPeriod cannot be "": write a duration such as 15m0s or 30s [bad-duration]'],
     [
@@ -131,8 +146,14 @@ suite('a configuration that kube-proxy cannot decode, whatever its mode', () => 
       'minSyncPeriod cannot be "9999999h": write a duration such as 15m0s or 30s [bad-duration]',
     ],
     ['ipvs: {tcpTimeout: 1e3s}', 'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s [bad-duration]'],
-    ['conntrack: {udpTimeout: null}', 'udpTimeout cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]'],
-    ['configSyncPeriod: null', 'configSyncPeriod cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]'],
+    [
+      'conntrack: {udpTimeout: null}',
+      'udpTimeout cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+    ],
+    [
+      'configSyncPeriod: null',
+      'configSyncPeriod cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+    ],
     ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-type]'],
     ['clientConnection: {qps: "5"}', 'qps cannot be "5": write a number [bad-type]'],
     ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0 to 4294967295 [bad-number]'],

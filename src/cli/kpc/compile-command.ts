@@ -40,6 +40,7 @@ import { tuneForShortRun } from './tune-compiler.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
+  readonly node?: readonly string[];
   readonly out?: string;
   readonly golden?: string;
   readonly print?: string;
@@ -85,8 +86,28 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
       const isGiven = command.getOptionValueSource('file') === 'cli';
       const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
       const quiet = quieten(terminal, options);
-      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, quiet));
+      const assuming = spellCommand(command, inputs, '--assume');
+      done(await runCompile({ ...options, assuming, ...(inputs.length === 0 ? {} : { file }) }, quiet));
     });
+}
+
+/** The command as it was called, with one flag more, for a shell. */
+function spellCommand(command: Command, inputs: readonly string[], flag: string): string {
+  const flags = command.options
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .flatMap((option) => {
+      const value: unknown = command.getOptionValue(option.attributeName());
+      const values = Array.isArray(value) ? value : [value];
+      return values.flatMap((each: unknown) => [
+        option.short ?? option.long ?? '',
+        ...(each === true ? [] : [quoteForShell(String(each))]),
+      ]);
+    });
+  return ['kpc', command.name(), ...inputs.map(quoteForShell), ...flags, flag].join(' ');
+}
+
+function quoteForShell(word: string): string {
+  return /^[\w./@%+,:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {

@@ -49,7 +49,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addInputOptions(command)
+  addInputOptions(command, 'looks')
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
     .allowExcessArguments()
@@ -208,7 +208,10 @@ async function readView(
   terminal: Terminal,
 ): Promise<View | undefined> {
   const { compileInputs } = await import('../../sides/read-side.ts');
-  const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
+  const reading =
+    input.kind === 'manifests'
+      ? await compileInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : input.stored.reading;
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
@@ -223,6 +226,7 @@ async function readView(
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
+    families,
     services,
     owners,
     shownOf: findShown(state, owners),
@@ -233,9 +237,12 @@ async function readView(
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { formatRows, serviceRows, summarizeServices } = await import('../../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(
-    options.output === 'json' ? formatJson(summarizeServices(view)) : formatRows(rows, options.limit * rowsPerLine),
-  );
+  if (options.output === 'json') await terminal.out(formatJson(summarizeServices(view)));
+  else {
+    const { summarizeSide } = await import('../../report/bundle-text.ts');
+    const table = formatRows(rows, { rows: options.limit * rowsPerLine, width: terminal.width });
+    await terminal.out(`${table}\n${oneLine(summarizeSide(view))}\n`);
+  }
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -295,7 +302,8 @@ async function formatFinding(
           }),
         );
       }
-      const { name } = view.services.node;
+      const { node, assumed } = view.services;
+      const name = assumed.node ? `${node.name} (assumed)` : node.name;
       const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
       const shown = finding.matches.slice(0, options.limit);
       const hidden = finding.matches.length - shown.length;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import type { ReportLimits } from '../../diff/diff-report.ts';
+import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
@@ -24,6 +24,7 @@ export interface DiffOptions extends SideOptions, MessageOptions {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
+  readonly rules?: boolean;
   readonly limit: number;
 }
 
@@ -45,7 +46,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
-  addInputOptions(command);
+  addInputOptions(command, 'looks');
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
     '--node <name>',
@@ -65,6 +66,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
+    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown of a dump')
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
@@ -127,7 +129,9 @@ async function runDiff(
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
-    side.kind === 'manifests' ? compileSide(side.name, other, options, terminal.readStdin) : side.reading;
+    side.kind === 'manifests'
+      ? compileSide(side.name, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : side.reading;
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
   const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
@@ -172,7 +176,12 @@ async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: T
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
-  return printFound(from, to, diff, options, terminal);
+  return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
+}
+
+/** Whether a side says which Services it comes from. A dump is compared for its rules. */
+function isOfServices({ services }: Side): boolean {
+  return services !== undefined;
 }
 
 /** Prints how two sides differ. */
@@ -182,6 +191,7 @@ export async function printFound(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
@@ -191,7 +201,7 @@ export async function printFound(
     await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
     return exitStatus.badInput;
   }
-  await terminal.out(await formatDiff(from, to, diff, options, terminal));
+  await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -201,6 +211,7 @@ async function formatDiff(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview: boolean,
 ): Promise<string> {
   const { reportDiff } = await import('../../diff/diff-report.ts');
   const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
@@ -208,7 +219,8 @@ async function formatDiff(
     case 'text': {
       const { formatText } = await import('../../report/text.ts');
       const { reportPainter } = await import('../../report/colours.ts');
-      return formatText(reportDiff(diff, limits), reportPainter(terminal.colour.out));
+      const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
+      return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
       const { formatMarkdown } = await import('../../report/markdown.ts');
@@ -226,4 +238,25 @@ async function formatDiff(
         .join('');
     }
   }
+}
+
+/** So many Service ports are asked about at most: each may be reached in many ways. */
+const mostAsked = 400;
+
+async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimits): Promise<readonly ReportBlock[]> {
+  const { reportReview } = await import('../../report/diff-review.ts');
+  const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
+  if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
+    return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
+  }
+  const { effectsByService } = await import('../../equivalence/by-service.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
+  const { onOneNode, sceneOf } = await import('../../trace/scene.ts');
+  const [old, fresh] = [from, to].map((side) => {
+    const { state, labels, services } = side;
+    return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);
+  });
+  if (!old || !fresh) return [];
+  const effects = effectsByService(...onOneNode(old, fresh));
+  return reportReview({ from, to, diff, packets: { kind: 'asked', ...effects } }, limits);
 }

@@ -39,7 +39,7 @@ export async function readScenes(
     return scene && [scene];
   }
   const readStdin = async (): Promise<Uint8Array | string> => stdin ?? (await terminal.readStdin());
-  const loaded = await loadInputs({ ...options, traffic: true }, readStdin);
+  const loaded = await loadInputs({ ...options, traffic: true, into: 'kpc describe -' }, readStdin);
   if (!everyNode) {
     const scene = await sceneOfReading(compileLoaded(loaded, options), options, terminal);
     return scene && [scene];

@@ -10,6 +10,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
+import { assumedIn } from '../../trace/assumed.ts';
 import { explainTrace, tellTrace, traceJson } from '../../trace/explain.ts';
 import type { ToldTrace } from '../../trace/explain.ts';
 import { followIngress } from '../../trace/ingress.ts';
@@ -58,7 +59,7 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
-  addInputOptions(command).option(
+  addInputOptions(command, 'looks').option(
     '--node <name>',
     'the node (default: hostnameOverride, or else the only Node in the input)',
   );
@@ -116,7 +117,11 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
     const wrong = senders?.find(({ kind }) => kind === 'wrong');
     if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) return wrong;
     const matrix = traceMatrix(ports.value, scene, named);
-    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
+    const text = (colour: boolean): string => {
+      const table = formatMatrix(matrix, nameOf(scene.side), colour);
+      const assumed = assumedIn([table], scene.side);
+      return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], colour)}`;
+    };
     return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
   const over = followIngress(question, scene);
@@ -138,5 +143,13 @@ function answerOf(
   scene: Scene,
 ): Answer {
   const told = traces.map((trace) => tellTrace(trace, scene));
-  return { json, told, text: (colour) => formatDescription([...before, ...told.map(explainTrace)], colour) };
+  const blocks = [...before, ...told.map(explainTrace)].map((lines) => {
+    const [first, ...others] = lines;
+    const assumed = assumedIn(
+      lines.map(({ text }) => text),
+      scene.side,
+    );
+    return first ? [first, ...assumed, ...others] : lines;
+  });
+  return { json, told, text: (colour) => formatDescription(blocks, colour) };
 }
