@@ -134,7 +134,7 @@ describe('a piece of a list of virtual servers', () => {
 
   test('one virtual server with its real servers is taken as the whole, which a note says', async () => {
     const run = await runKpc(['describe', write('one.txt', saved.split('\n').slice(0, 2).join('\n') + '\n')]);
-    expect(run.stderr).toContain('note: taken for all virtual servers of the node');
+    expect(run.stderr).toContain('note: treated as the complete list of virtual servers of the node');
     expect((await runKpc(['describe', write('saved.txt', saved)])).stderr).not.toContain('[taken-whole]');
   });
 });
