@@ -38,7 +38,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const twice = await runKpc(['describe', '-'], { stdin: first + second });
     const line = first.split('\n').length;
     expect(twice.stderr).toContain(
-      `-:${line}:1: warning: a second listing of ${tool}, of another node or another time`,
+      `-:${line}:1: warning: skipped a second listing of ${tool}, of another node or another time`,
     );
     expect(twice.stdout).toBe((await runKpc(['describe', '-'], { stdin: first })).stdout);
     const alike = await runKpc(['describe', '-'], { stdin: first + first });
@@ -71,6 +71,6 @@ describe('a second listing of a tool, of another node or another time', () => {
     ] as const)
       writeFileSync(join(folder, name), text);
     const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
-    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: a second listing of ipvsadm -Ln/);
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped a second listing of ipvsadm -Ln/);
   });
 });
