@@ -404,7 +404,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'error: --output junit is for --check: name a folder with --check\n',
+      stderr: 'error: --output junit is for --check\n  help: name a folder with --check\n',
     });
   });
 });
