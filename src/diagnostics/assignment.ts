@@ -1,4 +1,4 @@
-import { clusterIP, manifests, service } from './examples.ts';
+import { anIP, manifests, aService } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { severityBy, wordsBy } from './table.ts';
@@ -89,13 +89,13 @@ export const assignmentDiagnostics = {
   assumed: {
     severity: 'note',
     meaning: 'kpc assumes what manifests from git lack: addresses, node ports, Pods and Nodes',
-    example: () => manifests(service('ports: [{ port: 80 }]'), '--assume'),
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--assume'),
     words: describeAssumed,
   },
   'no-cluster-ip': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
     meaning: 'a Service has no cluster IP, and kpc has none to give it',
-    example: () => manifests(service('ports: [{ port: 80 }]'), '--allow-empty'),
+    example: () => manifests(aService('ports: [{ port: 80 }]'), '--allow-empty'),
     words: wordsBy('problem', {
       'not-assigned': ({ service }: Lacking) => [
         `${service}: kube-proxy skips this Service, because it has no clusterIP yet`,
@@ -126,9 +126,7 @@ export const assignmentDiagnostics = {
     meaning: 'a Service has no healthCheckNodePort yet, so load balancers cannot ask for its health',
     example: () =>
       manifests(
-        service(
-          `type: LoadBalancer, ${clusterIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`,
-        ),
+        aService(`type: LoadBalancer, ${anIP}, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]`),
       ),
     words: ({ service }: Lacking) => [
       `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
@@ -140,7 +138,7 @@ export const assignmentDiagnostics = {
     meaning: 'a load balancer has no address, and kpc has none to give it, or not the one that it asks for',
     example: () =>
       manifests(
-        service(`type: LoadBalancer, ${clusterIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
+        aService(`type: LoadBalancer, ${anIP}, externalIPs: [192.0.2.1], ports: [{ port: 80, nodePort: 30080 }]`),
         '--load-balancer-ip-range',
         '192.0.2.1/32',
       ),
@@ -168,7 +166,7 @@ export const assignmentDiagnostics = {
   'no-node-port': {
     severity: severityBy('problem', 'error', { 'not-assigned': 'warning' }),
     meaning: 'a Service has no node port, and kpc has none to give it',
-    example: () => manifests(service(`type: NodePort, ${clusterIP}, ports: [{ port: 80 }]`)),
+    example: () => manifests(aService(`type: NodePort, ${anIP}, ports: [{ port: 80 }]`)),
     words: wordsBy('problem', {
       /** "80/TCP" each. */
       'not-assigned': ({ service, ports }: Lacking & { readonly ports: readonly string[] }) => [
@@ -186,7 +184,7 @@ export const assignmentDiagnostics = {
     meaning: 'a Service has a cluster IP or a node port that the API server has no range for',
     example: () =>
       manifests(
-        service(`type: NodePort, ${clusterIP}, ports: [{ port: 80, nodePort: 8080 }]`),
+        aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 8080 }]`),
         '--service-node-port-range',
         '30000-32767',
       ),

@@ -1,4 +1,4 @@
-import { clusterIP, manifests, service, web } from './examples.ts';
+import { anIP, manifests, aService, web } from './examples.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
@@ -115,7 +115,7 @@ export const commandLineDiagnostics = {
     severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     meaning: 'there are more messages than are printed',
     example: () =>
-      manifests(service(`${clusterIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
+      manifests(aService(`${anIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
   },
 } satisfies DiagnosticTable;

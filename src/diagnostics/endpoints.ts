@@ -1,13 +1,13 @@
 import {
-  clusterIP,
+  anIP,
   container,
   deployment,
   endpoint,
   manifests,
-  node,
+  aNode,
   pod,
-  selecting,
-  service,
+  aSelector,
+  aService,
   slice,
   web,
 } from './examples.ts';
@@ -187,7 +187,7 @@ export const endpointDiagnostics = {
   'assumed-endpoints': {
     severity: 'note',
     meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
-    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/16'),
+    example: () => manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/16'),
     words: ({ pods, workloads }: AssumedEndpoints) => {
       const names = nameSome(workloads.map((each) => `${each.pods} of ${each.name}`));
       const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
@@ -204,7 +204,7 @@ export const endpointDiagnostics = {
   'bad-zone': {
     severity: severityBy('of', 'warning', { Node: 'error' }),
     meaning: 'a zone is not valid in Kubernetes',
-    example: () => manifests(web + node('', '{ topology.kubernetes.io/zone: "zone a" }')),
+    example: () => manifests(web + aNode('', '{ topology.kubernetes.io/zone: "zone a" }')),
     words: wordsBy('of', {
       Node: ({ value }: { readonly value: string }) => [`the zone ${quote(value)} is not valid`, zoneHelp],
       endpoint: ({ field, value }: { readonly field: string; readonly value: string }) => [
@@ -218,7 +218,7 @@ export const endpointDiagnostics = {
     meaning: 'the selector of a Service is empty: an API server stores it as no selector',
     example: () =>
       manifests(
-        service(`${clusterIP}, selector: {}, ports: [{ port: 80 }]`) +
+        aService(`${anIP}, selector: {}, ports: [{ port: 80 }]`) +
           pod(container, 'phase: Running, podIP: 10.244.0.1'),
       ),
     words: ({ service }: { readonly service: string }) => [
@@ -229,7 +229,7 @@ export const endpointDiagnostics = {
   'endpoints-from-pods': {
     severity: 'note',
     meaning: 'kpc makes endpoints from the Pods in the input',
-    example: () => manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1')),
+    example: () => manifests(aSelector + pod(container, 'phase: Running, podIP: 10.244.0.1')),
     words: describeOrigin,
   },
   'extra-addresses': {
@@ -247,7 +247,7 @@ export const endpointDiagnostics = {
   'no-endpoints-given': {
     severity: 'warning',
     meaning: 'the input holds no endpoints of Services that have a selector',
-    example: () => manifests(selecting),
+    example: () => manifests(aSelector),
     words: ({ services, selecting, hasWorkloads }: NoEndpointsGiven) => {
       const names = nameSome(services);
       return [
@@ -261,7 +261,7 @@ export const endpointDiagnostics = {
   'no-pod-address': {
     severity: severityBy('problem', 'warning', { 'range-is-full': 'error' }),
     meaning: 'there is no address for an assumed Pod',
-    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/31'),
+    example: () => manifests(aSelector + deployment(container), '--assume-endpoints=10.244.0.0/31'),
     words: wordsBy('problem', {
       'range-is-full': ({ networks, pods }: AssumedPods & { readonly networks: readonly string[] }) => [
         `no address of ${nameSome(networks)} is free for ${pods.length} assumed Pods (${nameSome(pods)})`,
@@ -290,7 +290,7 @@ export const endpointDiagnostics = {
     severity: 'warning',
     meaning: 'a Service matches no Pod in the input',
     example: () =>
-      manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1').replace('app: web', 'app: api')),
+      manifests(aSelector + pod(container, 'phase: Running, podIP: 10.244.0.1').replace('app: web', 'app: api')),
     words: describeSelectsNothing,
   },
   'slice-without-service': {
@@ -334,7 +334,7 @@ export const endpointDiagnostics = {
     meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
     example: () =>
       manifests(
-        service(`${clusterIP}, ports: [{ name: http, port: 80 }]`) +
+        aService(`${anIP}, ports: [{ name: http, port: 80 }]`) +
           endpoint('').replace('{ port', '{ name: htpp, port'),
       ),
     words: (details: UnknownSlicePort) => {
@@ -351,7 +351,7 @@ export const endpointDiagnostics = {
     meaning: 'no container has a port with the name that a Service port targets',
     example: () =>
       manifests(
-        service(`${clusterIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) +
+        aService(`${anIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) +
           pod(container, 'phase: Running, podIP: 10.244.0.1'),
       ),
     words: (details: UnknownTargetPort) => [

@@ -30,7 +30,7 @@ export function configured(...lines: readonly string[]): Example {
 }
 
 /** A Service with these fields in a line. */
-export function service(spec: string, status = '', name = 'web'): string {
+export function aService(spec: string, status = '', name = 'web'): string {
   return `apiVersion: v1
 kind: Service
 metadata: { name: ${name} }
@@ -39,8 +39,8 @@ ${status === '' ? '' : `status: ${status}\n`}---
 `;
 }
 
-export const clusterIP = 'clusterIP: 10.96.0.10';
-export const web = service(`${clusterIP}, ports: [{ port: 80 }]`);
+export const anIP = 'clusterIP: 10.96.0.10';
+export const web = aService(`${anIP}, ports: [{ port: 80 }]`);
 
 export function slice(more: string): string {
   return `apiVersion: discovery.k8s.io/v1
@@ -57,7 +57,7 @@ ports: [{ port: 8080 }]
 endpoints: [{ addresses: [10.244.0.1], ${fields} }]`);
 }
 
-export function node(more: string, labels = '{}'): string {
+export function aNode(more: string, labels = '{}'): string {
   return `apiVersion: v1
 kind: Node
 metadata: { name: worker-1, labels: ${labels} }
@@ -87,7 +87,7 @@ spec: { replicas: 3, template: { metadata: { labels: { app: web } }, spec: { ${s
 `;
 }
 
-export const selecting = service(`${clusterIP}, selector: { app: web }, ports: [{ port: 80 }]`);
+export const aSelector = aService(`${anIP}, selector: { app: web }, ports: [{ port: 80 }]`);
 
 export const rules = `*nat
 :KUBE-SERVICES - [0:0]
@@ -121,10 +121,10 @@ export function largeInput(): string {
 
 /** A Service whose annotation this is, with a target port that differs from its port. */
 export function annotated(annotation: string): string {
-  return service(`${clusterIP}, ports: [{ port: 80, targetPort: 8080 }]`).replace(
+  return aService(`${anIP}, ports: [{ port: 80, targetPort: 8080 }]`).replace(
     'name: web',
     `name: web, annotations: { ${annotation} }`,
   );
 }
 
-export const nodePort = service(`type: NodePort, ${clusterIP}, ports: [{ port: 80, nodePort: 30080 }]`);
+export const aNodePort = aService(`type: NodePort, ${anIP}, ports: [{ port: 80, nodePort: 30080 }]`);

@@ -1,4 +1,4 @@
-import { clusterIP, container, manifests, node, pod, service, slice, web } from './examples.ts';
+import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
 import type { Example } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-space.ts';
 import { joinWords } from '../base/join-words.ts';
@@ -85,7 +85,7 @@ export const fieldDiagnostics = {
   'bad-address': {
     severity: addressSeverity,
     meaning: 'a value is not an IP address, or not one that is allowed there',
-    example: () => manifests(service('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
+    example: () => manifests(aService('clusterIP: 10.96.31.256, ports: [{ port: 80 }]')),
     words: wordsBy('problem', addressWords),
   },
   'bad-address-type': wordRow('addressType of an EndpointSlice', () => manifests(web + slice('addressType: ipv4'))),
@@ -94,7 +94,7 @@ export const fieldDiagnostics = {
     meaning: 'a value is not a network, or not one that is allowed there',
     example: () =>
       manifests(
-        service(`type: LoadBalancer, ${clusterIP}, loadBalancerSourceRanges: [10.0.0.0/33], ports: [{ port: 80 }]`),
+        aService(`type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [10.0.0.0/33], ports: [{ port: 80 }]`),
       ),
     words: wordsBy('problem', {
       'no-network': ({ field, value, address, words, ignoredIn }: NoNetwork) => {
@@ -144,8 +144,8 @@ export const fieldDiagnostics = {
   },
   'bad-ip-mode': wordRow('ipMode of a load balancer', () =>
     manifests(
-      service(
-        `type: LoadBalancer, ${clusterIP}, ports: [{ port: 80 }]`,
+      aService(
+        `type: LoadBalancer, ${anIP}, ports: [{ port: 80 }]`,
         '{ loadBalancer: { ingress: [{ ip: 192.0.2.1, ipMode: vip }] } }',
       ),
     ),
@@ -166,7 +166,7 @@ export const fieldDiagnostics = {
   'bad-port': {
     severity: severityBy('problem', 'error', { 'slice-port-zero': 'warning' }),
     meaning: 'a port is not a number from 1 to 65535, nor the name of a container port',
-    example: () => manifests(service(`${clusterIP}, ports: [{ port: 70000 }]`)),
+    example: () => manifests(aService(`${anIP}, ports: [{ port: 70000 }]`)),
     words: wordsBy('problem', {
       ...shapeWords,
       'target-port-number': ({ value }: { readonly value: number }) => [`targetPort cannot be ${value}`, portHelp],
@@ -185,38 +185,38 @@ export const fieldDiagnostics = {
     }),
   },
   'bad-protocol': wordRow('protocol of a port', () =>
-    manifests(service(`${clusterIP}, ports: [{ port: 80, protocol: tcp }]`)),
+    manifests(aService(`${anIP}, ports: [{ port: 80, protocol: tcp }]`)),
   ),
   'bad-quantity': {
     severity: 'warning',
     meaning: 'the CPUs of a Node are not a Kubernetes quantity, and count as none',
-    example: () => manifests(web + node('status: { allocatable: { cpu: many } }')),
+    example: () => manifests(web + aNode('status: { allocatable: { cpu: many } }')),
     words: ({ field, value }: WrittenValue) => [
       `${field} ${quote(value)} is not a quantity, and counts as none`,
       'write it like 4 or 3920m',
     ],
   },
   'bad-session-affinity': wordRow('sessionAffinity', () =>
-    manifests(service(`${clusterIP}, sessionAffinity: clientIP, ports: [{ port: 80 }]`)),
+    manifests(aService(`${anIP}, sessionAffinity: clientIP, ports: [{ port: 80 }]`)),
   ),
   'bad-timeout': {
     severity: 'error',
     meaning: 'the timeout of session affinity is not a number of seconds up to one day',
     example: () =>
       manifests(
-        service(
-          `${clusterIP}, sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }, ports: [{ port: 80 }]`,
+        aService(
+          `${anIP}, sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } }, ports: [{ port: 80 }]`,
         ),
       ),
     words: wordsBy('problem', shapeWords),
   },
   'bad-traffic-policy': wordRow('internalTrafficPolicy or externalTrafficPolicy', () =>
-    manifests(service(`${clusterIP}, internalTrafficPolicy: local, ports: [{ port: 80 }]`)),
+    manifests(aService(`${anIP}, internalTrafficPolicy: local, ports: [{ port: 80 }]`)),
   ),
   'bad-type': {
     severity: 'error',
     meaning: 'a field has a value of the wrong type, or contradicts the type of the Service',
-    example: () => manifests(service(`${clusterIP}, ports: 80`)),
+    example: () => manifests(aService(`${anIP}, ports: 80`)),
     words: wordsBy('problem', {
       ...shapeWords,
       'node-port': ['a nodePort in a Service of type ClusterIP', 'write type: NodePort, or leave nodePort out'],
@@ -241,7 +241,7 @@ export const fieldDiagnostics = {
   'null-value': {
     severity: 'warning',
     meaning: 'a label, an annotation or a part of a selector has no value: it is read as the empty string',
-    example: () => manifests(service(`${clusterIP}, selector: { app: }, ports: [{ port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, selector: { app: }, ports: [{ port: 80 }]`)),
     words: ({ of, name }: { readonly of: 'label' | 'annotation' | 'selector'; readonly name: string }) => [
       `${of} ${quote(name)} has no value, and Kubernetes reads it as the empty string`,
       'write a value, or "" if that is meant',
@@ -250,7 +250,7 @@ export const fieldDiagnostics = {
   'odd-address': {
     severity: 'warning',
     meaning: 'an IP address is written in a form that other programs may read differently',
-    example: () => manifests(service('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
+    example: () => manifests(aService('clusterIP: 10.96.0.010, ports: [{ port: 80 }]')),
     words: wordsBy('problem', {
       'leading-zeros': ({ field, value, address }: OddAddress) => [
         `${field} ${quote(value)} is read as ${address}`,
@@ -270,9 +270,7 @@ export const fieldDiagnostics = {
     severity: 'warning',
     meaning: 'a network is read as another one than is written',
     example: () =>
-      manifests(
-        service(`type: LoadBalancer, ${clusterIP}, loadBalancerSourceRanges: [10.0.0.1/8], ports: [{ port: 80 }]`),
-      ),
+      manifests(aService(`type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [10.0.0.1/8], ports: [{ port: 80 }]`)),
     words: (details: WrittenValue & { readonly network: string; readonly address?: string | undefined }) => {
       const { field, value, network, address } = details;
       // `network` is how it is read; `address` the one address that may be meant, if host bits are set.
@@ -289,7 +287,7 @@ export const fieldDiagnostics = {
       weigh: ({ isNeeded }: Misspelled) => (isNeeded ? 'error' : 'warning'),
     },
     meaning: 'an object or the configuration has an unknown field, or one in the wrong place: it is ignored',
-    example: () => manifests(service(`${clusterIP}, port: [{ port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, port: [{ port: 80 }]`)),
     words: wordsBy('problem', {
       configuration: (details: Misspelled) => [
         `kube-proxy ignores ${quote(details.name)}, because its configuration has no such field`,

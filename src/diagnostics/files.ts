@@ -1,4 +1,4 @@
-import { manifests, service, web } from './examples.ts';
+import { manifests, aService, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { escapeText, quote } from '../base/wording.ts';
@@ -184,7 +184,7 @@ export const fileDiagnostics = {
   'left-out': {
     severity: severityBy('problem', 'warning', { advice: 'note' }),
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
-    example: () => manifests(web + service('clusterIP: $ADDRESS'), '--skip-invalid'),
+    example: () => manifests(web + aService('clusterIP: $ADDRESS'), '--skip-invalid'),
     words: wordsBy('problem', {
       /** `reason` is the text of the first error, and `more` the number of the others. */
       part: ({ reason, files, more }: { readonly reason: string; readonly files: number; readonly more: number }) => {
@@ -216,7 +216,7 @@ export const fileDiagnostics = {
   'unrendered-template': {
     severity: 'error',
     meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
-    example: () => manifests(service(`clusterIP: $ADDRESS`)),
+    example: () => manifests(aService(`clusterIP: $ADDRESS`)),
     words: describeUnrendered,
   },
   'unreadable-file': {

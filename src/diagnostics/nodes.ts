@@ -1,4 +1,4 @@
-import { compile, container, deployment, endpoint, manifests, node, nodePort, selecting, web } from './examples.ts';
+import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, aSelector, web } from './examples.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
@@ -152,7 +152,7 @@ export const nodeDiagnostics = {
     meaning: '--shard does not name a part of the nodes',
     example: () => ({
       words: ['compile', '-f', 'in.yaml', '--all-nodes', '--shard', '8/8', '-o', 'out'],
-      files: { 'in.yaml': web + node('') },
+      files: { 'in.yaml': web + aNode('') },
     }),
     words: ({ shard }: { readonly shard: string }) => [
       `--shard cannot be ${shard}`,
@@ -164,9 +164,9 @@ export const nodeDiagnostics = {
     meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
     example: () =>
       manifests(
-        nodePort +
+        aNodePort +
           endpoint('nodeName: worker-1, conditions: { ready: true }') +
-          node('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
+          aNode('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
         '--proxy-mode',
         'nftables',
         '--nodeport-addresses',
@@ -185,7 +185,7 @@ export const nodeDiagnostics = {
     meaning: 'the folder of --host-addresses has no file for some of the nodes',
     example: () => ({
       words: ['compile', '-f', 'in.yaml', '--all-nodes', '--host-addresses', 'hosts', '-o', 'out'],
-      files: { 'in.yaml': web + node(''), 'hosts/worker-2.json': '[]' },
+      files: { 'in.yaml': web + aNode(''), 'hosts/worker-2.json': '[]' },
     }),
     words: ({ path, nodes, without }: NoHostAddresses) =>
       `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: NodePorts listen on the Node object's addresses there`,
@@ -220,7 +220,7 @@ export const nodeDiagnostics = {
     meaning: 'node ports listen on none of the addresses of the node',
     example: () =>
       manifests(
-        nodePort + node('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
+        aNodePort + aNode('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
         '--nodeport-addresses',
         '172.31.0.0/16',
       ),
@@ -235,7 +235,7 @@ export const nodeDiagnostics = {
   'no-pod-cidr': {
     severity: severityBy('problem', 'error', { 'assumed-pods-of-family': 'warning' }),
     meaning: "the networks of a node's Pods are not known, and they are needed",
-    example: () => manifests(selecting + deployment(container), '--assume-endpoints'),
+    example: () => manifests(aSelector + deployment(container), '--assume-endpoints'),
     words: wordsBy('problem', {
       /** The object is missing; no names where no node is named at all. */
       'no-node-object': ({ names }: { readonly names: readonly string[] }) => [
@@ -259,7 +259,7 @@ export const nodeDiagnostics = {
   'unknown-node': {
     severity: severityBy('what', 'warning', { flag: 'error' }),
     meaning: 'a flag or a Pod names no Node of the input',
-    example: () => manifests(web + node(''), '--node', 'worker-2'),
+    example: () => manifests(web + aNode(''), '--node', 'worker-2'),
     words: wordsBy('what', { flag: describeUnknownNode, pods: describePodNode }),
   },
   'wrong-family': {

@@ -1,4 +1,4 @@
-import { manifests, node, service } from './examples.ts';
+import { manifests, aNode, aService } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { wordsBy } from './table.ts';
 import type { DiagnosticTable, Words } from './table.ts';
@@ -103,7 +103,7 @@ export const resultDiagnostics = {
       weigh: ({ isRefused }: NoServices) => (isRefused ? 'error' : 'warning'),
     },
     meaning: 'the input holds no Services, and the result would remove all Services from a node',
-    example: () => manifests(node('spec: {}')),
+    example: () => manifests(aNode('spec: {}')),
     words: describeNoServices,
   },
   'nothing-programmed': {
@@ -112,7 +112,7 @@ export const resultDiagnostics = {
       weigh: (details: NothingProgrammed) => (isRefusedResult(details) ? 'error' : 'warning'),
     },
     meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
-    example: () => manifests(service('clusterIP: None')),
+    example: () => manifests(aService('clusterIP: None')),
     words: describeEmptyResult,
   },
 } satisfies DiagnosticTable;

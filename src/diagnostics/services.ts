@@ -1,4 +1,4 @@
-import { annotated, clusterIP, endpoint, largeInput, manifests, service } from './examples.ts';
+import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
 import { quote } from '../base/wording.ts';
 import { shapeWords } from './shape.ts';
 import { severityBy, wordsBy } from './table.ts';
@@ -74,8 +74,8 @@ export const serviceDiagnostics = {
     meaning: 'two Service ports claim the same address, port and protocol',
     example: () =>
       manifests(
-        service(`${clusterIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
-          service('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
+        aService(`${anIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
+          aService('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
       ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
     words: ({ what, holder, rival }: { readonly what: string; readonly holder: string; readonly rival: string }) => [
@@ -95,7 +95,7 @@ export const serviceDiagnostics = {
   'bad-cluster-ips': {
     severity: 'error',
     meaning: 'clusterIP and clusterIPs contradict each other, the families or the type of the Service',
-    example: () => manifests(service('clusterIP: none, ports: [{ port: 80 }]')),
+    example: () => manifests(aService('clusterIP: none, ports: [{ port: 80 }]')),
     words: wordsBy('problem', {
       'external-name': ({ field }: { readonly field: 'clusterIP' | 'clusterIPs' }) => [
         'a Service of type ExternalName has no cluster IP',
@@ -123,7 +123,7 @@ export const serviceDiagnostics = {
   'bad-ip-family': {
     severity: severityBy('problem', 'error', { 'single-stack': 'warning' }),
     meaning: 'ipFamilies or ipFamilyPolicy has a value that it does not take, or they contradict each other',
-    example: () => manifests(service(`${clusterIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, ipFamilies: [IPv4, IPv4], ports: [{ port: 80 }]`)),
     words: wordsBy('problem', {
       ...shapeWords,
       twice: ({ family }: { readonly family: 'IPv4' | 'IPv6' }) => [
@@ -139,7 +139,7 @@ export const serviceDiagnostics = {
   'bad-traffic-distribution': {
     severity: 'warning',
     meaning: 'trafficDistribution is not a value that Kubernetes knows',
-    example: () => manifests(service(`${clusterIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, trafficDistribution: PreferFar, ports: [{ port: 80 }]`)),
     words: ({ value, hint }: { readonly value: string; /** What to write. */ readonly hint: string }) => [
       `trafficDistribution is ${quote(value)}, which Kubernetes v1.36 does not know`,
       `write ${hint}`,
@@ -148,7 +148,7 @@ export const serviceDiagnostics = {
   'duplicate-port': {
     severity: severityBy('problem', 'error', { 'slice-port': 'warning' }),
     meaning: 'two ports of one object have the same name or number',
-    example: () => manifests(service(`${clusterIP}, ports: [{ name: a, port: 80 }, { name: b, port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { name: b, port: 80 }]`)),
     words: wordsBy('problem', {
       value: (details: {
         readonly field: 'name' | 'port' | 'nodePort';
@@ -186,7 +186,7 @@ export const serviceDiagnostics = {
   'ignored-field': {
     severity: 'warning',
     meaning: 'a field means nothing for a Service of this type, and the API server refuses it',
-    example: () => manifests(service(`${clusterIP}, healthCheckNodePort: 30100, ports: [{ port: 80 }]`)),
+    example: () => manifests(aService(`${anIP}, healthCheckNodePort: 30100, ports: [{ port: 80 }]`)),
     words: (details: IgnoredFieldReason & { readonly field: string }) => [
       `${details.field} means nothing for a Service ${describeKind(details)}, and the API server refuses it`,
       'leave it out',
@@ -197,7 +197,7 @@ export const serviceDiagnostics = {
     meaning: 'the names of a Service port are too long for an nft comment: kube-proxy could program nothing',
     example: () =>
       manifests(
-        service(`${clusterIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
+        aService(`${anIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
         '--proxy-mode',
         'nftables',
         '--kubernetes-version',
@@ -211,7 +211,7 @@ export const serviceDiagnostics = {
   'missing-cluster-ip': {
     severity: 'warning',
     meaning: 'a Service has clusterIPs, but no clusterIP',
-    example: () => manifests(service('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
+    example: () => manifests(aService('clusterIPs: [10.96.0.10], ports: [{ port: 80 }]')),
     words: ({ first }: { readonly first: string }) => [
       'the API server accepts clusterIPs only with a clusterIP',
       `add clusterIP: ${first}`,
@@ -221,7 +221,7 @@ export const serviceDiagnostics = {
     severity: 'warning',
     meaning: 'a Service has more clusterIPs than ipFamilies: kube-proxy takes only the first address',
     example: () =>
-      manifests(service('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]')),
+      manifests(aService('clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd00:10:96::10"], ports: [{ port: 80 }]')),
     words: ({ families }: { readonly families: number }) => [
       `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
       'name the family of each address in ipFamilies',
@@ -230,14 +230,14 @@ export const serviceDiagnostics = {
   'no-ports': {
     severity: 'warning',
     meaning: 'a Service has no ports, and kube-proxy programs nothing for it',
-    example: () => manifests(service(clusterIP)),
+    example: () => manifests(aService(anIP)),
     words: 'kube-proxy programs nothing for this Service: it has no ports',
   },
   'stale-ingress': {
     severity: 'warning',
     meaning: 'a Service that is not of type LoadBalancer has load balancer addresses in its status',
     example: () =>
-      manifests(service(`${clusterIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }')),
+      manifests(aService(`${anIP}, ports: [{ port: 80 }]`, '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }')),
     words: ({ type }: { readonly type: string }) => [
       `status has load balancer addresses, and type is ${type}: kube-proxy serves them anyway`,
       'remove them if the load balancer is gone',
@@ -255,8 +255,8 @@ export const serviceDiagnostics = {
     meaning: 'a source range has prefix length 0, which no ipset takes',
     example: () =>
       manifests(
-        service(
-          `type: LoadBalancer, ${clusterIP}, loadBalancerSourceRanges: [0.0.0.0/0], ports: [{ port: 80 }]`,
+        aService(
+          `type: LoadBalancer, ${anIP}, loadBalancerSourceRanges: [0.0.0.0/0], ports: [{ port: 80 }]`,
           '{ loadBalancer: { ingress: [{ ip: 192.0.2.1 }] } }',
         ) + endpoint('conditions: { ready: true }'),
         '--kubernetes-version',
@@ -270,7 +270,7 @@ export const serviceDiagnostics = {
   'unnamed-port': {
     severity: 'warning',
     meaning: 'a port has no name, though the object has several ports',
-    example: () => manifests(service(`${clusterIP}, ports: [{ name: a, port: 80 }, { port: 81 }]`)),
+    example: () => manifests(aService(`${anIP}, ports: [{ name: a, port: 80 }, { port: 81 }]`)),
     words: ['a port without a name', 'name each port if there are several'],
   },
 } satisfies DiagnosticTable;

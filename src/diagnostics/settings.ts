@@ -1,4 +1,4 @@
-import { compile, configured, manifests, node, nodePort, web } from './examples.ts';
+import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
 import { quote } from '../base/wording.ts';
 import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -296,7 +296,7 @@ export const settingDiagnostics = {
   'covered-addresses': {
     severity: 'warning',
     meaning: 'in IPVS mode, nodePortAddresses covers addresses of Services',
-    example: () => manifests(nodePort, '--nodeport-addresses', '10.0.0.0/8'),
+    example: () => manifests(aNodePort, '--nodeport-addresses', '10.0.0.0/8'),
     words: ({ network, socket }: { readonly network: string; readonly socket: string }) => [
       `nodePortAddresses ${network} covers addresses of Services: from its second sync on, kube-proxy also serves node ports there (${socket}), and kpc writes its first`,
       "name the node's own network alone",
@@ -316,7 +316,7 @@ export const settingDiagnostics = {
     severity: 'note',
     meaning: 'the release that --kubernetes-version auto took from the Node',
     example: () =>
-      manifests(web + node('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
+      manifests(web + aNode('status: { nodeInfo: { kubeletVersion: v1.35.4 } }'), '--kubernetes-version', 'auto'),
     words: (details: { readonly release: Release; readonly node: string; readonly version: string }) =>
       `Kubernetes ${details.release}, as the Node ${quote(details.node)} says: ${details.version}`,
   },
