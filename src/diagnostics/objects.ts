@@ -86,6 +86,7 @@ function describeLeaveOut({ pattern, isUnbuilt }: LeaveOut): string {
 
 type NoObject =
   | { readonly problem: 'no-mapping'; readonly found: Found }
+  | { readonly problem: 'unrendered'; readonly field: 'apiVersion' | 'kind'; readonly value: string }
   | {
       readonly problem: 'missing';
       readonly field: 'apiVersion' | 'kind';
@@ -105,6 +106,8 @@ function describeNoObject(details: NoObject): string {
   if (details.problem === 'no-mapping') {
     return `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(details.found)}${adviseOn(details.found)}`;
   }
+  if (details.problem === 'unrendered')
+    return `${details.field} ${quote(details.value)} is a placeholder that is not filled in`;
   const text = `this is not a Kubernetes object: it has no ${details.field}`;
   switch (details.madeBy) {
     case 'kustomize':

@@ -20,6 +20,28 @@ const cutOffSigns: readonly (readonly [RegExp, string])[] = [
   [/^nft /, 'a table without its closing brace'],
 ];
 
+interface OtherHost {
+  /** What was printed there. */
+  readonly outputs: readonly string[];
+  readonly host: NamedHost;
+  /** The host whose output is read. */
+  readonly first: NamedHost;
+}
+
+interface NamedHost {
+  readonly kind: string;
+  readonly name: string;
+}
+
+function describeOtherHost({ outputs, host, first }: OtherHost): string {
+  const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
+  return `ignored: output of ${nameHost(host)} (${printed}), since ${nameHost(first)} comes first; give each node a file of its own`;
+}
+
+function nameHost({ kind, name }: NamedHost): string {
+  return kind === 'Pod' ? `Pod ${name}` : name;
+}
+
 interface UnreadOutput {
   /** What printed it. */
   readonly output: string;
@@ -140,6 +162,11 @@ export const sideDiagnostics = {
     severity: 'error',
     meaning: '--check names a folder that kpc cannot compare with',
     words: (details: NothingToCheck) => `--check ${details.folder}: ${describeNothingToCheck(details)}`,
+  },
+  'other-host': {
+    severity: 'warning',
+    meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
+    words: describeOtherHost,
   },
   'second-listing': {
     severity: 'warning',

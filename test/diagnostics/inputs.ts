@@ -252,6 +252,9 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     words: ['compile', '-f', 'folder', '--print', 'manifest'],
     files: { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' },
   },
+  'other-host': dump({
+    'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
+  }),
   'second-listing': dump({
     'node.txt': 'TCP  10.96.0.10:80 rr\n  -> 10.244.0.1:80  Masq  1  0  0\nTCP  10.96.0.10:80 rr\n',
   }),
