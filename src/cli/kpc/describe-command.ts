@@ -219,6 +219,7 @@ async function readView(
   return {
     state,
     services,
+    objects: 'inputs' in reading ? reading.inputs : undefined,
     owners,
     shownOf: findShown(state, owners),
     compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),
