@@ -176,6 +176,12 @@ export const fileDiagnostics = {
     meaning: 'a .kpcignore leaves files out',
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
   },
+  'odd-pattern': {
+    severity: 'warning',
+    meaning: 'a pattern of a .kpcignore does not mean what it seems to',
+    words: ({ pattern, oddity }: { readonly pattern: string; readonly oddity: string }) =>
+      `the pattern ${quote(pattern)} ${oddity}`,
+  },
   kustomized: {
     severity: 'warning',
     meaning: 'a kustomization changes Services that are read as their files have them',

@@ -190,6 +190,10 @@ export const inputs: { readonly [C in DiagnosticCode]?: Input } = {
     words: ['compile', '-f', 'folder', '--print', 'manifest'],
     files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
   },
+  'odd-pattern': {
+    words: ['compile', '-f', 'folder', '--print', 'manifest'],
+    files: { 'folder/in.yaml': web, 'folder/.kpcignore': '*.{yml,json}\n' },
+  },
   'unrendered-template': manifests(service(`clusterIP: $ADDRESS`)),
   'left-out': manifests(web + service('clusterIP: $ADDRESS'), '--skip-invalid'),
   'no-services': manifests(node('spec: {}')),
