@@ -11,7 +11,7 @@ export function adviseOnOddSpace(text: string): string | undefined {
 
 /** What to do about such a character. */
 export function describeOddSpace(codePoint: number): string {
-  return `the character ${nameCharacter(codePoint)} looks like a space, and is none to YAML: write a normal space`;
+  return `replace ${nameCharacter(codePoint)}, which only looks like a space, with a normal space`;
 }
 
 /** "U+00A0". */

@@ -60,7 +60,7 @@ interface ServiceCounts {
 }
 
 /** The ports are sorted, so those of one Service, and one port's families, follow each other. */
-function countServices(cluster: Cluster): ServiceCounts {
+export function countServices(cluster: Cluster): ServiceCounts {
   let services = 0;
   let servicePorts = 0;
   let last: ServicePort | undefined;

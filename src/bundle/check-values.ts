@@ -125,7 +125,8 @@ function checkServicePort(port: ServicePort, names: CheckedNames, own: ReadonlyS
     refuse(`session affinity of ${affinitySeconds} seconds: it must be from 1 to ${mostAffinitySeconds}`);
   }
   checkAddress('cluster IP', port.clusterIP);
-  if (port.forwarding !== 'masquerade') for (const change of portChanges(port)) refuse(describePortChange(change));
+  if (port.forwarding !== 'masquerade')
+    for (const change of portChanges(port)) refuse(describePortChange(change).join(': '));
   // Where a cluster says so, an external address is a node's own; a cluster IP never is.
   if (own.has(port.clusterIP.text)) refuse(`cluster IP ${port.clusterIP.text} is an address of the node itself`);
   for (const address of port.externalIPs) checkAddress('external IP', address);

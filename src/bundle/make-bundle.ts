@@ -25,6 +25,8 @@ export interface BundleContent {
   readonly assigned: readonly AssignedService[];
   /** Undefined where no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
+  /** Whether no input holds the Node. */
+  readonly isNodeAssumed?: true | undefined;
   /** Set where the state was read from a node, not compiled. */
   readonly dumped?: true | undefined;
   readonly kpcVersion: string;

@@ -19,6 +19,8 @@ export interface AssignmentRanges {
   readonly nodePorts?: PortRange | undefined;
   /** Networks that load balancers take addresses from. */
   readonly loadBalancerIPs?: readonly Network[] | undefined;
+  /** Set if no flag names these networks: a Service that has a cluster IP is a cluster's, whose load balancer has no address yet. */
+  readonly sparesPending?: true | undefined;
 }
 
 /** Both ends belong to it. */
@@ -55,7 +57,7 @@ export interface Assignment {
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
-  const pending = ranges.loadBalancerIPs?.length ? [] : describePending(services);
+  const pending = describePending(services.filter(({ object }) => !wantsLoadBalancer(object, ranges)));
   if (lacking.length === 0) return { services, assigned: [], diagnostics: pending };
   const assigner = new Assigner(services, ranges);
   const results = new Map<Sourced<Service>, Service>();
@@ -88,7 +90,7 @@ function labelOf({ metadata }: Service): string {
 }
 
 /** Whether there is something that the API server would give the Service. */
-function lacksAnything({ spec }: Service): boolean {
+export function lacksAnything({ spec }: Service): boolean {
   if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return false;
   return lacksClusterIP(spec) || lacksNodePort(spec) || lacksHealthCheckPort(spec);
 }
@@ -113,11 +115,12 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
 }
 
 /** Whether a load balancer would give the Service addresses, and the ranges say which. */
-function wantsLoadBalancer(service: Service, { loadBalancerIPs = [] }: AssignmentRanges): boolean {
-  return lacksLoadBalancer(service) && loadBalancerIPs.length > 0;
+function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPending }: AssignmentRanges): boolean {
+  const isSpared = sparesPending === true && service.spec.clusterIP !== '';
+  return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
 }
 
-function lacksLoadBalancer({ spec, ingress }: Service): boolean {
+export function lacksLoadBalancer({ spec, ingress }: Service): boolean {
   return spec.type === 'LoadBalancer' && ingress.length === 0;
 }
 
@@ -141,7 +144,9 @@ class Assigner {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
     const ranges = this.#ranges.loadBalancerIPs ?? [];
-    if (!asked || this.#usedAddresses.has(asked.text) || !ranges.some((range) => contains(range, asked))) return;
+    if (!asked || this.#usedAddresses.has(asked.text)) return;
+    // A network that no flag names rules no address out.
+    if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
     this.#usedAddresses.add(asked.text);
     this.#reserved.set(labelOf(service), asked);
   }

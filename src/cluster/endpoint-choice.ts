@@ -87,6 +87,23 @@ function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Top
   return 'everywhere';
 }
 
+/** Why zone hints of a port do not bind a node. */
+export type UnboundHints =
+  /** A ready endpoint has none. */
+  | { readonly kind: 'endpoint-without-hint'; readonly endpoint: string }
+  | { readonly kind: 'node-without-zone' }
+  | { readonly kind: 'none-for-zone'; readonly zone: string };
+
+/** Why a node uses ready endpoints whatever their zone hints are; undefined where hints bind it, or there are none. */
+export function explainUnboundHints(port: ServicePort, node: NodeIdentity): UnboundHints | undefined {
+  const ready = port.endpoints.filter(isReady);
+  if (!usesClusterEndpoints(port) || ready.every(({ status }) => status.zoneHints.length === 0)) return undefined;
+  if (chooseTopology(port.endpoints, node) !== 'everywhere') return undefined;
+  const bare = ready.find(({ status }) => status.zoneHints.length === 0);
+  if (bare) return { kind: 'endpoint-without-hint', endpoint: bare.label };
+  return node.zone === '' ? { kind: 'node-without-zone' } : { kind: 'none-for-zone', zone: node.zone };
+}
+
 function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, node: NodeIdentity): readonly Endpoint[] {
   const isUsable =
     topology === 'everywhere' ? isReady : (endpoint: Endpoint) => isReady(endpoint) && isNear(endpoint, topology, node);

@@ -17,6 +17,7 @@ export function describeEmptyResult(
   cluster: Cluster,
   families: readonly Family[],
   isRefused: boolean,
+  assuming: string | undefined,
 ): readonly Diagnostic[] {
   const isProgrammed = cluster.servicePorts.some(({ family }) => families.includes(family));
   if (services.length === 0 || isProgrammed) return [];
@@ -28,7 +29,7 @@ export function describeEmptyResult(
       .sort(compareText);
     return names.length === 0 ? [] : [{ reason, services: names }];
   });
-  return [diagnose('nothing-programmed', { services: services.length, leftOut, isRefused })];
+  return [diagnose('nothing-programmed', { services: services.length, leftOut, isRefused, assuming })];
 }
 
 /** `seen`: "namespace/name" of the Services that kube-proxy watches. */

@@ -1,4 +1,5 @@
 import { isError } from '../diagnostics/diagnostic.ts';
+import type { Assumptions } from './assumptions.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { assignAddresses } from '../cluster/assign-addresses.ts';
@@ -49,6 +50,8 @@ export interface Prepared {
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
+  /** The names of those that no input holds, the one first that is compiled for if none is named. */
+  readonly assumedNodes: readonly string[];
   /** With what kpc assigned; those that kube-proxy programs nothing for, too. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: BundleContent['assigned'];
@@ -69,13 +72,21 @@ export function prepare(
   hostAddresses?: readonly Address[],
   /** Set where workloads are taken to have Pods: the networks that are named for these. */
   assumedNetworks?: readonly Network[],
+  /** What takes the place of what the inputs lack. */
+  assumptions?: Assumptions,
 ): Prepared {
   const { serviceCidrs } = inputs;
-  const choices = ranges.clusterIPs.length > 0 ? ranges : withObjects(ranges, assignableNetworks(serviceCidrs));
+  const chosen = assumptions?.ranges ?? ranges;
+  const choices = chosen.clusterIPs.length > 0 ? chosen : withObjects(chosen, assignableNetworks(serviceCidrs));
   const { services, assigned, diagnostics } = assignAddresses(inputs.services, choices);
-  const assume = assumedNetworks && { networks: assumedNetworks, clusterCIDRs: settings.clusterCIDRs };
-  const found = findSlices({ ...inputs, services }, assume);
-  const tooLarge = checkSize(found.services, found.slices, countNodeAddresses(inputs, hostAddresses));
+  const assumedNodes = assumptions?.nodes ?? [];
+  const nodes = [...inputs.nodes, ...assumedNodes];
+  const assume = assumedNetworks && {
+    networks: assumedNetworks,
+    clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
+  };
+  const found = findSlices({ ...inputs, services, nodes }, assume);
+  const tooLarge = checkSize(found.services, found.slices, countNodeAddresses(nodes, hostAddresses));
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
   const build = (behaviours: Behaviours): Cluster => buildCluster(built, behaviours, serving);
@@ -85,7 +96,8 @@ export function prepare(
     settings,
     gates,
     buildCluster: build,
-    nodes: new Map(inputs.nodes.map(({ object }) => [object.metadata.name, object])),
+    nodes: new Map(nodes.map(({ object }) => [object.metadata.name, object])),
+    assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
     assigned,
@@ -139,7 +151,7 @@ function withObjects(ranges: AssignmentRanges, clusterIPs: AssignmentRanges['clu
 }
 
 /** On how many addresses the node ports of a node can listen. */
-function countNodeAddresses({ nodes }: Inputs, hostAddresses: readonly Address[] | undefined): number {
+function countNodeAddresses(nodes: Inputs['nodes'], hostAddresses: readonly Address[] | undefined): number {
   return hostAddresses?.length ?? Math.max(1, ...nodes.map(({ object }) => object.addresses.length));
 }
 
@@ -205,7 +217,9 @@ export function compileNode(prepared: Prepared, request: NodeRequest, memo?: Nod
   const chosen = chooseFamilies(request.ipFamily, cluster, node);
   const state = compileState(cluster, node, settings, chosen, memo, behaviours);
   const { assigned, assumedEndpoints } = prepared;
-  return { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
+  const isNodeAssumed = prepared.assumedNodes.includes(request.nodeName);
+  const content = { state, cluster, node, settings, families: chosen, assigned, assumedEndpoints, kpcVersion: version };
+  return isNodeAssumed ? { ...content, isNodeAssumed } : content;
 }
 
 /** What kube-proxy would program on the node, in the mode that the settings say. */
@@ -227,10 +241,13 @@ export function compileState(
   }
 }
 
-/** The node's name: --node, else hostnameOverride, else that of the only Node among the inputs; '' where none tells. */
-export function chooseNodeName(flag: string | undefined, { settings, nodes }: Prepared): string {
+/**
+ * The node's name: --node, else hostnameOverride, else that of the only Node among the inputs or of the first that is assumed;
+ * '' where none tells.
+ */
+export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
-  return flag ?? (settings.hostnameOverride || (others.length === 0 ? (only ?? '') : ''));
+  return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
 }
 
 function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {

@@ -8,13 +8,15 @@ import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import { collectInputs } from '../input/read-inputs.ts';
+import { findOutermost } from '../input/kustomizations.ts';
+import { collectInputs, readsManifests } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
+import { assumeCluster, describeAssumptions } from './assumptions.ts';
 import type { IpFamilyChoice, Prepared } from './compile-node.ts';
 import { prepare } from './compile-node.ts';
 import type { HostText } from './host-addresses.ts';
@@ -48,6 +50,14 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   readonly traffic?: boolean | undefined;
   /** The networks of the Pods that workloads are taken to have, or true (or auto) for the known ones. */
   readonly assumeEndpoints?: string | true | undefined;
+  /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
+  readonly assume?: boolean | undefined;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
+  /** The command as it was called, with what makes it assume, for the message of one that does not. */
+  readonly assuming?: string | undefined;
+  /** The nodes to compile for, by name. */
+  readonly node?: string | readonly string[] | undefined;
 }
 
 /**
@@ -57,7 +67,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
 function describeEmptiness(
   { services, skipped, diagnostics, ...others }: Inputs,
   prepared: Prepared,
-  { emptyResult, ipFamily }: InputOptions,
+  { emptyResult, ipFamily, assuming, into }: InputOptions,
 ): readonly Diagnostic[] {
   if (emptyResult === 'allowed') return [];
   // What could not be read may have been a Service.
@@ -69,12 +79,16 @@ function describeEmptiness(
   if (services.length > 0) {
     if (emptyResult === undefined || prepared.diagnostics.some(isError)) return [];
     const chosen = ipFamily === 'ipv4' || ipFamily === 'ipv6' ? [ipFamily] : bothFamilies;
-    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused);
+    return describeEmptyResult(prepared.services, prepared.cluster, chosen, isRefused, assuming);
   }
   const found = [slices, endpoints, nodes, serviceCidrs, pods, workloads, configs, facts].some(
     ({ length }) => length > 0,
   );
-  if (skipped.has('Kustomization')) return [diagnose('no-input', { problem: 'kustomization' })];
+  const unbuilt = findOutermost([...others.files.keys()]);
+  if (skipped.has('Kustomization') || (unbuilt !== undefined && !found && skipped.size === 0)) {
+    const build = `kubectl kustomize ${unbuilt ?? 'FOLDER'} | ${into ?? readsManifests}`;
+    return [diagnose('no-input', { problem: 'kustomization', build })];
+  }
   // What looks like a misspelled Service would be taken off the node.
   if (diagnostics.some(({ code }) => code === 'unknown-kind')) {
     return [diagnose('no-services', { instead: 'misspelled-kinds', isRefused })];
@@ -112,9 +126,15 @@ export interface LoadedInputs {
 
 /** Reads what the texts hold, checks it, and says all that is wrong with it. */
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
-  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints);
-  const { namespace, skipInvalid, traffic } = options;
-  const inputs = collectInputs(texts.manifests, { workloads: networks !== undefined, traffic, namespace, skipInvalid });
+  const { assume = false, namespace, skipInvalid, traffic, into } = options;
+  const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
+  const inputs = collectInputs(texts.manifests, {
+    workloads: networks !== undefined,
+    traffic,
+    namespace,
+    skipInvalid,
+    into,
+  });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];
   const version = parseVersionChoice(options.kubernetesVersion);
@@ -132,7 +152,17 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
     ...definedOf(options),
   });
   const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
-  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks);
+  const assumptions = assume
+    ? assumeCluster({
+        inputs,
+        ranges,
+        podNetworks: networks ?? [],
+        clusterCIDRs: settings.clusterCIDRs,
+        nodeNames: [[options.node ?? []], settings.hostnameOverride].flat(2),
+        ipFamily: options.ipFamily,
+      })
+    : undefined;
+  const prepared = prepare(inputs, settings, gates, ranges, host?.addresses, networks, assumptions);
   const wrongFiles = skipInvalid ? findWrongFiles(texts.manifests, prepared.diagnostics) : undefined;
   if (wrongFiles) return loadTexts({ ...texts, manifests: wrongFiles }, options);
   const configured = config !== undefined || inputs.configs.length > 0 || known !== undefined;
@@ -156,7 +186,13 @@ export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInput
       ...wrongRanges,
       ...wrongNetworks,
       ...(host?.diagnostics ?? []),
-      ...prepared.diagnostics,
+      ...(assumptions
+        ? [
+            ...describeAssumptions(inputs, assumptions, prepared, options.emptyResult === undefined),
+            // One note is enough.
+            ...prepared.diagnostics.filter(({ code }) => code !== 'assumed-endpoints'),
+          ]
+        : prepared.diagnostics),
     ]),
   };
 }

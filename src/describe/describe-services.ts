@@ -1,11 +1,14 @@
-import type { EndpointReason, EndpointUse } from '../cluster/endpoint-choice.ts';
+import type { EndpointReason, EndpointUse, UnboundHints } from '../cluster/endpoint-choice.ts';
 import {
   chooseEndpoints,
   explainEndpoints,
+  explainUnboundHints,
   isExternallyAccessible,
   usesLocalEndpoints,
 } from '../cluster/endpoint-choice.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { withoutName } from './service-table.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -28,6 +31,8 @@ export interface ServiceDescription {
   /** Why kube-proxy programs nothing for it. */
   readonly skipped?: NonNullable<ServiceInfo['skipped']>;
   readonly clusterIPs: readonly string[];
+  /** What kpc chose of all this, as the input lacks it. */
+  readonly assumed?: Omit<AssignedService, 'service'>;
   readonly place?: Location;
   readonly ports: readonly PortDescription[];
   readonly dns: readonly DnsRecord[];
@@ -60,6 +65,8 @@ export interface PortInFamily {
   readonly endpoints: readonly EndpointDescription[];
   /** What becomes of traffic that no endpoint is chosen for. */
   readonly fallback?: 'no-endpoints-given' | NonNullable<DecompiledPort['fallback']>;
+  /** Why the endpoints' zone hints count for nothing on this node. */
+  readonly unboundHints?: UnboundHints;
   readonly masquerade?: Masquerade;
 }
 
@@ -86,11 +93,14 @@ export function describeService(
   clusterDomain: string,
 ): ServiceDescription {
   const ports = portsOf(service, view).filter(([label]) => !labels || labels.has(label));
+  const name = `${service.namespace}/${service.name}`;
+  const assumed = view.services.assumed.services.find((each) => each.service === name);
   return {
-    service: `${service.namespace}/${service.name}`,
+    service: name,
     type: service.type,
     ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+    ...(assumed ? { assumed: withoutName(assumed) } : {}),
     ...locate(service.place),
     ports: ports.map(([label, inFamilies]) => ({
       label,
@@ -119,6 +129,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View): Port
   const masquerade = view.shownOf(port.label, port.family)?.masquerade;
   const texts = (items: readonly { readonly text: string }[]) => items.map(({ text }) => text);
   const fallback = fallbackOf(port, service, chooseEndpoints(port, node), settings.mode);
+  const unboundHints = explainUnboundHints(port, node);
   return {
     family: port.family,
     protocol: port.protocol,
@@ -137,6 +148,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: View): Port
       describeEndpoint(fallback === 'local-to-all' ? { ...use, local: use.cluster } : use),
     ),
     ...(fallback === undefined ? {} : { fallback }),
+    ...(unboundHints === undefined ? {} : { unboundHints }),
     ...(masquerade === undefined ? {} : { masquerade }),
   };
 }

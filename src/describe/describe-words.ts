@@ -1,3 +1,4 @@
+import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
@@ -32,13 +33,14 @@ export function describeServiceInWords(
   words: NodeWords,
 ): readonly DescriptionLine[] {
   const { service, type, place, ports, dns, environment, clusterIPs } = description;
+  const mark = markAssumed(description);
   const reasons = because.flatMap((each) => describeBecause(each) ?? []);
   return [
     line('heading', 0, `Service ${service}${at(place)}`),
     ...reasons.map((reason) => line('plain', 1, reason)),
     line('plain', 1, `type ${type}${describeSkipped(description)}`),
-    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.join(', ')}`)] : []),
-    ...ports.flatMap((port) => portLines(port, words)),
+    ...(clusterIPs.length > 0 ? [line('plain', 1, `cluster IP ${clusterIPs.map(mark).join(', ')}`)] : []),
+    ...ports.flatMap((port) => portLines(port, words, mark)),
     ...section(
       'DNS names, as pods see them',
       dns,
@@ -98,24 +100,36 @@ function describeBecause(because: Because): string | undefined {
   }
 }
 
-function portLines(port: PortDescription, words: NodeWords): readonly DescriptionLine[] {
+/** Says of a value of a Service whether kpc chose it. */
+type Mark = (value: string) => string;
+
+function markAssumed({ assumed }: ServiceDescription): Mark {
+  if (!assumed) return (value) => value;
+  const { clusterIPs, nodePorts, healthCheckNodePort, loadBalancerIPs = [] } = assumed;
+  const ports = [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
+  const chosen = new Set([...clusterIPs, ...loadBalancerIPs, ...ports.map(String)]);
+  return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+}
+
+function portLines(port: PortDescription, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   return [
     line('heading', 0, `Port ${port.label}${at(port.place)}`),
-    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words)),
+    ...port.families.flatMap((each) => familyLines(each, port.families.length > 1, words, mark)),
     ...section('In the kernel', port.kernel.flatMap(kernelLines), words.limit * 2, (text) => text),
   ];
 }
 
-function familyLines(port: PortInFamily, dual: boolean, words: NodeWords): readonly DescriptionLine[] {
+function familyLines(port: PortInFamily, dual: boolean, words: NodeWords, mark: Mark): readonly DescriptionLine[] {
   const addresses = [
     ...port.externalIPs.map((address) => `external IP ${address}`),
-    ...port.loadBalancerIPs.map((address) => `load balancer address ${address}`),
-    ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
+    ...port.loadBalancerIPs.map((address) => `load balancer address ${mark(address)}`),
+    ...(port.nodePort === undefined ? [] : [`node port ${mark(String(port.nodePort))}`]),
   ];
   const used = port.endpoints.filter(isUsedInWords).length;
   return [
     line('plain', 1, [`${port.clusterIP} port ${port.port}/${port.protocol}`, ...addresses].join(', ')),
     ...pathLines(port),
+    ...(port.unboundHints ? [line('plain', 1, hintWords(port.unboundHints))] : []),
     line(
       'plain',
       1,
@@ -170,6 +184,17 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string 
       return 'no endpoint on this node: traffic of policy Local is dropped';
     case 'local-to-all':
       return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to all';
+  }
+}
+
+function hintWords(hints: UnboundHints): string {
+  switch (hints.kind) {
+    case 'endpoint-without-hint':
+      return `zone hints are ignored: endpoint ${hints.endpoint} has none`;
+    case 'node-without-zone':
+      return 'zone hints are ignored: the node has no label topology.kubernetes.io/zone';
+    case 'none-for-zone':
+      return `zone hints are ignored: none is for zone ${hints.zone}`;
   }
 }
 

@@ -1,43 +1,65 @@
 import { formatCount } from '../base/format-count.ts';
-import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
+import type { AssignedService } from '../cluster/assign-addresses.ts';
+import { chooseEndpoints, isExternallyAccessible, usesLocalEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
+import { families } from '../kernel/family.ts';
 import { oneLine } from '../diff/one-line.ts';
 import type { Decompiled, DecompiledPort } from './decompile.ts';
 import type { View } from './view.ts';
 
-/** A row of the table of all Services. */
+/** A row of the table of all Services. What kpc assumed has a star. */
 export interface ServiceRow {
   /** "namespace/name"; of a dump, what it is called there. */
   readonly service: string;
   readonly type: string;
-  readonly address: string;
-  /** "80/TCP, 443/TCP:30443". */
+  /** Cluster IPs, then those of load balancers, then external IPs. */
+  readonly addresses: string;
+  /** "80/TCP, 443/TCP". */
   readonly ports: string;
-  /** Endpoints used on the node, of all there are: "2 of 3". */
+  readonly nodePorts: string;
+  /** Ready ones of all there are, "2/3". */
   readonly endpoints: string;
+  /** Those that are not the default. */
+  readonly policies: string;
+  /** What is odd. */
+  readonly notes: string;
 }
 
 const headings: ServiceRow = {
   service: 'SERVICE',
   type: 'TYPE',
-  address: 'ADDRESS',
+  addresses: 'ADDRESSES',
   ports: 'PORTS',
+  nodePorts: 'NODE PORTS',
   endpoints: 'ENDPOINTS',
+  policies: 'POLICIES',
+  notes: 'NOTES',
 };
+
+/** Columns that are left out if no Service has anything there. */
+const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 /** One row for each Service, in the cluster's order. */
 export function serviceRows(view: View): readonly ServiceRow[] {
-  return eachService(view).map(({ service, count }) => ({
+  const { pods } = view.services.assumed;
+  return eachService(view).map(({ service, ports, assumed }) => ({
     service: `${service.namespace}/${service.name}`,
     type: service.type,
-    address: addressOf(service),
-    ports: service.ports.map(portText).join(', '),
-    endpoints: countText(count),
+    addresses: addressesOf(service, ports, assumed),
+    ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
+    nodePorts: nodePortsOf(service, assumed),
+    endpoints: countReady(service, ports, pods),
+    policies: policiesOf(ports).join(', '),
+    notes: oddities(service, ports, view).join(', '),
   }));
 }
 
-function addressOf(service: ServiceInfo): string {
+function addressesOf(
+  service: ServiceInfo,
+  ports: readonly ServicePort[],
+  assumed: AssignedService | undefined,
+): string {
   switch (service.skipped) {
     case 'headless':
       return 'headless';
@@ -45,23 +67,91 @@ function addressOf(service: ServiceInfo): string {
       return service.externalName ?? '';
     case 'no-cluster-ip':
       return 'none yet';
-    case undefined:
-      return service.clusterIPs.join(', ');
+    case undefined: {
+      const chosen = new Set([...(assumed?.clusterIPs ?? []), ...(assumed?.loadBalancerIPs ?? [])]);
+      const texts = (pick: (port: ServicePort) => ServicePort['externalIPs']): readonly string[] =>
+        ports.flatMap((port) => pick(port).map(({ text }) => text));
+      const all = [
+        ...service.clusterIPs,
+        ...texts(({ loadBalancerIPs }) => loadBalancerIPs),
+        ...texts(({ externalIPs }) => externalIPs),
+      ];
+      return [...new Set(all)].map((text) => star(text, chosen.has(text))).join(', ');
+    }
   }
 }
 
-function portText({ port, protocol, nodePort }: ServiceInfo['ports'][number]): string {
-  return nodePort === 0 ? `${port}/${protocol}` : `${port}/${protocol}:${nodePort}`;
+function nodePortsOf({ ports }: ServiceInfo, assumed: AssignedService | undefined): string {
+  const chosen = new Set(Object.values(assumed?.nodePorts ?? {}));
+  const numbers = new Set(ports.map(({ nodePort }) => nodePort).filter((number) => number !== 0));
+  return [...numbers].map((number) => star(String(number), chosen.has(number))).join(', ');
+}
+
+function star(text: string, isAssumed: boolean): string {
+  return isAssumed ? `${text}*` : text;
+}
+
+/** Ready addresses of all; those of two families are those of the same Pods. */
+function countReady(service: ServiceInfo, ports: readonly ServicePort[], assumed: ReadonlySet<string>): string {
+  const headless = countHeadless(service);
+  if (headless) {
+    const isAssumed = service.headlessEndpoints.some(({ address }) => assumed.has(address));
+    return star(`${headless.used}/${headless.total}`, isAssumed);
+  }
+  if (ports.length === 0) return '';
+  const counts = families.map((family) => {
+    const all = ports.filter((port) => port.family === family).flatMap(({ endpoints }) => endpoints);
+    const distinct = (some: typeof all): number => new Set(some.map(({ address }) => address.text)).size;
+    return {
+      ready: distinct(all.filter(({ status }) => status.ready)),
+      all: distinct(all),
+      isAssumed: all.some(({ status }) => status.assumed === true),
+    };
+  });
+  const most = counts.reduce((a, b) => (b.all > a.all ? b : a));
+  return star(`${most.ready}/${most.all}`, most.isAssumed);
+}
+
+function policiesOf(ports: readonly ServicePort[]): readonly string[] {
+  const has = (test: (port: ServicePort) => boolean, text: string): readonly string[] =>
+    ports.some(test) ? [text] : [];
+  return [
+    ...has(({ internalPolicyLocal }) => internalPolicyLocal, 'internal Local'),
+    ...has((port) => port.externalPolicyLocal && isExternallyAccessible(port), 'external Local'),
+    ...has(({ affinitySeconds }) => affinitySeconds !== undefined, 'ClientIP'),
+    ...has(({ sourceRanges }) => sourceRanges.length > 0, 'source ranges'),
+  ];
+}
+
+/** What an operator would ask about. */
+function oddities(
+  service: ServiceInfo,
+  ports: readonly ServicePort[],
+  { services: { node } }: View,
+): readonly string[] {
+  const headless = countHeadless(service);
+  const choices = ports.map((port) => ({ port, choice: chooseEndpoints(port, node) }));
+  const lacksLocal = choices.some(
+    ({ port, choice }) => usesLocalEndpoints(port) && choice.hasAny && choice.local.length === 0,
+  );
+  const isUnserved = headless
+    ? headless.used === 0
+    : choices.length > 0 && choices.every(({ choice }) => !choice.hasAny);
+  const isPending = service.type === 'LoadBalancer' && ports.length > 0;
+  return [
+    ...(service.skipped === 'no-cluster-ip' ? ['no cluster IP'] : []),
+    ...(isUnserved ? [service.endpointsGiven === false ? 'endpoints not given' : 'no endpoints'] : []),
+    ...(lacksLocal ? ['none on this node'] : []),
+    ...(isPending && ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0)
+      ? ['no load balancer address']
+      : []),
+  ];
 }
 
 /** How many endpoints a node uses of all there are. */
 interface EndpointCount {
   readonly used: number;
   readonly total: number;
-}
-
-function countText(count: EndpointCount | undefined): string {
-  return count ? `${count.used} of ${count.total}` : '';
 }
 
 /** All ports and families together, an address and port once. */
@@ -94,11 +184,13 @@ export interface ServiceSummary {
   }[];
   /** Absent where it cannot have any. */
   readonly endpoints?: EndpointCount;
+  /** What kpc chose of all this, as the input lacks it. */
+  readonly assumed?: Omit<AssignedService, 'service'>;
 }
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
 export function summarizeServices(view: View): readonly ServiceSummary[] {
-  return eachService(view).map(({ service, count }) => ({
+  return eachService(view).map(({ service, count, assumed }) => ({
     service: `${service.namespace}/${service.name}`,
     type: service.type,
     ...(service.skipped === undefined ? {} : { skipped: service.skipped }),
@@ -108,18 +200,29 @@ export function summarizeServices(view: View): readonly ServiceSummary[] {
       return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
     }),
     ...(count ? { endpoints: count } : {}),
+    ...(assumed ? { assumed: withoutName(assumed) } : {}),
   }));
 }
 
+/** The values alone, for where the Service is named already. */
+export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
+  return values;
+}
+
 /** The Services in the cluster's order, with how many of their endpoints the node uses. */
-function eachService({ services: { cluster, node } }: View): readonly {
+function eachService({ services: { cluster, node, assumed } }: View): readonly {
   readonly service: ServiceInfo;
+  readonly ports: readonly ServicePort[];
   readonly count: EndpointCount | undefined;
+  readonly assumed: AssignedService | undefined;
 }[] {
-  const ports = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const byService = groupBy(cluster.servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
+  const chosen = new Map(assumed.services.map((each) => [each.service, each]));
   return cluster.services.map((service) => {
-    const own = ports.get(`${service.namespace}/${service.name}`) ?? [];
-    return { service, count: own.length > 0 ? countUsed(own, node) : countHeadless(service) };
+    const name = `${service.namespace}/${service.name}`;
+    const ports = byService.get(name) ?? [];
+    const count = ports.length > 0 ? countUsed(ports, node) : countHeadless(service);
+    return { service, ports, count, assumed: chosen.get(name) };
   });
 }
 
@@ -128,17 +231,17 @@ export function decompiledRows({ ports }: Decompiled): readonly ServiceRow[] {
   return ports.map((port) => ({
     service: port.name,
     type: kindsOf(port),
-    address: addressesOf(port),
-    ports: [
-      ...(port.port === undefined ? [] : [`${port.port}/${port.protocol}`]),
-      ...(port.nodePort === undefined ? [] : [`node port ${port.nodePort}`]),
-    ].join(', '),
+    addresses: shownAddresses(port),
+    ports: port.port === undefined ? '' : `${port.port}/${port.protocol}`,
+    nodePorts: port.nodePort === undefined ? '' : `${port.nodePort}/${port.protocol}`,
     endpoints: port.endpoints === undefined ? '?' : String(port.endpoints.length),
+    policies: '',
+    notes: '',
   }));
 }
 
 /** A node port of IPVS mode stands for itself, on the node's addresses of one family. */
-function addressesOf({ addresses, family, nodePort }: DecompiledPort): string {
+function shownAddresses({ addresses, family, nodePort }: DecompiledPort): string {
   // Of a part of a table, the chains may be all that was printed.
   if (addresses.length === 0 && nodePort === undefined) return '?';
   if (addresses.length === 0) return family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
@@ -158,23 +261,59 @@ function kindsOf({ addresses, nodePort }: DecompiledPort): string {
   return has('external-ip') ? 'external IP' : '';
 }
 
+/** How much of the table is shown: so many rows, and if that is for a terminal, so many columns. */
+export interface TableLimits {
+  readonly rows: number;
+  readonly width?: number | undefined;
+}
+
+/** A column is not cut to less than this. */
+const leastWidth = 8;
+
 /** The rows in columns, up to a limit, and how many there are more. */
-export function formatRows(rows: readonly ServiceRow[], limit: number): string {
-  const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
-  const columns = ['service', 'type', 'address', 'ports', 'endpoints'] as const;
-  const widths = columns.map((column) =>
-    Math.min(
-      60,
-      shown.reduce((width, row) => Math.max(width, row[column].length), headings[column].length),
-    ),
+export function formatRows(rows: readonly ServiceRow[], limits: TableLimits): string {
+  const shown = rows.length <= limits.rows + 1 ? rows : rows.slice(0, limits.rows);
+  const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(
+    (column) => !optionalColumns.has(column) || shown.some((row) => row[column] !== ''),
   );
-  const lines = [headings, ...shown].map((row) =>
-    columns
-      .map((column, i) => row[column].padEnd(widths[i] ?? 0))
+  const cells = [headings, ...shown].map((row) => columns.map((column) => oneLine(row[column])));
+  const wanted = columns.map((_, i) => cells.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0));
+  const { width } = limits;
+  // What is not for a terminal is not cut, but a long cell is not to move all others.
+  const widths = width === undefined ? wanted.map((each) => Math.min(60, each)) : fitColumns(columns, wanted, width);
+  const lines = cells.map((row) =>
+    row
+      .map((cell, i) => (width === undefined ? cell : cutCell(cell, widths[i] ?? 0, columns[i])).padEnd(widths[i] ?? 0))
       .join('  ')
       .trimEnd(),
   );
   const hidden = rows.length - shown.length;
   if (hidden > 0) lines.push(`… and ${formatCount(hidden)} more (--limit 0 shows all)`);
-  return lines.map((text) => `${oneLine(text)}\n`).join('');
+  const hasStars = shown.some((row) => `${row.addresses} ${row.nodePorts} ${row.endpoints}`.includes('*'));
+  return [...lines, ...(hasStars ? ['* assumed'] : [])].map((text) => `${text}\n`).join('');
+}
+
+/** Takes from the widest columns what does not fit; names of Services keep twice as much. */
+function fitColumns(
+  columns: readonly (keyof ServiceRow)[],
+  wanted: readonly number[],
+  width: number,
+): readonly number[] {
+  const widths = [...wanted];
+  const weights = columns.map((column) => (column === 'service' ? 2 : 1));
+  const weigh = (i: number): number => (widths[i] ?? 0) / (weights[i] ?? 1);
+  let over = widths.reduce((sum, each) => sum + each, 0) + 2 * (widths.length - 1) - width;
+  while (over > 0) {
+    const widest = widths.map((_, i) => i).reduce((a, b) => (weigh(b) > weigh(a) ? b : a));
+    if (weigh(widest) <= leastWidth) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    over--;
+  }
+  return widths;
+}
+
+/** The end of a name says more than its namespace; of other texts the start does. */
+function cutCell(text: string, width: number, column: keyof ServiceRow | undefined): string {
+  if (text.length <= width) return text;
+  return column === 'service' ? `…${text.slice(1 - width)}` : `${text.slice(0, width - 1)}…`;
 }

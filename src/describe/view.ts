@@ -9,6 +9,7 @@ import type { AddressObjects } from './elsewhere.ts';
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {
   readonly state: KernelState;
+  readonly families: readonly Family[];
   readonly owners: Owners;
   readonly services: SideServices;
   /** Of manifests only: what says whose an address is that the node does not serve. */

@@ -1,6 +1,7 @@
 import { assignmentDiagnostics } from './assignment.ts';
 import { commandLineDiagnostics } from './command-line.ts';
 import { endpointDiagnostics } from './endpoints.ts';
+import type { Example } from './examples.ts';
 import { fieldDiagnostics } from './fields.ts';
 import { fileDiagnostics } from './files.ts';
 import { nodeDiagnostics } from './nodes.ts';
@@ -10,7 +11,7 @@ import { serviceDiagnostics } from './services.ts';
 import { settingDiagnostics } from './settings.ts';
 import { sideDiagnostics } from './sides.ts';
 import { syntaxDiagnostics } from './syntax.ts';
-import type { Severity, Weighing } from './table.ts';
+import type { DetailsOf, Severity, Weighing, Words } from './table.ts';
 
 /** The rows of all domains. No code is in two domains. */
 type Entries = typeof assignmentDiagnostics &
@@ -41,24 +42,31 @@ const entries: Entries = {
   ...syntaxDiagnostics,
 };
 
-/** The code of a diagnostic: stable, and documented in docs/diagnostics.md. */
+/** The code of a diagnostic: stable, and documented in docs/codes.md. */
 export type DiagnosticCode = keyof Entries;
 
 /** The data that a diagnostic of a code carries. JSON can hold all of it. */
 export type ArgumentsOf<Code extends DiagnosticCode> = {
-  readonly [C in Code]: Parameters<Entries[C]['words']> extends [infer Arguments] ? Arguments : Record<string, never>;
+  readonly [C in Code]: DetailsOf<Entries[C]['words']>;
 }[Code];
 
 /** The row of a code. */
 export interface CodeEntry<Code extends DiagnosticCode> {
   readonly severity: Severity | Weighing<ArgumentsOf<Code>>;
   readonly meaning: string;
-  readonly words: (details: ArgumentsOf<Code>) => string;
+  readonly example: () => Example;
+  readonly words: Words | ((details: ArgumentsOf<Code>) => Words);
 }
 
 /** Finds the row of a code. */
 export function entryOf<Code extends DiagnosticCode>(code: Code): CodeEntry<Code> {
   return entries[code] as unknown as CodeEntry<Code>;
+}
+
+/** How severe the diagnostics of a code can be, the worst first. */
+export function severitiesOf(code: DiagnosticCode): readonly Severity[] {
+  const { severity } = entryOf(code);
+  return typeof severity === 'string' ? [severity] : severity.among;
 }
 
 /** All codes, sorted. */

@@ -1,44 +1,23 @@
+import { clusterIP, manifests, service, web } from './examples.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
+import { wordsBy } from './table.ts';
 import type { DiagnosticTable, Severity } from './table.ts';
 
 /** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {
-  readonly flag:
-    '--assume-endpoints' | '--load-balancer-ip-range' | '--service-cluster-ip-range' | '--service-node-port-range';
+  readonly flag: keyof typeof rangeHints;
   readonly value: string;
 }
 
 /** What to write after the flags. */
-const rangeHints: { readonly [F in RangeFlag['flag']]: string } = {
+const rangeHints = {
   '--assume-endpoints': 'write one network or one of each family, such as 10.244.0.0/16,fd00:10:244::/56',
   '--load-balancer-ip-range': 'write networks such as 203.0.113.0/24 or 2001:db8::/120',
   '--service-cluster-ip-range': 'write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112',
   '--service-node-port-range': 'write the first and the last port, such as 30000-32767',
-};
-
-type KpcYamlProblem =
-  | { readonly problem: 'link-outside' | 'several-documents' }
-  | { readonly problem: 'no-mapping'; readonly found: Found }
-  | { readonly problem: 'no-section'; readonly command: string; readonly found: Found }
-  | {
-      readonly problem: 'unknown-flag';
-      readonly name: string;
-      /** Whose flags they are; undefined for those of any command. */
-      readonly command?: string | undefined;
-      readonly meant?: string | undefined;
-    }
-  | {
-      readonly problem: 'value';
-      readonly flag: string;
-      readonly found: Found;
-      readonly expected: 'boolean' | 'list' | 'one';
-    }
-  | { readonly problem: 'rivals'; readonly flag: string; readonly other: string }
-  | { readonly problem: 'null-byte' | 'replaces-outside' | 'reads-outside'; readonly flag: string }
-  /** As the parser of the flag says it. */
-  | { readonly problem: 'refused'; readonly flag: string; readonly reason: string };
+} as const;
 
 const expectedValues = {
   boolean: 'write true or false',
@@ -46,56 +25,15 @@ const expectedValues = {
   one: 'write one value',
 } as const;
 
-function describeKpcYaml(details: KpcYamlProblem): string {
-  switch (details.problem) {
-    case 'link-outside':
-      return 'a link to something outside the repository: name that file with --kpc-yaml, or leave it out with --kpc-yaml none';
-    case 'several-documents':
-      return 'a kpc.yaml holds one document';
-    case 'no-mapping':
-      return `kpc.yaml is ${describeFound(details.found)}: write flags and their values, such as node: worker-1`;
-    case 'no-section':
-      return `${details.command} is ${describeFound(details.found)}: it must hold flags of kpc ${details.command}`;
-    case 'unknown-flag': {
-      const { name, command, meant } = details;
-      const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
-      return `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}${hint}`;
-    }
-    case 'value':
-      return `${details.flag} is ${describeFound(details.found)}: ${expectedValues[details.expected]}`;
-    case 'rivals':
-      return `${details.flag} cannot be used with ${details.other}: keep one of them`;
-    case 'null-byte':
-      return `${details.flag} holds a null byte: no file has one in its name`;
-    case 'replaces-outside':
-      return `${details.flag} leads out of the folder of kpc.yaml, and what is there would be replaced: name that folder on the command line`;
-    case 'reads-outside':
-      return `${details.flag} leads out of the repository of kpc.yaml: name that file or folder on the command line`;
-    case 'refused':
-      return `${details.flag}: ${details.reason}`;
-  }
+interface Flag {
+  readonly flag: string;
 }
 
-type ExpectationProblem =
-  | { readonly problem: 'nothing' }
-  | { readonly problem: 'missing'; readonly field: 'from' | 'to' | 'expect' | 'inputs' }
-  | { readonly problem: 'rivals' }
-  /** As its reader says it. */
-  | { readonly problem: 'refused'; readonly field: string; readonly reason: string };
-
-function describeExpectation(details: ExpectationProblem): string {
-  switch (details.problem) {
-    case 'nothing':
-      return 'no tests here: write them as a list under "tests:", each with from, to and expect';
-    case 'missing':
-      return details.field === 'inputs'
-        ? 'which cluster? Name manifests, a bundle or a dump under "inputs:", or with -f'
-        : `a test needs ${details.field}`;
-    case 'rivals':
-      return 'node and nodes mean the same: keep one of them';
-    case 'refused':
-      return `${details.field}: ${details.reason}`;
-  }
+/** `command`: whose flags they are; undefined for those of any command. */
+interface UnknownFlag {
+  readonly name: string;
+  readonly command?: string | undefined;
+  readonly meant?: string | undefined;
 }
 
 interface NotShown {
@@ -109,24 +47,75 @@ export const commandLineDiagnostics = {
   'bad-expectation': {
     severity: 'error',
     meaning: 'a file of kpc test has a test that cannot be run',
-    words: describeExpectation,
+    example: () => ({
+      words: ['test', 'test.yaml', '-f', 'in.yaml'],
+      files: { 'in.yaml': web, 'test.yaml': 'tests: [{ from: pod, to: svc/web }]\n' },
+    }),
+    words: wordsBy('problem', {
+      nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],
+      missing: ({ field }: { readonly field: 'from' | 'to' | 'expect' | 'inputs' }) =>
+        field === 'inputs'
+          ? ['the tests name no cluster', 'name manifests, a bundle or a dump under "inputs:", or with -f']
+          : [`a test has no ${field}`, `write ${field}: it needs from, to and expect`],
+      rivals: ['node and nodes mean the same', 'keep one of them'],
+      /** As its reader says it. */
+      refused: ({ field, reason }: { readonly field: string; readonly reason: string }) => `${field}: ${reason}`,
+    }),
   },
   'bad-kpc-yaml': {
     severity: 'error',
     meaning: 'a kpc.yaml holds something other than flags and their values',
-    words: describeKpcYaml,
+    example: () => ({ words: ['compile'], files: { 'in.yaml': web, 'kpc.yaml': 'file: in.yaml\nproxy-mod: ipvs\n' } }),
+    words: wordsBy('problem', {
+      'link-outside': [
+        'a link to something outside the repository',
+        'name that file with --kpc-yaml, or leave it out with --kpc-yaml none',
+      ],
+      'several-documents': ['kpc.yaml holds several documents', 'keep one of them'],
+      'no-mapping': ({ found }: { readonly found: Found }) => [
+        `kpc.yaml cannot be ${describeFound(found)}`,
+        'write flags and their values, such as node: worker-1',
+      ],
+      'no-section': ({ command, found }: { readonly command: string; readonly found: Found }) => [
+        `${command} cannot be ${describeFound(found)}`,
+        `write flags of kpc ${command} and their values`,
+      ],
+      'unknown-flag': ({ name, command, meant }: UnknownFlag) => [
+        `${command === undefined ? 'kpc' : `kpc ${command}`} has no flag --${escapeText(name)}`,
+        meant === undefined ? undefined : `did you mean ${meant}?`,
+      ],
+      value: (details: Flag & { readonly found: Found; readonly expected: keyof typeof expectedValues }) => [
+        `${details.flag} cannot be ${describeFound(details.found)}`,
+        expectedValues[details.expected],
+      ],
+      rivals: ({ flag, other }: Flag & { readonly other: string }) => [
+        `${flag} cannot be used with ${other}`,
+        'keep one of them',
+      ],
+      'null-byte': ({ flag }: Flag) => `${flag} holds a null byte: no file has one in its name`,
+      'replaces-outside': ({ flag }: Flag) => [
+        `${flag} leads out of the folder of kpc.yaml, and what is there would be replaced`,
+        'name that folder on the command line',
+      ],
+      'reads-outside': ({ flag }: Flag) => [
+        `${flag} leads out of the repository of kpc.yaml`,
+        'name that file or folder on the command line',
+      ],
+      /** As the parser of the flag says it. */
+      refused: ({ flag, reason }: Flag & { readonly reason: string }) => `${flag}: ${reason}`,
+    }),
   },
   'bad-range': {
     severity: 'error',
     meaning: 'a flag that takes ranges of addresses or ports has another value',
-    words: ({ flag, value }: RangeFlag) => `${flag} is ${quote(value)}: ${rangeHints[flag]}`,
+    example: () => manifests(web, '--service-node-port-range', '32767-30000'),
+    words: ({ flag, value }: RangeFlag) => [`${flag} cannot be ${quote(value)}`, rangeHints[flag]],
   },
   'not-shown': {
-    severity: {
-      among: ['error', 'warning', 'note'],
-      weigh: ({ severity }: NotShown) => severity,
-    },
+    severity: { among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity },
     meaning: 'there are more messages than are printed',
+    example: () =>
+      manifests(service(`${clusterIP}, ports: [${Array.from({ length: 201 }, () => '{ port: 0 }').join(', ')}]`)),
     words: ({ severity, count }: NotShown) => `and ${count} more ${count === 1 ? severity : `${severity}s`}, not shown`,
   },
 } satisfies DiagnosticTable;

@@ -1,4 +1,4 @@
-import type { Place } from '../kernel/origin.ts';
+import type { Location, Place } from '../kernel/origin.ts';
 import type { ArgumentsOf, DiagnosticCode } from './codes.ts';
 import { entryOf } from './codes.ts';
 import type { Severity } from './table.ts';
@@ -10,11 +10,13 @@ export type Fault<Code extends DiagnosticCode = DiagnosticCode> = {
 
 /**
  * Something to tell the user about the input: a code, which is stable and documented, and the arguments of that code.
- * The text says the same in words: what is wrong and what would be right. An error means that nothing is written.
+ * The text says what is wrong, and the help what to do about it. An error means that nothing is written.
  */
 export type Diagnostic = Fault & {
   readonly severity: Severity;
   readonly text: string;
+  /** Undefined if kpc knows nothing to do. */
+  readonly help?: string | undefined;
   /** Undefined for what concerns no field: a missing --node, say. */
   readonly place?: Place | undefined;
 };
@@ -28,7 +30,16 @@ export function diagnose<Code extends DiagnosticCode>(
   const { severity, words } = entryOf(code);
   const shown = cutTexts(details);
   const weight = typeof severity === 'string' ? severity : severity.weigh(shown);
-  return { severity: weight, code, text: words(shown), arguments: shown, place } as Diagnostic;
+  const made = typeof words === 'function' ? words(shown) : words;
+  const [text, help] = typeof made === 'string' ? [made] : made;
+  return {
+    severity: weight,
+    code,
+    text,
+    ...(help === undefined ? {} : { help }),
+    arguments: shown,
+    place,
+  } as Diagnostic;
 }
 
 /** No file's path is longer, and no name, value or rule that could be right. */
@@ -66,7 +77,13 @@ export function isError({ severity }: Pick<Diagnostic, 'severity'>): boolean {
   return severity === 'error';
 }
 
-/** The beginning of a line of a file. Lines count from 1. */
-export function placeAtLine(file: string, line = 1): Place {
-  return { file, locate: () => ({ file, line, column: 1 }) };
+/** The beginning of a line of a file, or the file as a whole. Lines count from 1. */
+export function placeAtLine(file: string, line?: number): Place {
+  return { file, locate: () => ({ file, line: line ?? 1, column: 1 }), isWholeFile: line === undefined };
+}
+
+/** The place as data: of a file as a whole, its name alone. */
+export function locate(place: Place | undefined): Partial<Location> {
+  if (place?.isWholeFile) return { file: place.file };
+  return place?.locate() ?? {};
 }

@@ -1,41 +1,36 @@
+import {
+  clusterIP,
+  container,
+  deployment,
+  endpoint,
+  manifests,
+  node,
+  pod,
+  selecting,
+  service,
+  slice,
+  web,
+} from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
 import { quote } from '../base/wording.ts';
-import type { DiagnosticTable } from './table.ts';
+import { severityBy, wordsBy } from './table.ts';
+import type { DiagnosticTable, Words } from './table.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 
-const zoneShape = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
-
-/** A label, or a field of an endpoint, that is no zone. */
-type ZoneProblem =
-  | { readonly of: 'Node'; readonly value: string }
-  | { readonly of: 'endpoint'; readonly field: string; readonly value: string };
-
-/** An object that names a Service. */
-interface StrayObject {
-  readonly kind: 'EndpointSlice' | 'Endpoints';
-  /** "namespace/name" of the Service. */
-  readonly service: string;
-}
+const zoneHelp = 'a zone is letters, digits, dashes, underscores and dots, 63 at most';
 
 /** The Service that a stray object probably means. */
 export type MeantService =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'namespace'; readonly name: string; readonly namespace: string };
 
-type NoSuchService =
-  | (StrayObject & { readonly problem: 'one'; readonly meant?: MeantService | undefined })
-  | { readonly problem: 'several'; readonly services: readonly string[] };
-
-function describeNoSuchService(details: NoSuchService): string {
-  if (details.problem === 'several') {
-    const names = printable(nameSome(details.services));
-    return `the input holds EndpointSlices or Endpoints of ${details.services.length} Services, but not these Services (${names}): they are not used`;
-  }
-  const { kind, service, meant } = details;
-  const what = kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
-  return `${what} of ${printable(service)}, but the input holds no Service of that name: ${adviseOnStray(meant)}`;
+/** An object that names a Service, "namespace/name". */
+interface StrayObject {
+  readonly kind: 'EndpointSlice' | 'Endpoints';
+  readonly service: string;
+  readonly meant?: MeantService | undefined;
 }
 
 function adviseOnStray(meant: MeantService | undefined): string {
@@ -65,27 +60,20 @@ interface UnknownSlicePort {
   readonly meant?: MeantSlicePort | undefined;
 }
 
-function describeSlicePort({ service, port, protocol, name, meant }: UnknownSlicePort): string {
-  const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
-  return `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints${adviseOnPort(name, meant)}`;
-}
-
-function adviseOnPort(name: string, meant: MeantSlicePort | undefined): string {
+function adviseOnPort({ name, meant }: UnknownSlicePort): string | undefined {
   switch (meant?.kind) {
     case 'protocol':
-      return `; the port of that name is ${meant.protocol}`;
+      return `the port of that name is ${meant.protocol}`;
     case 'no-name':
-      return `; leave out the name ${printable(meant.name)}`;
+      return `leave out the name ${printable(meant.name)}`;
     case 'other-name':
-      return `; did you mean ${printable(name)} instead of ${printable(meant.name)}?`;
+      return `did you mean ${printable(name)} instead of ${printable(meant.name)}?`;
     case 'missing-name':
-      return `; write name: ${name} at the port that has no name`;
+      return `write name: ${name} at the port that has no name`;
     case undefined:
-      return '';
+      return undefined;
   }
 }
-
-type Labels = Readonly<Record<string, string>>;
 
 /** The Pods that a Service may mean. `workload` is a Pod, or an object that makes Pods: "Deployment shop/web". */
 export type NearPods =
@@ -104,21 +92,24 @@ export interface LabelDifference {
 }
 
 type SelectsNothing =
-  | { readonly services: readonly [string]; readonly selector: Labels; readonly near?: NearPods | undefined }
+  | {
+      readonly services: readonly [string];
+      readonly selector: Readonly<Record<string, string>>;
+      readonly near?: NearPods | undefined;
+    }
   | { readonly services: readonly string[] };
 
-function describeSelectsNothing(details: SelectsNothing): string {
+function describeSelectsNothing(details: SelectsNothing): Words {
   const { services } = details;
   const names = nameSome(services);
-  if (!('selector' in details))
-    return `${services.length} Services (${names}) select no Pod of the input, and have no endpoints`;
-  const selector = printable(
-    Object.entries(details.selector)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(','),
-  );
-  if (!details.near) return `${names} selects no Pod of the input (${selector}), and has no endpoints`;
-  return `${names} selects no Pod (${selector}), and has no endpoints: ${describeNear(details.near)}`;
+  if (!('selector' in details)) {
+    return `${services.length} Services (${names}) match no Pod in the input, so they have no endpoints`;
+  }
+  const labels = Object.entries(details.selector).map(([key, value]) => `${key}=${value}`);
+  return [
+    `${names} matches no Pod in the input (${printable(labels.join(','))}), so it has no endpoints`,
+    details.near && describeNear(details.near),
+  ];
 }
 
 function describeNear(near: NearPods): string {
@@ -143,50 +134,17 @@ interface UnknownTargetPort {
   readonly meant?: { readonly kind: 'name' | 'protocol'; readonly value: string } | undefined;
 }
 
-function describeTargetPort({ service, targetPort, protocol, meant }: UnknownTargetPort): string {
-  const text = `no container of the Pods that ${service} selects has a ${protocol} port named ${printable(targetPort)}, so this port has no endpoints`;
-  switch (meant?.kind) {
-    case 'name':
-      return `${text}: did you mean ${printable(meant.value)}?`;
-    case 'protocol':
-      return `${text}: the port of that name is ${meant.value}`;
-    case undefined:
-      return text;
-  }
+function adviseOnTarget({ meant }: UnknownTargetPort): string | undefined {
+  if (meant === undefined) return undefined;
+  return meant.kind === 'name' ? `did you mean ${printable(meant.value)}?` : `the port of that name is ${meant.value}`;
 }
 
-type TooMany =
-  | { readonly of: 'slice'; readonly field: 'endpoints' | 'ports'; readonly count: number; readonly limit: number }
-  | { readonly of: 'endpoint'; readonly index: number; readonly count: number; readonly limit: number }
-  | { readonly of: 'hints'; readonly field: string; readonly count: number; readonly limit: number }
-  | {
-      readonly of: 'workloads' | 'selected-pods';
-      readonly count: number;
-      readonly limit: number;
-      readonly largest?: { readonly name: string; readonly count: number } | undefined;
-    };
-
-function describeTooMany(details: TooMany): string {
-  const { count, limit } = details;
-  switch (details.of) {
-    case 'slice':
-      return `the EndpointSlice has ${count} ${details.field}, and the API server takes ${limit} in one: use more slices`;
-    case 'endpoint':
-      return `endpoints[${details.index}] has ${count} addresses, and the API server takes ${limit}; kube-proxy uses only the first`;
-    case 'hints':
-      return `${details.field} has ${count} hints, and the API server takes ${limit}`;
-    case 'workloads': {
-      const { largest } = details;
-      const most = largest ? `: ${largest.name} alone has ${largest.count}` : '';
-      return `the workloads of the input come to ${count} Pods, and the limit is ${limit}${most}`;
-    }
-    case 'selected-pods': {
-      const { largest } = details;
-      const most = largest ? `${largest.name} alone selects ${largest.count}; ` : '';
-      return `the Services of the input select ${count} Pods, counting a Pod once for each Service that selects it, and the limit for an input of this size is ${limit}: ${most}select fewer Pods, or give their EndpointSlices`;
-    }
-  }
+interface Limited {
+  readonly count: number;
+  readonly limit: number;
 }
+
+type LimitedPods = Limited & { readonly largest?: { readonly name: string; readonly count: number } | undefined };
 
 interface EndpointsFromPods {
   /** The Services whose endpoints are made from Pods of the input. */
@@ -212,12 +170,6 @@ interface AssumedEndpoints {
   readonly workloads: readonly { readonly name: string; readonly pods: number }[];
 }
 
-function describeAssumed({ pods, workloads }: AssumedEndpoints): string {
-  const names = nameSome(workloads.map((each) => `${each.pods} of ${each.name}`));
-  const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
-  return `${which} assumed: ${names}; the manifest.json of a bundle lists all`;
-}
-
 interface NoEndpointsGiven {
   /** Those that the input holds no endpoints of. */
   readonly services: readonly string[];
@@ -226,27 +178,8 @@ interface NoEndpointsGiven {
   readonly hasWorkloads: boolean;
 }
 
-function describeNoEndpoints({ services, selecting, hasWorkloads }: NoEndpointsGiven): string {
-  const names = nameSome(services);
-  const which =
-    selecting === 1
-      ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
-      : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`;
-  const assume = hasWorkloads ? ', or take the workloads of the input to have ready Pods: --assume-endpoints' : '';
-  return `${which}; add them (kubectl get endpointslices -A -o yaml)${assume}`;
-}
-
-type PodAddressProblem =
-  | { readonly problem: 'range-is-full'; readonly networks: readonly string[]; readonly pods: readonly string[] }
-  | { readonly problem: 'host-network'; readonly lack: 'Node' | 'address'; readonly pods: readonly string[] };
-
-function describePodAddress(details: PodAddressProblem): string {
-  switch (details.problem) {
-    case 'range-is-full':
-      return `no address of ${nameSome(details.networks)} is free for ${details.pods.length} assumed Pods (${nameSome(details.pods)}): name a larger network`;
-    case 'host-network':
-      return `Pods on the host network have the addresses of their Nodes, and the input holds no ${details.lack === 'Node' ? 'Node' : 'address of these'}: ${nameSome(details.pods)} cannot be assumed; add the Nodes (kubectl get nodes -o yaml)`;
-  }
+interface AssumedPods {
+  readonly pods: readonly string[];
 }
 
 /** What is wrong with endpoints, and where they come from. */
@@ -254,104 +187,175 @@ export const endpointDiagnostics = {
   'assumed-endpoints': {
     severity: 'note',
     meaning: 'kpc assumes endpoints for workloads, as --assume-endpoints asks',
-    words: describeAssumed,
+    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/16'),
+    words: ({ pods, workloads }: AssumedEndpoints) => {
+      const names = nameSome(workloads.map((each) => `${each.pods} of ${each.name}`));
+      const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
+      return `${which} assumed: ${names}; the manifest.json of a bundle lists all`;
+    },
   },
   'bad-hint': {
     severity: 'warning',
     meaning: 'a hint of an endpoint is not a valid name of a zone or node',
-    words: ({
-      field,
-      index,
-      value,
-    }: {
-      readonly field: 'forNodes' | 'forZones';
-      readonly index: number;
-      readonly value: string;
-    }) => `${field}[${index}] ${quote(value)}: not a valid ${field === 'forZones' ? 'zone' : 'node'} name`,
+    example: () => manifests(web + endpoint('hints: { forZones: [{ name: "zone a" }] }')),
+    words: (details: { readonly field: 'forNodes' | 'forZones'; readonly index: number; readonly value: string }) =>
+      `${details.field}[${details.index}] ${quote(details.value)} is not a valid ${details.field === 'forZones' ? 'zone' : 'node'} name`,
   },
   'bad-zone': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ of }: ZoneProblem) => (of === 'Node' ? 'error' : 'warning'),
-    },
+    severity: severityBy('of', 'warning', { Node: 'error' }),
     meaning: 'a zone is not valid in Kubernetes',
-    words: (details: ZoneProblem) =>
-      details.of === 'Node'
-        ? `the zone ${quote(details.value)} is not valid: ${zoneShape}`
-        : `${details.field} ${quote(details.value)} is left out: ${zoneShape}`,
+    example: () => manifests(web + node('', '{ topology.kubernetes.io/zone: "zone a" }')),
+    words: wordsBy('of', {
+      Node: ({ value }: { readonly value: string }) => [`the zone ${quote(value)} is not valid`, zoneHelp],
+      endpoint: ({ field, value }: { readonly field: string; readonly value: string }) => [
+        `${field} ${quote(value)} is left out`,
+        zoneHelp,
+      ],
+    }),
   },
   'empty-selector': {
     severity: 'warning',
     meaning: 'the selector of a Service is empty: an API server stores it as no selector',
-    words: ({ service }: { readonly service: string }) =>
-      `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none; name labels, or leave it out`,
+    example: () =>
+      manifests(
+        service(`${clusterIP}, selector: {}, ports: [{ port: 80 }]`) +
+          pod(container, 'phase: Running, podIP: 10.244.0.1'),
+      ),
+    words: ({ service }: { readonly service: string }) => [
+      `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
+      'name labels, or leave it out',
+    ],
   },
   'endpoints-from-pods': {
     severity: 'note',
     meaning: 'kpc makes endpoints from the Pods in the input',
+    example: () => manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1')),
     words: describeOrigin,
   },
   'extra-addresses': {
     severity: 'warning',
     meaning: 'an endpoint has several addresses: kube-proxy uses only the first',
-    words: ({ index, count }: { readonly index: number; readonly count: number }) =>
+    example: () =>
+      manifests(
+        web + slice('addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1, 10.244.0.2] }]'),
+      ),
+    words: ({ index, count }: { readonly index: number; readonly count: number }) => [
       `endpoints[${index}] has ${count} addresses: kube-proxy uses only the first`,
+      'give each address an endpoint of its own',
+    ],
   },
   'no-endpoints-given': {
     severity: 'warning',
     meaning: 'the input holds no endpoints of Services that have a selector',
-    words: describeNoEndpoints,
+    example: () => manifests(selecting),
+    words: ({ services, selecting, hasWorkloads }: NoEndpointsGiven) => {
+      const names = nameSome(services);
+      return [
+        selecting === 1
+          ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
+          : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
+        `add them (kubectl get endpointslices -A -o yaml)${hasWorkloads ? ", or assume the input's workloads have ready Pods: --assume-endpoints" : ''}`,
+      ];
+    },
   },
   'no-pod-address': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ problem }: PodAddressProblem) => (problem === 'range-is-full' ? 'error' : 'warning'),
-    },
+    severity: severityBy('problem', 'warning', { 'range-is-full': 'error' }),
     meaning: 'there is no address for an assumed Pod',
-    words: describePodAddress,
+    example: () => manifests(selecting + deployment(container), '--assume-endpoints=10.244.0.0/31'),
+    words: wordsBy('problem', {
+      'range-is-full': ({ networks, pods }: AssumedPods & { readonly networks: readonly string[] }) => [
+        `no address of ${nameSome(networks)} is free for ${pods.length} assumed Pods (${nameSome(pods)})`,
+        'name a larger network',
+      ],
+      'host-network': ({ lack, pods }: AssumedPods & { readonly lack: 'Node' | 'address' }) => [
+        `Pods on the host network have the addresses of their Nodes, and the input holds no ${lack === 'Node' ? 'Node' : 'address of these'}: ${nameSome(pods)} cannot be assumed`,
+        'add the Nodes (kubectl get nodes -o yaml)',
+      ],
+    }),
   },
   'no-such-service': {
-    severity: {
-      among: ['warning', 'note'],
-      weigh: ({ problem }: NoSuchService) => (problem === 'several' ? 'note' : 'warning'),
-    },
+    severity: severityBy('problem', 'warning', { several: 'note' }),
     meaning: 'EndpointSlices or Endpoints belong to a Service that the input does not hold',
-    words: describeNoSuchService,
+    example: () => manifests(web + endpoint('').replace('service-name: web', 'service-name: api')),
+    words: wordsBy('problem', {
+      one: ({ kind, service, meant }: StrayObject) => {
+        const what = kind === 'Endpoints' ? 'these are Endpoints' : 'this is an EndpointSlice';
+        return [`${what} of ${printable(service)}, but the input holds no Service of that name`, adviseOnStray(meant)];
+      },
+      several: ({ services }: { readonly services: readonly string[] }) =>
+        `the input holds EndpointSlices or Endpoints of ${services.length} Services, but not these Services (${printable(nameSome(services))}): they are not used`,
+    }),
   },
   'selects-nothing': {
     severity: 'warning',
-    meaning: 'a Service selects no Pod of the input',
+    meaning: 'a Service matches no Pod in the input',
+    example: () =>
+      manifests(selecting + pod(container, 'phase: Running, podIP: 10.244.0.1').replace('app: web', 'app: api')),
     words: describeSelectsNothing,
   },
   'slice-without-service': {
     severity: 'warning',
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
-    words: ({
-      service,
-    }: {
-      /** What the label says, where that is no name; undefined where there is no label. */
-      readonly service?: string | undefined;
-    }) =>
-      service === undefined
-        ? `kube-proxy skips this EndpointSlice: it has no label ${serviceNameLabel} with the name of its Service`
-        : `kube-proxy skips this EndpointSlice: no Service can have the name ${quote(service)}`,
+    example: () => manifests(web + slice('addressType: IPv4').replace(/, labels: .* }/, ' }')),
+    // `service` is what the label says, if that is no name; undefined without a label.
+    words: ({ service }: { readonly service?: string | undefined }) => [
+      `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,
+      `write the name of its Service as the label ${serviceNameLabel}`,
+    ],
   },
   'too-many': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ of }: TooMany) => (of === 'workloads' || of === 'selected-pods' ? 'error' : 'warning'),
-    },
+    severity: severityBy('of', 'warning', { workloads: 'error', 'selected-pods': 'error' }),
     meaning: 'there are more endpoints, ports or Pods than the API server or kpc takes',
-    words: describeTooMany,
+    example: () =>
+      manifests(
+        web +
+          endpoint(`hints: { forZones: [${Array.from({ length: 9 }, (_, i) => `{ name: zone-${i} }`).join(', ')}] }`),
+      ),
+    words: wordsBy('of', {
+      slice: ({ field, count, limit }: Limited & { readonly field: 'endpoints' | 'ports' }) => [
+        `the EndpointSlice has ${count} ${field}, and the API server takes ${limit} in one`,
+        'use more slices',
+      ],
+      endpoint: ({ index, count, limit }: Limited & { readonly index: number }) =>
+        `endpoints[${index}] has ${count} addresses, and the API server takes ${limit}; kube-proxy uses only the first`,
+      hints: ({ field, count, limit }: Limited & { readonly field: string }) =>
+        `${field} has ${count} hints, and the API server takes ${limit}`,
+      workloads: ({ count, limit, largest }: LimitedPods) =>
+        `the workloads of the input come to ${count} Pods, and the limit is ${limit}${largest ? `: ${largest.name} alone has ${largest.count}` : ''}`,
+      'selected-pods': ({ count, limit, largest }: LimitedPods) => [
+        `the Services of the input select ${count} Pods, counting a Pod once for each Service that selects it, and the limit for an input of this size is ${limit}${largest ? `: ${largest.name} alone selects ${largest.count}` : ''}`,
+        'select fewer Pods, or give their EndpointSlices',
+      ],
+    }),
   },
   'unknown-slice-port': {
     severity: 'warning',
     meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
-    words: describeSlicePort,
+    example: () =>
+      manifests(
+        service(`${clusterIP}, ports: [{ name: http, port: 80 }]`) +
+          endpoint('').replace('{ port', '{ name: htpp, port'),
+      ),
+    words: (details: UnknownSlicePort) => {
+      const { service, port, protocol, name } = details;
+      const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
+      return [
+        `no EndpointSlice or Endpoints of ${service} has a ${what}, so the Service port ${port} has no endpoints`,
+        adviseOnPort(details),
+      ];
+    },
   },
   'unknown-target-port': {
     severity: 'warning',
     meaning: 'no container has a port with the name that a Service port targets',
-    words: describeTargetPort,
+    example: () =>
+      manifests(
+        service(`${clusterIP}, selector: { app: web }, ports: [{ port: 80, targetPort: htpp }]`) +
+          pod(container, 'phase: Running, podIP: 10.244.0.1'),
+      ),
+    words: (details: UnknownTargetPort) => [
+      `no container of the Pods that ${details.service} selects has a ${details.protocol} port named ${printable(details.targetPort)}, so this port has no endpoints`,
+      adviseOnTarget(details),
+    ],
   },
 } satisfies DiagnosticTable;

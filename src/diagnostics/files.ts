@@ -1,43 +1,40 @@
+import { manifests, service, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { escapeText, quote } from '../base/wording.ts';
-import type { DiagnosticTable } from './table.ts';
+import { severityBy, wordsBy } from './table.ts';
+import type { DetailsBy, DiagnosticTable, Words, Wordings } from './table.ts';
+
+/** The words for a file or folder that cannot be read, by `problem`. */
+const unreadableWords = {
+  url: ({ path }: { readonly path: string }) => [
+    'this is a URL, and kpc reads files only',
+    `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
+  ],
+  pattern: [
+    'there is no such file or folder, and kpc expands no patterns',
+    'name the folder, or each file with an -f of its own',
+  ],
+  'link-outside': ({ folder }: { readonly folder: string }) => [
+    `a link to something outside ${folder}`,
+    'name that file or folder with -f',
+  ],
+  missing: 'there is no such file or folder',
+  'no-permission': 'no permission to read it',
+  'too-large': ['the file is too large', 'split it into several'],
+  'utf-16': ['the file is UTF-16', 'save it as UTF-8'],
+  /** `how` it is packed, and what to do. */
+  packed: ({ how }: { readonly how: string }) => `the file is ${how}`,
+  'no-text': ({ what }: { readonly what: 'binary' | 'not UTF-8 text' }) => [
+    `the file is ${what}`,
+    'name YAML or JSON: kpc reads nothing else',
+  ],
+  /** As the system says it. */
+  system: ({ reason }: { readonly reason: string }) => reason,
+} as const satisfies Wordings;
 
 /** Why a file or folder cannot be read. */
-export type FileProblem =
-  | { readonly problem: 'url'; readonly path: string }
-  | { readonly problem: 'link-outside'; readonly folder: string }
-  /** `what` says which encoding or packing the file has. */
-  | { readonly problem: 'no-text'; readonly what: 'binary' | 'not UTF-8 text' }
-  | { readonly problem: 'packed'; readonly how: string }
-  /** As the system says it. */
-  | { readonly problem: 'system'; readonly reason: string }
-  | { readonly problem: 'missing' | 'no-permission' | 'pattern' | 'too-large' | 'utf-16' };
-
-function describeUnreadable(details: FileProblem): string {
-  switch (details.problem) {
-    case 'url':
-      return `this is a URL, and kpc reads files only: pipe it in, as in "curl -sSL ${escapeText(details.path)} | kpc compile -f -"`;
-    case 'pattern':
-      return 'there is no such file or folder, and kpc expands no patterns: name the folder, or each file with an -f of its own';
-    case 'link-outside':
-      return `a link to something outside ${details.folder}: name that file or folder with -f`;
-    case 'missing':
-      return 'there is no such file or folder';
-    case 'no-permission':
-      return 'no permission to read it';
-    case 'too-large':
-      return 'the file is too large: split it into several';
-    case 'utf-16':
-      return 'the file is UTF-16: save it as UTF-8';
-    case 'packed':
-      return `the file is ${details.how}`;
-    case 'no-text':
-      return `the file is ${details.what}: kpc reads YAML and JSON`;
-    case 'system':
-      return details.reason;
-  }
-}
+export type FileProblem = DetailsBy<'problem', typeof unreadableWords>;
 
 interface HelmTemplate {
   /** How many templates the chart or folder has; this is the first. */
@@ -47,22 +44,26 @@ interface HelmTemplate {
   readonly folder?: string | undefined;
   /** Whether the result lacks it already. */
   readonly isLeftOut: boolean;
-  /** How to name the chart on a command line. */
-  readonly chartWord: string;
+  /** The chart's own name and its folder, as on a command line. */
+  readonly chartWords: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
   /** How to leave the chart out; undefined where no pattern for it is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
-function describeTemplate({ count, chart, folder, isLeftOut, chartWord, exclude }: HelmTemplate): string {
-  const render = `"helm template ${chartWord} | kpc compile -f -"`;
-  if (folder === undefined) return `a Helm template: render it first, as with ${render}`;
+function describeTemplate({ count, chart, folder, isLeftOut, chartWords, into, exclude }: HelmTemplate): Words {
+  const render = `"helm template ${chartWords} | ${into}"`;
+  if (folder === undefined) return ['a Helm template', `render it first, as with ${render}`];
   if (chart === undefined) {
-    const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`;
-    return `${what}: render the chart first, as with ${render}${isLeftOut ? '' : ', or leave it out with --exclude'}`;
+    return [
+      count === 1 ? 'a Helm template' : `the first of ${count} Helm templates below ${folder}`,
+      `render the chart first, as with ${render}${isLeftOut ? '' : ', or leave it out with --exclude'}`,
+    ];
   }
   const others = exclude === undefined || isLeftOut ? '' : `, or leave it out with --exclude ${exclude}`;
   const what = count === 1 ? 'a Helm template' : `the first of ${count} Helm templates`;
-  return `${what} in the chart ${chart}: render it first, as with ${render}${others}`;
+  return [`${what} in the chart ${chart}`, `render it first, as with ${render}${others}`];
 }
 
 /** What a file is written for that must be rendered first. */
@@ -80,30 +81,38 @@ interface UnrenderedTemplate {
   /** How to name the file and its folder on a command line. */
   readonly fileWord: string;
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
-function describeUnrendered(details: UnrenderedTemplate): string {
+function describeUnrendered(details: UnrenderedTemplate): Words {
   const { count, folder, isLeftOut } = details;
+  const [what, help] = describeLanguage(details);
   const more = count === 1 ? '' : ` (as in ${formatCount(count - 1)} more files of ${folder ?? 'the input'})`;
-  return `${describeLanguage(details, more)}${folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude'}`;
+  const others = folder === undefined || isLeftOut ? '' : ', or leave it out with --exclude';
+  return [`${what}${more}`, `${help}${others}`];
 }
 
-function describeLanguage({ kind, mark, fileWord, folderWord }: UnrenderedTemplate, more: string): string {
+function describeLanguage({ kind, mark, fileWord, folderWord, into }: UnrenderedTemplate): readonly [string, string] {
+  const render = (command: string) => `render it first, as with "${command} | ${into}"`;
   switch (kind) {
     case 'go':
-      return `a Go template${more}: render it first, as with "helm template CHART | kpc compile -f -"`;
+      return ['a Go template', render('helm template CHART')];
     case 'jinja':
-      return `a Jinja or Mustache template${more}: render it first, as with "jinja2 ${fileWord} | kpc compile -f -"`;
+      return ['a Jinja or Mustache template', render(`jinja2 ${fileWord}`)];
     case 'erb':
-      return `an ERB template${more}: render it first, as with "erb ${fileWord} | kpc compile -f -"`;
+      return ['an ERB template', render(`erb ${fileWord}`)];
     case 'ytt':
-      return `a ytt template${more}: render it first, as with "ytt -f ${fileWord} | kpc compile -f -"`;
+      return ['a ytt template', render(`ytt -f ${fileWord}`)];
     case 'kustomize':
-      return `${quote(mark)} is a variable that kustomize fills in${more}: compile what "kustomize build ${folderWord}" prints`;
+      return [
+        `${quote(mark)} is a variable that kustomize fills in`,
+        `run "kubectl kustomize ${folderWord} | ${into}"`,
+      ];
     case 'envsubst':
-      return `${quote(mark)} is a variable that is not filled in${more}: run "envsubst < ${fileWord} | kpc compile -f -"`;
+      return [`${quote(mark)} is a variable that is not filled in`, `run "envsubst < ${fileWord} | ${into}"`];
     case 'placeholder':
-      return `${quote(mark)} is a placeholder that is not filled in${more}: run what fills it in, and compile what that prints`;
+      return [`${quote(mark)} is a placeholder that is not filled in`, 'compile what the tool prints that fills it in'];
   }
 }
 
@@ -112,37 +121,14 @@ interface Kustomized {
   readonly fields: readonly string[];
   /** How many other kustomizations do so. */
   readonly more: number;
-  /** How to name its folder on a command line. */
+  /** How to name the folder to build on a command line. */
   readonly folderWord: string;
+  /** What reads manifests: "kpc compile -f -". */
+  readonly into: string;
 }
 
-function describeKustomized({ fields, more, folderWord }: Kustomized): string {
-  const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
-  return `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without: compile what "kustomize build ${folderWord}" prints`;
-}
-
-type LeftOut =
-  /** `reason` is the text of the first error, and `more` the number of the others. */
-  | { readonly problem: 'part'; readonly reason: string; readonly files: number; readonly more: number }
-  | { readonly problem: 'all'; readonly files: number; readonly objects: number }
-  /** Nothing is left out, but could be. */
-  | { readonly problem: 'advice'; readonly files: number; readonly all: number };
-
-function describeLeftOut(details: LeftOut): string {
-  const { files } = details;
-  const counted = files === 1 ? '1 file' : `${formatCount(files)} files`;
-  if (details.problem === 'part') {
-    const { reason, more } = details;
-    const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
-    return `left out${files === 1 ? '' : ` ${counted}`}: ${reason}${others}`;
-  }
-  if (details.problem === 'advice') {
-    return `${formatCount(files)} of ${formatCount(details.all)} files ${files === 1 ? 'has' : 'have'} errors: --skip-invalid leaves out such files, and goes on with the others`;
-  }
-  const { objects } = details;
-  const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
-  const parts = [...(files > 0 ? [`${counted} with errors`] : []), ...(objects > 0 ? [again] : [])];
-  return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
+function countFiles(files: number): string {
+  return files === 1 ? '1 file' : `${formatCount(files)} files`;
 }
 
 interface FileNames {
@@ -154,61 +140,99 @@ export const fileDiagnostics = {
   'empty-file': {
     severity: 'warning',
     meaning: 'a file holds no objects',
-    words: () => 'the file holds no objects',
+    example: () => manifests('# nothing here\n'),
+    words: 'the file holds no objects',
   },
   'empty-folder': {
     severity: 'warning',
     meaning: 'a folder holds no YAML or JSON files',
-    words: ({
-      hasOthers,
-    }: {
-      /** Whether some are left out, by --exclude or a .kpcignore. */
-      readonly hasOthers: boolean;
-    }) => `the folder holds no files named *.yaml, *.yml or *.json${hasOthers ? ' that are not left out' : ''}`,
+    example: () => ({ words: ['compile', '-f', 'folder'], files: { 'folder/notes.txt': '' } }),
+    // Others may be left out, by --exclude or a .kpcignore.
+    words: ({ hasOthers }: { readonly hasOthers: boolean }) =>
+      `the folder holds no files named *.yaml, *.yml or *.json${hasOthers ? ' that are not left out' : ''}`,
   },
   'helm-template': {
     severity: 'error',
     meaning: 'a file is a Helm template that is not rendered',
+    example: () => manifests('apiVersion: v1\nkind: Service\nmetadata: { name: {{ .Values.name }} }\n'),
     words: describeTemplate,
   },
   'ignored-files': {
     severity: 'note',
     meaning: 'a .kpcignore leaves files out',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/old.yaml': web, 'folder/.kpcignore': 'old.yaml\n' },
+    }),
     words: ({ by, files }: FileNames & { readonly by: string }) => `left out by ${by}: ${nameSome(files)}`,
   },
   'odd-pattern': {
     severity: 'warning',
     meaning: 'a pattern of a .kpcignore does not mean what it seems to',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/.kpcignore': '*.{yml,json}\n' },
+    }),
     words: ({ pattern, oddity }: { readonly pattern: string; readonly oddity: string }) =>
       `the pattern ${quote(pattern)} ${oddity}`,
   },
   kustomized: {
     severity: 'warning',
     meaning: 'a kustomization changes Services that are read as their files have them',
-    words: describeKustomized,
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/kustomization.yaml': 'namePrefix: shop-\nresources: [in.yaml]\n' },
+    }),
+    words: ({ fields, more, folderWord, into }: Kustomized) => {
+      const others = more === 0 ? '' : `, as ${more === 1 ? 'does' : 'do'} ${formatCount(more)} more`;
+      return [
+        `this kustomization changes Services by ${fields.join(', ')}${others}, and kpc reads them without`,
+        `run "kubectl kustomize ${folderWord} | ${into}"`,
+      ];
+    },
   },
   'left-out': {
-    severity: {
-      among: ['warning', 'note'],
-      weigh: ({ problem }: LeftOut) => (problem === 'advice' ? 'note' : 'warning'),
-    },
+    severity: severityBy('problem', 'warning', { advice: 'note' }),
     meaning: '--skip-invalid leaves out a file, or objects of it, because of an error',
-    words: describeLeftOut,
+    example: () => manifests(web + service('clusterIP: $ADDRESS'), '--skip-invalid'),
+    words: wordsBy('problem', {
+      /** `reason` is the text of the first error, and `more` the number of the others. */
+      part: ({ reason, files, more }: { readonly reason: string; readonly files: number; readonly more: number }) => {
+        const others = more === 0 ? '' : ` (and ${formatCount(more)} more ${more === 1 ? 'error' : 'errors'})`;
+        return `left out${files === 1 ? '' : ` ${countFiles(files)}`}: ${reason}${others}`;
+      },
+      all: ({ files, objects }: { readonly files: number; readonly objects: number }) => {
+        const again = `${formatCount(objects)} ${objects === 1 ? 'object' : 'objects'} that the input defines twice`;
+        const parts = [...(files > 0 ? [`${countFiles(files)} with errors`] : []), ...(objects > 0 ? [again] : [])];
+        return `the result lacks ${parts.join(' and ')} (--skip-invalid)`;
+      },
+      /** Nothing is left out, but could be. */
+      advice: ({ files, all }: { readonly files: number; readonly all: number }) => [
+        `${formatCount(files)} of ${formatCount(all)} files ${files === 1 ? 'has' : 'have'} errors`,
+        'leave out such files with --skip-invalid, which goes on with the others',
+      ],
+    }),
   },
   'skipped-files': {
     severity: 'note',
     meaning: 'a folder holds files without any Kubernetes object',
+    example: () => ({
+      words: ['compile', '-f', 'folder'],
+      files: { 'folder/in.yaml': web, 'folder/values.yaml': 'replicas: 3\n' },
+    }),
     words: ({ files }: FileNames) =>
-      `skipped ${files.length === 1 ? '1 file' : `${formatCount(files.length)} files`} without any Kubernetes object: ${nameSome(files)}`,
+      `skipped ${countFiles(files.length)} without any Kubernetes object: ${nameSome(files)}`,
   },
   'unrendered-template': {
     severity: 'error',
     meaning: 'a file is a template that is not rendered, or holds variables that are not filled in',
+    example: () => manifests(service(`clusterIP: $ADDRESS`)),
     words: describeUnrendered,
   },
   'unreadable-file': {
     severity: 'error',
     meaning: 'a file or folder is missing, cannot be read, or is not text',
-    words: describeUnreadable,
+    example: () => ({ words: ['compile', '-f', 'missing.yaml'], files: {} }),
+    words: wordsBy('problem', unreadableWords),
   },
 } satisfies DiagnosticTable;

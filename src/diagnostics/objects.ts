@@ -1,34 +1,18 @@
+import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/wording.ts';
 import { describeFound } from './found.ts';
 import type { Found } from './found.ts';
-import type { DiagnosticTable } from './table.ts';
+import { severityBy, wordsBy } from './table.ts';
+import type { DiagnosticTable, Words } from './table.ts';
 
-type NameProblem =
-  | { readonly problem: 'name'; readonly field: string; readonly value: string; readonly rule: 'label' | 'subdomain' }
-  | { readonly problem: 'host-name' | 'namespace-flag' | 'node-flag'; readonly value: string }
-  | { readonly problem: 'host-name-override'; readonly field: string; readonly value: string };
-
-function describeName(details: NameProblem): string {
-  const value = quote(details.value);
-  switch (details.problem) {
-    case 'name': {
-      const shape =
-        details.rule === 'label'
-          ? 'lower-case letters, digits and dashes, 63 characters at most'
-          : 'lower-case letters, digits, dashes and dots, 253 characters at most';
-      return `${details.field} ${value}: a name is ${shape}, with a letter or digit at both ends`;
-    }
-    case 'host-name':
-      return `hostname ${value} is not a DNS name: the API server refuses it`;
-    case 'host-name-override':
-      return `${details.field} ${value}: the name of a node is letters, digits, dashes and dots`;
-    case 'namespace-flag':
-      return `--namespace ${value}: a namespace is lower-case letters, digits and dashes, 63 at most`;
-    case 'node-flag':
-      return `--node ${value}: a node's name is lower-case letters, digits, dashes and dots`;
-  }
+interface Value {
+  readonly value: string;
 }
+
+type FieldValue = Value & { readonly field: string };
+
+const nodeNameHelp = "a node's name is lower-case letters, digits, dashes and dots";
 
 /** Another object of the same kind and name. */
 export interface DuplicateObject {
@@ -40,11 +24,6 @@ export interface DuplicateObject {
   readonly among?: Among | undefined;
   readonly leaveOut?: LeaveOut | undefined;
 }
-
-type Duplicate =
-  | DuplicateObject
-  /** Another configuration, in a file of --config or among the manifests. */
-  | { readonly what: 'configuration'; readonly where: 'file' | 'input' };
 
 interface FirstPlace {
   readonly file: string;
@@ -62,61 +41,39 @@ interface Among {
 interface LeaveOut {
   /** What to exclude; undefined where no pattern for it is safe in a shell. */
   readonly pattern?: string | undefined;
-  /** Whether the folder holds a kustomization, which would merge the two objects. */
-  readonly isUnbuilt: boolean;
+  /** What merges the two objects, if the folder holds a kustomization. */
+  readonly build?: string | undefined;
 }
 
-function describeDuplicate(details: Duplicate): string {
-  if (details.what === 'configuration') {
-    return details.where === 'file'
-      ? 'the file holds another KubeProxyConfiguration before this one: keep only one of them'
-      : 'the input holds another KubeProxyConfiguration: keep one of them, or name one with --config';
-  }
-  const { kind, name, first, among, leaveOut } = details;
+function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<DuplicateObject, 'what'>): Words {
   const one = `duplicate ${kind} ${name}, first defined at ${first.file}:${first.line}`;
   const more = among ? `, and ${among.more} more of ${among.folder} that ${among.otherFolder} holds too` : '';
-  return `${one}${more}${leaveOut ? describeLeaveOut(leaveOut) : ''}`;
+  return [`${one}${more}`, leaveOut ? adviseOnDuplicate(leaveOut) : 'keep one of them'];
 }
 
-function describeLeaveOut({ pattern, isUnbuilt }: LeaveOut): string {
+function adviseOnDuplicate({ pattern, build }: LeaveOut): string {
   const example = pattern === undefined ? '' : ` ${pattern}`;
-  const build = isUnbuilt ? ', or compile what "kustomize build" prints' : '';
-  return `: leave one of them out, as with --exclude${example}${build}`;
+  const other = build === undefined ? '' : `, or run "${build}"`;
+  return `leave one of them out, as with --exclude${example}${other}`;
 }
-
-type NoObject =
-  | { readonly problem: 'no-mapping'; readonly found: Found }
-  | { readonly problem: 'unrendered'; readonly field: 'apiVersion' | 'kind'; readonly value: string }
-  | {
-      readonly problem: 'missing';
-      readonly field: 'apiVersion' | 'kind';
-      /** What makes objects of such a file. */
-      readonly madeBy?: 'helm' | 'kustomize' | undefined;
-    };
 
 /** The first line of what kubectl get prints without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
-function adviseOn(found: Found): string {
-  if (found.type === 'list') return ': put the objects under "items" of an object of kind List';
-  return found.type === 'string' && tableHead.test(found.value) ? ': print objects with kubectl get -o yaml' : '';
+function adviseOn(found: Found): string | undefined {
+  if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
+  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
 }
 
-function describeNoObject(details: NoObject): string {
-  if (details.problem === 'no-mapping') {
-    return `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(details.found)}${adviseOn(details.found)}`;
-  }
-  if (details.problem === 'unrendered')
-    return `${details.field} ${quote(details.value)} is a placeholder that is not filled in`;
-  const text = `this is not a Kubernetes object: it has no ${details.field}`;
-  switch (details.madeBy) {
-    case 'kustomize':
-      return `${text}: kpc reads what "kustomize build" prints of it`;
-    case 'helm':
-      return `${text}: kpc reads what "helm template" prints of the chart`;
-    case undefined:
-      return text;
-  }
+/** What makes objects of a file that holds none. */
+const makers = {
+  kustomize: 'compile what "kubectl kustomize" prints of it',
+  helm: 'compile what "helm template" prints of the chart',
+} as const;
+
+interface MissingField {
+  readonly field: 'apiVersion' | 'kind';
+  readonly madeBy?: keyof typeof makers | undefined;
 }
 
 /** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
@@ -154,52 +111,85 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
     list.length = mostKinds;
     list.push(`and ${objects} of ${rest.length === 1 ? 'another kind' : `${formatCount(rest.length)} other kinds`}`);
   }
-  const cronJobs = leavesOutCronJobs ? '; the Pods of CronJobs come and go, and none is assumed' : '';
+  const cronJobs = leavesOutCronJobs ? '; CronJob Pods are temporary and not assumed' : '';
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
 /** What is wrong with whole objects and their names, and with documents that are not objects. */
 export const objectDiagnostics = {
   'bad-name': {
-    severity: {
-      among: ['error', 'warning'],
-      weigh: ({ problem }: NameProblem) => (problem === 'host-name' ? 'warning' : 'error'),
-    },
+    severity: severityBy('problem', 'error', { 'host-name': 'warning' }),
     meaning: 'a name is not valid in Kubernetes',
-    words: describeName,
+    example: () => manifests(web.replace('web', 'Web')),
+    words: wordsBy('problem', {
+      name: ({ field, value, rule }: FieldValue & { readonly rule: 'label' | 'subdomain' }) => {
+        const shape =
+          rule === 'label'
+            ? 'lower-case letters, digits and dashes, 63 characters at most'
+            : 'lower-case letters, digits, dashes and dots, 253 characters at most';
+        return [`${field} cannot be ${quote(value)}`, `write ${shape}, with a letter or digit at both ends`];
+      },
+      'host-name': ({ value }: Value) => `hostname ${quote(value)} is not a DNS name: the API server refuses it`,
+      'host-name-override': ({ field, value }: FieldValue) => [`${field} cannot be ${quote(value)}`, nodeNameHelp],
+      'namespace-flag': ({ value }: Value) => [
+        `--namespace cannot be ${quote(value)}`,
+        'a namespace is lower-case letters, digits and dashes, 63 at most',
+      ],
+      'node-flag': ({ value }: Value) => [`--node cannot be ${quote(value)}`, nodeNameHelp],
+    }),
   },
   'duplicate-object': {
     severity: 'error',
     meaning: 'the input holds two objects of the same kind, namespace and name',
-    words: describeDuplicate,
+    example: () => manifests(web + web),
+    words: wordsBy('what', {
+      object: describeDuplicate,
+      /** Another configuration, in a file of --config or among the manifests. */
+      configuration: ({ where }: { readonly where: 'file' | 'input' }) =>
+        where === 'file'
+          ? ['the file holds another KubeProxyConfiguration before this one', 'keep only one of them']
+          : ['the input holds another KubeProxyConfiguration', 'keep one of them, or name one with --config'],
+    }),
   },
   'missing-name': {
     severity: 'error',
     meaning: 'an object has no name',
-    words: ({ isGenerated }: { readonly isGenerated: boolean }) =>
+    example: () => manifests(web.replace('name: web', '')),
+    words: ({ isGenerated }: { readonly isGenerated: boolean }) => [
       `the object has no metadata.name${isGenerated ? ': the name that the cluster made of generateName is not in this file' : ''}`,
+      isGenerated ? 'give the object as the cluster has it, or write a name' : 'write one',
+    ],
   },
   'not-an-object': {
     severity: 'error',
     meaning: 'a document is not a Kubernetes object',
-    words: describeNoObject,
+    example: () => manifests('- one\n- two\n'),
+    words: wordsBy('problem', {
+      'no-mapping': ({ found }: { readonly found: Found }) => [
+        `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
+        adviseOn(found),
+      ],
+      unrendered: ({ field, value }: { readonly field: 'apiVersion' | 'kind'; readonly value: string }) =>
+        `${field} ${quote(value)} is a placeholder that is not filled in`,
+      missing: ({ field, madeBy }: MissingField) => [
+        `this is not a Kubernetes object: it has no ${field}`,
+        madeBy && makers[madeBy],
+      ],
+    }),
   },
   'skipped-kinds': {
     severity: 'note',
     meaning: 'the input holds objects of kinds that kube-proxy does not read',
+    example: () => manifests(web + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web }\n'),
     words: describeSkipped,
   },
   'unknown-kind': {
     severity: 'warning',
     meaning: 'kind or apiVersion looks misspelled, and the object is ignored',
-    words: ({
-      field,
-      value,
-      meant,
-    }: {
-      readonly field: 'apiVersion' | 'kind';
-      readonly value: string;
-      readonly meant: string;
-    }) => `${field} is ${quote(value)}, and kpc ignores this object: did you mean ${meant}?`,
+    example: () => manifests(web.replace('kind: Service', 'kind: Servcie')),
+    words: (details: { readonly field: 'apiVersion' | 'kind'; readonly value: string; readonly meant: string }) => [
+      `${details.field} is ${quote(details.value)}, and kpc ignores this object`,
+      `did you mean ${details.meant}?`,
+    ],
   },
 } satisfies DiagnosticTable;

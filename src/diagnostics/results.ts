@@ -1,14 +1,14 @@
+import { manifests, node, service } from './examples.ts';
 import { nameSome } from '../base/name-some.ts';
-
-import type { DiagnosticTable } from './table.ts';
+import { wordsBy } from './table.ts';
+import type { DiagnosticTable, Words } from './table.ts';
 
 /** Why nothing is programmed for a Service. */
 export type LeftOutReason =
   'no-cluster-ip' | 'headless' | 'external-name' | 'other-proxy' | 'headless-label' | 'no-ports' | 'other-family';
 
 const reasonWords: { readonly [R in LeftOutReason]: string } = {
-  'no-cluster-ip':
-    'without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them)',
+  'no-cluster-ip': 'without a cluster IP',
   headless: 'headless (clusterIP None)',
   'external-name': 'of type ExternalName',
   'other-proxy': 'left to another proxy (label service.kubernetes.io/service-proxy-name)',
@@ -25,62 +25,57 @@ interface NothingProgrammed {
   readonly services: number;
   readonly leftOut: readonly { readonly reason: LeftOutReason; readonly services: readonly string[] }[];
   readonly isRefused: boolean;
+  /** The command as it was called, with what makes it assume what is missing; undefined if that would not help. */
+  readonly assuming: string | undefined;
+}
+
+function lacksClusterIp({ leftOut }: NothingProgrammed): boolean {
+  return leftOut.some(({ reason }) => reason === 'no-cluster-ip');
 }
 
 /** A Service that gets a cluster IP only later has none in what is not from a cluster. */
-function isRefusedResult({ leftOut, isRefused }: NothingProgrammed): boolean {
-  return isRefused || leftOut.some(({ reason }) => reason === 'no-cluster-ip');
+function isRefusedResult(details: NothingProgrammed): boolean {
+  return details.isRefused || lacksClusterIp(details);
 }
 
 /** How to write an empty result after all. */
-const allowing = '(if this is intended, add --allow-empty)';
+const allowing = 'if this is intended, add --allow-empty';
 
-function describeEmptyResult(details: NothingProgrammed): string {
-  const { services, leftOut } = details;
+function describeEmptyResult(details: NothingProgrammed): Words {
+  const { services, leftOut, assuming } = details;
   const groups = leftOut.map(
     ({ reason, services: names }) => `${names.length} ${reasonWords[reason]}: ${nameSome(names)}`,
   );
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
-  const what = `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`;
-  return isRefusedResult(details) ? `${what} ${allowing}` : what;
-}
-
-interface NoInput {
-  readonly problem: 'nothing-named' | 'no-objects' | 'kustomization';
-}
-
-function describeNoInput({ problem }: NoInput): string {
-  switch (problem) {
-    case 'nothing-named':
-      return 'nothing to compile: name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin';
-    case 'no-objects':
-      return 'nothing to compile: the input holds no objects at all';
-    case 'kustomization':
-      return 'nothing to compile: the input is a Kustomization, which says only where the objects are: run "kustomize build FOLDER | kpc compile -f -"';
-  }
+  const command = assuming === undefined ? '' : `, as with "${assuming}"`;
+  const assume = `let kpc assume what manifests from git lack with --assume${command}; or give the objects as the cluster has them`;
+  const help = lacksClusterIp(details) ? `${assume}; ${allowing}` : allowing;
+  return [
+    `nothing would be programmed for ${which}, and the result would remove all Services from a node: ${groups.join('; ')}`,
+    isRefusedResult(details) ? help : undefined,
+  ];
 }
 
 interface NoServices {
   /** What the input holds instead of Services. */
-  readonly instead: 'endpoints' | 'misspelled-kinds' | 'other-objects';
+  readonly instead: keyof typeof instead;
   /** Whether the result would be written, and not only shown. */
   readonly isRefused: boolean;
 }
 
-function describeNoServices({ instead, isRefused }: NoServices): string {
-  const found = describeWithoutServices(instead);
-  return isRefused ? `${found}: the result would remove all Services from a node ${allowing}` : found;
-}
+const instead = {
+  endpoints: ['the input holds EndpointSlices or Endpoints, but no Services', 'add the Services'],
+  'misspelled-kinds': ['the input holds no Services, only objects whose kind or apiVersion looks misspelled'],
+  'other-objects': ['the input holds no Services'],
+} as const;
 
-function describeWithoutServices(instead: NoServices['instead']): string {
-  switch (instead) {
-    case 'other-objects':
-      return 'the input holds no Services';
-    case 'endpoints':
-      return 'the input holds EndpointSlices or Endpoints, but no Services; add the Services';
-    case 'misspelled-kinds':
-      return 'the input holds no Services, only objects whose kind or apiVersion looks misspelled';
-  }
+function describeNoServices(details: NoServices): Words {
+  const [wrong, help] = instead[details.instead];
+  if (!details.isRefused) return [wrong, help];
+  return [
+    `${wrong}: the result would remove all Services from a node`,
+    help === undefined ? allowing : `${help}; ${allowing}`,
+  ];
 }
 
 /** Inputs that program nothing. */
@@ -88,7 +83,19 @@ export const resultDiagnostics = {
   'no-input': {
     severity: 'error',
     meaning: 'there is nothing to compile',
-    words: describeNoInput,
+    example: () => ({ words: ['compile'], files: {} }),
+    words: wordsBy('problem', {
+      'nothing-named': [
+        'nothing to compile',
+        'name manifests with -f, such as -f services.yaml, -f a-folder/ or -f - for stdin',
+      ],
+      'no-objects': 'nothing to compile: the input holds no objects at all',
+      /** `build` is the command that makes objects of it. */
+      kustomization: ({ build }: { readonly build: string }) => [
+        'nothing to compile: the input is a Kustomization, which names only where the objects are',
+        `run "${build}"`,
+      ],
+    }),
   },
   'no-services': {
     severity: {
@@ -96,6 +103,7 @@ export const resultDiagnostics = {
       weigh: ({ isRefused }: NoServices) => (isRefused ? 'error' : 'warning'),
     },
     meaning: 'the input holds no Services, and the result would remove all Services from a node',
+    example: () => manifests(node('spec: {}')),
     words: describeNoServices,
   },
   'nothing-programmed': {
@@ -104,6 +112,7 @@ export const resultDiagnostics = {
       weigh: (details: NothingProgrammed) => (isRefusedResult(details) ? 'error' : 'warning'),
     },
     meaning: 'kube-proxy programs nothing for any of the Services, and the result would remove all from a node',
+    example: () => manifests(service('clusterIP: None')),
     words: describeEmptyResult,
   },
 } satisfies DiagnosticTable;

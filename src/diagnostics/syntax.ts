@@ -1,60 +1,72 @@
-import { conflictText } from '../base/merge-conflict.ts';
+import { manifests, web } from './examples.ts';
+import { wordsBy } from './table.ts';
 import type { DiagnosticTable } from './table.ts';
-import type { YamlProblem } from './yaml-problem.ts';
-import { describeYamlProblem } from './yaml-problem.ts';
-
-type JsonProblem = { readonly problem: 'invalid'; readonly reason: string } | { readonly problem: 'text-after-json' };
-
-/** Values nest in a text; lists of Kubernetes objects nest in each other, however little text that takes. */
-type DepthProblem = { readonly what: 'values' } | { readonly what: 'lists'; readonly limit: number };
+import { yamlWords } from './yaml-problem.ts';
 
 /** What keeps a text from being read as YAML or JSON. */
 export const syntaxDiagnostics = {
   'alias-bomb': {
     severity: 'error',
     meaning: 'YAML aliases expand a short text to more than fits in memory',
-    words: ({ copies, values }: { readonly copies: number; readonly values: number }) =>
-      `aliases multiply to ${copies} of ${values} values: write the values out`,
+    example: () =>
+      manifests(
+        `a: &a [${'x, '.repeat(9)}x]\n${Array.from('bcde', (name, i) => `${name}: &${name} [${`*${'abcd'[i]}, `.repeat(9)}x]\n`).join('')}`,
+      ),
+    words: ({ copies, values }: { readonly copies: number; readonly values: number }) => [
+      `aliases multiply to ${copies} of ${values} values`,
+      'write the values out',
+    ],
   },
   'bad-json': {
     severity: 'error',
     meaning: 'a text begins like JSON, but is not valid JSON',
-    words: (details: JsonProblem) =>
-      details.problem === 'invalid'
-        ? `not valid JSON: ${details.reason}`
-        : 'after JSON another document begins with a line "---"',
+    example: () => ({
+      words: ['compile', '-f', 'in.json'],
+      files: { 'in.json': '{ "apiVersion": "v1" "kind": "Service" }' },
+    }),
+    words: wordsBy('problem', {
+      invalid: ({ reason }: { readonly reason: string }) => `not valid JSON: ${reason}`,
+      'text-after-json': ['text follows the JSON', 'put a line "---" before another document'],
+    }),
   },
   'bad-yaml': {
     severity: 'error',
     meaning: 'a text is not valid YAML, or not YAML that kubectl reads',
-    words: (details: YamlProblem) => describeYamlProblem(details),
+    example: () => manifests('kind: Service\nmetadata: { name: web\n'),
+    words: wordsBy('problem', yamlWords),
   },
   'duplicate-key': {
     severity: 'error',
     meaning: 'a mapping has the same key twice',
-    words: ({ name, problem }: { readonly name?: string; readonly problem?: 'two-objects' }) =>
-      problem === 'two-objects'
-        ? 'a second object begins here without a line "---" before it: add that line'
-        : name === undefined
-          ? 'this key is in the same mapping twice: keep one of them'
-          : `this key is in the same mapping as another one that is written "${name}" in JSON: keep one of them`,
+    example: () => manifests('apiVersion: v1\nkind: Service\nkind: Service\n'),
+    words: ({ name, problem }: { readonly name?: string; readonly problem?: 'two-objects' }) => {
+      if (problem) return ['a second object begins here without a line "---" before it', 'add that line'];
+      const other = name === undefined ? 'twice' : `as another one that is written "${name}" in JSON`;
+      return [`this key is in the same mapping ${other}`, 'keep one of them'];
+    },
   },
   'merge-conflict': {
     severity: 'error',
     meaning: 'Git left the marks of a merge conflict in the file',
-    words: () => conflictText,
+    example: () => manifests(`<<<<<<< ours\n${web}=======\n${web}>>>>>>> theirs\n`),
+    words: ['Git left a merge conflict here', 'resolve it, so that no line begins with <<<<<<<, ======= or >>>>>>>'],
   },
   'too-deep': {
     severity: 'error',
     meaning: 'lists or mappings nest deeper than in any Kubernetes object',
-    words: (details: DepthProblem) =>
-      details.what === 'values'
-        ? 'lists and mappings nest too deeply'
-        : `lists stand in lists more than ${details.limit} deep: put the objects into one`,
+    example: () => manifests('- '.repeat(2000)),
+    words: wordsBy('what', {
+      values: 'lists and mappings nest too deeply',
+      lists: ({ limit }: { readonly limit: number }) => [
+        `lists are nested more than ${limit} deep`,
+        'put the objects into one list',
+      ],
+    }),
   },
   'yaml-tab': {
     severity: 'error',
     meaning: 'a tab indents YAML, which takes spaces only',
-    words: () => 'a tab is used for indentation: YAML takes spaces only',
+    example: () => manifests('kind: Service\nmetadata:\n\tname: web\n'),
+    words: ['a tab is used for indentation', 'indent with spaces: YAML takes nothing else'],
   },
 } satisfies DiagnosticTable;

@@ -1,3 +1,5 @@
+import type { Example } from './examples.ts';
+
 /** How much a diagnostic weighs: an error means that nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
@@ -8,14 +10,69 @@ export interface Weighing<Details = never> {
   readonly weigh: (details: Details) => Severity;
 }
 
+/** What is wrong, then what to do about it, if kpc knows. */
+export type Words = string | readonly [wrong: string, help: string | undefined];
+
+/** The words, or how the arguments make them. */
+type Wording = Words | ((details: never) => Words);
+
 /** The row of a code. The functions take the arguments of a diagnostic with that code. */
-interface Entry {
+interface Row {
   readonly severity: Severity | Weighing;
-  /** What the code stands for, for the table in docs/diagnostics.md. */
+  /** Why there is such a diagnostic, for docs/codes.md and "kpc explain". */
   readonly meaning: string;
-  /** What is wrong, and what would be right. */
-  readonly words: (details: never) => string;
+  /** An input that gives it. */
+  readonly example: () => Example;
+  readonly words: Wording;
 }
 
 /** The diagnostics of one domain, by their codes. */
-export type DiagnosticTable = Readonly<Record<string, Entry>>;
+export type DiagnosticTable = Readonly<Record<string, Row>>;
+
+/** The arguments that a wording takes. */
+export type DetailsOf<W> = W extends Words
+  ? Record<string, never>
+  : W extends (details: infer Details) => Words
+    ? unknown extends Details
+      ? Record<string, never>
+      : Details
+    : never;
+
+/** Wordings by the problem that they are of. */
+export type Wordings = Readonly<Record<string, Wording>>;
+
+/** The problems whose words need no arguments. */
+type FixedProblem<W> = { [P in keyof W]: W[P] extends Words ? P : never }[keyof W];
+
+/** The arguments of a code that covers several problems: those of the problem that `Key` names. */
+export type DetailsBy<Key extends string, W> =
+  | (FixedProblem<W> extends never ? never : { readonly [K in Key]: FixedProblem<W> })
+  | {
+      readonly [P in Exclude<keyof W, FixedProblem<W>>]: { readonly [K in Key]: P } & DetailsOf<W[P]>;
+    }[Exclude<keyof W, FixedProblem<W>>];
+
+/** The words of a code that covers several problems, which its argument `key` tells apart. */
+export function wordsBy<Key extends string, const W extends Wordings>(
+  key: Key,
+  wordings: W,
+): (details: DetailsBy<Key, W>) => Words {
+  return (details) => {
+    const { [key]: problem } = details as Readonly<Record<string, string>>;
+    const wording = wordings[problem ?? ''] as Wording;
+    return typeof wording === 'function' ? wording(details as never) : wording;
+  };
+}
+
+/** One severity for most problems, which the argument `key` tells apart, and another for some. */
+export function severityBy<Key extends string>(
+  key: Key,
+  usual: Severity,
+  others: Readonly<Record<string, Severity>>,
+): Weighing<{ readonly [K in Key]: string }> {
+  return {
+    among: (['error', 'warning', 'note'] as const).filter(
+      (each) => each === usual || Object.values(others).includes(each),
+    ),
+    weigh: ({ [key]: problem }) => others[problem] ?? usual,
+  };
+}

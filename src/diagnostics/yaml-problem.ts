@@ -1,90 +1,120 @@
 import { describeOddSpace, nameCharacter } from '../base/odd-space.ts';
+import type { DetailsBy, Wordings } from './table.ts';
 
-/** The problems whose words are always the same. */
-const fixedWords = {
-  'alias-holds-itself': 'the value that this alias stands for holds the alias',
-  'bad-anchor-name': 'the name of an anchor or alias is made of letters, digits, "-" and "_", and a space follows it',
-  'blanks-after-block': 'this block gives its indentation, and blank lines at its end hold spaces: remove those spaces',
-  'block-at-root': 'a document cannot be a block of text: indent it below a key',
-  'byte-order-mark': 'a byte order mark can stand at the start of a file only',
-  'deeper-than-key':
-    'this line is indented deeper than the key above it, which has its value already: indent both alike',
-  directive: 'kubectl reads no line that begins with "%": leave it out',
-  'document-ended': 'the document has ended before this: begin another one with a line "---"',
-  'list-on-this-line': 'a list cannot begin here: put its first "- " on the next line',
-  'mapping-on-this-line':
-    'a mapping cannot begin here: put a text with ": " in it in quotes, or the mapping on the next line',
-  'no-key': 'a key of the mapping is expected here',
-  'no-key-with-colon': 'a key with its ":" is expected here',
-  'no-space-after-colon': 'a space is missing after the ":" of this key',
-  'no-space-before-comment': 'a space is missing before the "#" of this comment',
-  'no-list-item': 'an item of the list, with its "- ", is expected here',
-  'no-value': 'a value is expected here',
-  'odd-colon': 'a key after "?" needs a ":" below the "?"',
-  'odd-indent': 'this line is indented like none of the keys above it: indent it like the one that it stands beside',
-  'odd-tag': 'kubectl does not read this tag: leave it out',
-  'open-quote': 'the quote that begins here has no end',
-  'quote-indent': 'indent the lines of this text in quotes deeper than its key',
-  'text-after-block-sign': 'nothing but a comment can follow "|" or ">" on its line',
-  'text-after-marker': 'only a space or a comment can follow "---" at the start of a line',
-  'text-after-value': 'the value has ended before this: put the whole of it in quotes, or begin another line',
-  unexpected: 'this is not expected here: put a text in quotes',
-  'value-as-binary': 'Kubernetes does not read !!binary: keep the base64 text and leave the tag out',
-  'value-as-timestamp': 'Kubernetes reads a date as text: leave !!timestamp out',
-} as const;
+export interface CodePoint {
+  readonly codePoint: number;
+}
+
+export interface Character {
+  readonly character: string;
+}
+
+export interface Bracket {
+  readonly sign: ']' | '}';
+}
+
+/** The words for a text that is not YAML that kubectl reads, by `problem`. */
+export const yamlWords = {
+  'alias-holds-itself': 'not valid YAML: the value of this alias holds the alias',
+  'bad-anchor-name': [
+    'not valid YAML: this is no name of an anchor or alias',
+    'write letters, digits, "-" and "_", with a space after them',
+  ],
+  'blanks-after-block': [
+    'not valid YAML: blank lines at the end of this block hold spaces',
+    'remove those spaces, because the block gives its indentation',
+  ],
+  'block-at-root': ['not valid YAML: a document cannot be a block of text', 'indent it below a key'],
+  'byte-order-mark': ['not valid YAML: a byte order mark is not at the start of the file', 'leave it out'],
+  'deeper-than-key': [
+    'not valid YAML: this line is indented deeper than the key above it, which has a value already',
+    'indent both alike',
+  ],
+  directive: ['not valid YAML: kubectl reads no line that begins with "%"', 'leave it out'],
+  'document-ended': ['not valid YAML: the document has ended before this', 'begin another one with a line "---"'],
+  'list-on-this-line': ['not valid YAML: a list cannot begin here', 'put its first "- " on the next line'],
+  'mapping-on-this-line': [
+    'not valid YAML: a mapping cannot begin here',
+    'put a text with ": " in it in quotes, or the mapping on the next line',
+  ],
+  'no-key': 'not valid YAML: a key of the mapping is expected here',
+  'no-key-with-colon': 'not valid YAML: a key with its ":" is expected here',
+  'no-space-after-colon': ['not valid YAML: this key has no space after its ":"', 'put one there'],
+  'no-space-before-comment': ['not valid YAML: a comment has no space before its "#"', 'put one there'],
+  'no-list-item': 'not valid YAML: an item of the list, with its "- ", is expected here',
+  'no-value': 'not valid YAML: a value is expected here',
+  'odd-colon': ['not valid YAML: a key after "?" has no ":" of its own', 'put the ":" below the "?"'],
+  'odd-indent': [
+    'not valid YAML: this line is indented like none of the keys above it',
+    'indent it like the keys that it belongs with',
+  ],
+  'odd-tag': ['not valid YAML: kubectl does not read this tag', 'leave it out'],
+  'open-quote': ['not valid YAML: the quote that begins here has no end', 'close it'],
+  'quote-indent': [
+    'not valid YAML: the lines of this text in quotes are not indented deeper than its key',
+    'indent them deeper',
+  ],
+  'text-after-block-sign': [
+    'not valid YAML: text follows "|" or ">" on its line',
+    'begin it on the next line: only a comment can follow here',
+  ],
+  'text-after-marker': [
+    'not valid YAML: text follows "---" without a space',
+    'put a space between them, or begin the text on the next line',
+  ],
+  'text-after-value': [
+    'not valid YAML: the value has ended before this',
+    'put the whole of it in quotes, or begin another line',
+  ],
+  unexpected: ['not valid YAML: this is not expected here', 'put a text in quotes'],
+  'value-as-binary': [
+    'not valid YAML: Kubernetes does not read !!binary',
+    'keep the base64 text and leave the tag out',
+  ],
+  'value-as-timestamp': ['not valid YAML: Kubernetes reads a date as text', 'leave !!timestamp out'],
+  // These are valid YAML, but JSON has no such thing.
+  'key-of-other-type': ['a key is not a string', 'put it in quotes'],
+  'merge-of-other-type': ['"<<" merges something other than a mapping', 'name a mapping'],
+  character: ({ codePoint }: CodePoint) => [
+    `not valid YAML: the character ${nameCharacter(codePoint)} cannot be in YAML`,
+    'leave it out',
+  ],
+  'line-end': ({ codePoint }: CodePoint) => [
+    `not valid YAML: the character ${nameCharacter(codePoint)} ends a line for some readers of YAML only`,
+    'leave it out',
+  ],
+  'odd-space': ({ codePoint }: CodePoint) => [
+    `not valid YAML: the character ${nameCharacter(codePoint)} is not a space to YAML`,
+    describeOddSpace(codePoint),
+  ],
+  escape: ({ escape }: { readonly escape: string }) =>
+    `not valid YAML: kubectl does not read the escape "${escape}" in double quotes`,
+  'first-character': ({ character }: Character) => [
+    `not valid YAML: nothing can begin with "${character}"`,
+    'put it in quotes',
+  ],
+  'odd-word': ({ character }: Character) => [
+    `not valid YAML: "${character}" cannot be in a text in brackets or braces without quotes`,
+    'put the text in quotes',
+  ],
+  'flow-indent': ({ sign }: Bracket) => [
+    `not valid YAML: the lines up to "${sign}" are not indented deeper than what they belong to`,
+    'indent them deeper',
+  ],
+  'no-comma': ({ sign }: Bracket) => `not valid YAML: "," or "${sign}" is expected here`,
+  'not-a-number-in-json': ({ value }: { readonly value: string }) => [
+    `not valid YAML: ${value} is not a number in JSON, so Kubernetes cannot read it`,
+    'write a number, or put a text in quotes',
+  ],
+  'not-of-tag': ({ value, tag }: { readonly value: string; readonly tag: string }) => [
+    `not valid YAML: ${JSON.stringify(value)} is not a ${tag}`,
+    'leave the tag out',
+  ],
+  'unknown-anchor': ({ name }: { readonly name: string }) => [
+    `not valid YAML: no anchor has the name of this alias: ${name}`,
+    `set it before the alias, as &${name}`,
+  ],
+} as const satisfies Wordings;
 
 /** Why a text is not YAML that kubectl reads. */
-export type YamlProblem =
-  | { readonly problem: keyof typeof fixedWords }
-  // These are valid YAML, but JSON has no such thing.
-  | { readonly problem: 'key-of-other-type' | 'merge-of-other-type' }
-  | { readonly problem: 'character' | 'line-end' | 'odd-space'; readonly codePoint: number }
-  | { readonly problem: 'escape'; readonly escape: string }
-  | { readonly problem: 'first-character' | 'odd-word'; readonly character: string }
-  | { readonly problem: 'flow-indent' | 'no-comma'; readonly sign: ']' | '}' }
-  | { readonly problem: 'not-a-number-in-json'; readonly value: string }
-  | { readonly problem: 'not-of-tag'; readonly value: string; readonly tag: string }
-  | { readonly problem: 'unknown-anchor'; readonly name: string };
-
-/** What is wrong with the text. */
-export function describeYamlProblem(details: YamlProblem): string {
-  switch (details.problem) {
-    case 'key-of-other-type':
-      return 'a key must be a string';
-    case 'merge-of-other-type':
-      return 'only mappings can be merged with "<<"';
-    default:
-      return `not valid YAML: ${describeInvalid(details)}`;
-  }
-}
-
-function describeInvalid(
-  details: Exclude<YamlProblem, { readonly problem: 'key-of-other-type' | 'merge-of-other-type' }>,
-): string {
-  switch (details.problem) {
-    case 'character':
-      return `the character ${nameCharacter(details.codePoint)} cannot be in YAML`;
-    case 'odd-space':
-      return describeOddSpace(details.codePoint);
-    case 'line-end':
-      return `the character ${nameCharacter(details.codePoint)} ends a line for some readers of YAML only: leave it out`;
-    case 'escape':
-      return `kubectl does not read the escape "${details.escape}" in double quotes`;
-    case 'first-character':
-      return `nothing can begin with "${details.character}": put it in quotes`;
-    case 'odd-word':
-      return `"${details.character}" cannot be in a text in brackets or braces without quotes: put the text in quotes`;
-    case 'flow-indent':
-      return `the lines up to "${details.sign}" must be indented deeper than what they belong to`;
-    case 'no-comma':
-      return `"," or "${details.sign}" is expected here`;
-    case 'not-a-number-in-json':
-      return `${details.value} is not a number in JSON, so Kubernetes cannot read it`;
-    case 'not-of-tag':
-      return `${JSON.stringify(details.value)} is not a ${details.tag}`;
-    case 'unknown-anchor':
-      return `unresolved alias (the anchor must be set before the alias): ${details.name}`;
-    default:
-      return fixedWords[details.problem];
-  }
-}
+export type YamlProblem = DetailsBy<'problem', typeof yamlWords>;

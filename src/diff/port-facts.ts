@@ -95,8 +95,13 @@ export function describePolicies({
   ];
 }
 
-/** All that is known of a Service port, in one line; what both families say alike is said once. */
+/** All that is known of a Service port, in one line. */
 export function describeFacts(families: readonly PortFacts[]): string {
+  return listFacts(families).join(', ');
+}
+
+/** All that is known of a Service port, item by item; what both families say alike is said once. */
+export function listFacts(families: readonly PortFacts[]): readonly string[] {
   const [first] = families;
   const parts = families.flatMap((facts) => [
     ...(facts.type === undefined ? [] : [`type ${facts.type}`]),
@@ -114,7 +119,7 @@ export function describeFacts(families: readonly PortFacts[]): string {
       : families.flatMap(({ family, endpoints }) =>
           endpoints === undefined ? [] : [countEndpoints(endpoints, `${familyNames[family]} `)],
         )),
-  ].join(', ');
+  ];
 }
 
 function countEndpoints(number: number, family = ''): string {

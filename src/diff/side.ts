@@ -1,3 +1,4 @@
+import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
@@ -48,4 +49,13 @@ export interface SideServices {
   readonly cluster: Cluster;
   readonly node: NodeContext;
   readonly settings: ProxySettings;
+  readonly assumed: AssumedValues;
+}
+
+/** What kpc chose, since nothing in the input says it. */
+export interface AssumedValues {
+  readonly services: readonly AssignedService[];
+  /** The addresses of Pods that no input holds. */
+  readonly pods: ReadonlySet<string>;
+  readonly node: boolean;
 }

@@ -7,6 +7,7 @@ import { groupBy } from '../cluster/group-by.ts';
 import type { ObjectMeta, Sourced } from '../cluster/objects.ts';
 import type { Location, Place } from '../kernel/origin.ts';
 import type { CollectedObjects } from './read-objects.ts';
+import { findOutermost } from './kustomizations.ts';
 import { isPlain } from './templates.ts';
 import type { FolderOrigin } from './text-file.ts';
 
@@ -35,6 +36,7 @@ export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, skipped }: CollectedObjects,
   origins: ReadonlyMap<string, FolderOrigin>,
   isLeftOut: boolean,
+  into: string,
 ): readonly DuplicateFinding[] {
   const all = [
     ...duplicatesOf('Service', services),
@@ -48,7 +50,9 @@ export function findDuplicates(
   const groups = groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate)));
   // A patch of a kustomization looks like the object that it changes.
   const isUnbuilt = skipped.has('Kustomization') || skipped.has('Component');
-  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : { isUnbuilt }));
+  const folder = isUnbuilt ? (findOutermost([...origins.keys()]) ?? 'FOLDER') : undefined;
+  const advice = folder === undefined ? {} : { build: `kubectl kustomize ${folder} | ${into}` };
+  return [...groups.values()].flatMap((group) => describeGroup(group, origins, isLeftOut ? undefined : advice));
 }
 
 /** The two places that hold the same objects: two folders, or two files of one. */
@@ -60,7 +64,7 @@ function pairOf({ first, place }: Duplicate): readonly [first: string, second: s
 function describeGroup(
   group: readonly Duplicate[],
   origins: ReadonlyMap<string, FolderOrigin>,
-  advice: { readonly isUnbuilt: boolean } | undefined,
+  advice: { readonly build?: string } | undefined,
 ): readonly DuplicateFinding[] {
   const [example] = group;
   if (!example) return [];

@@ -13,7 +13,9 @@ export function foldDiagnostics(diagnostics: readonly Diagnostic[]): readonly Di
   const parts = diagnostics
     .filter(({ severity }) => severity !== 'error')
     .flatMap((diagnostic) => split(diagnostic) ?? []);
-  const groups = groupBy(parts, ({ diagnostic: { severity, code }, words }) => JSON.stringify([severity, code, words]));
+  const groups = groupBy(parts, ({ diagnostic: { severity, code, help }, words }) =>
+    JSON.stringify([severity, code, words, help]),
+  );
   const folded = new Map<Diagnostic, Diagnostic | undefined>();
   for (const [first, ...others] of groups.values()) {
     if (!first || others.length === 0) continue;

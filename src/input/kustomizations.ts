@@ -21,6 +21,7 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
   files: readonly string[],
+  into: string,
 ): readonly Diagnostic[] {
   const places = placesOf(files);
   const changing = kustomizations.filter(
@@ -29,9 +30,25 @@ export function describeKustomizations(
   const [first] = changing;
   if (!first) return [];
   const fields = changesOf(first.value);
-  const folder = folderOf(first.file.name);
-  const details = { fields, more: changing.length - 1, folderWord: isPlain(folder) ? folder : 'FOLDER' };
+  // A component is built as a part of what names it.
+  const isPart = isObject(first.value) && first.value['kind'] === 'Component';
+  const whole = isPart ? findOutermost(kustomizations.map(({ file }) => file.name)) : undefined;
+  const folderWord = whole ?? wordOf(folderOf(first.file.name));
+  const details = { fields, more: changing.length - 1, folderWord, into };
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
+}
+
+/** The folder to build, of all files that kustomize reads: the one that the others are in. Undefined if none is there. */
+export function findOutermost(files: readonly string[]): string | undefined {
+  const depth = (name: string): number => name.split('/').length;
+  const [outermost] = files
+    .filter((name) => /^kustomization\.ya?ml$/.test(baseName(name)))
+    .toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
+  return outermost === undefined ? undefined : wordOf(folderOf(outermost));
+}
+
+function wordOf(folder: string): string {
+  return isPlain(folder) ? folder : 'FOLDER';
 }
 
 /** The fields that change what a Service is called, where it is, or which Pods it has. */

@@ -32,7 +32,7 @@ export interface FolderListing {
 }
 
 /** A pattern of a .kpcignore that does not mean what it seems to. */
-export interface OddPattern {
+interface OddPattern {
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -51,6 +51,7 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
   const oddPatterns: OddPattern[] = [];
   const excluded =
     exclude.length === 0 ? [] : [resolve('.'), resolve(folder)].map((base) => rule(base, exclude, () => '--exclude'));
+  const chartNames = new Map<string, string | undefined>();
   /** `parent` is the chart whose charts/ the folder is in, where it is in one: rendering it renders them, too. */
   const visit = (
     path: string,
@@ -69,6 +70,7 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
     ];
     if (path !== folder && isCompiled(path, entries)) return;
     const isChart = entries.some(({ name }) => name === 'Chart.yaml');
+    if (isChart) chartNames.set(path, nameOfChart(path));
     for (const entry of entries) {
       const child = join(path, entry.name);
       const isFolder = entry.isDirectory();
@@ -79,7 +81,11 @@ export function listFolder(folder: string, exclude: readonly string[]): FolderLi
         const own = isChart ? (parent ?? path) : undefined;
         const templatesOf = own !== undefined && entry.name === 'templates' ? own : chart;
         visit(child, templatesOf, own !== undefined && entry.name === 'charts' ? own : parent, rules);
-      } else files.push({ path: child, origin: { folder, chart } });
+      } else
+        files.push({
+          path: child,
+          origin: { folder, chart, ...(chart === undefined ? {} : { chartName: chartNames.get(chart) }) },
+        });
     }
   };
   visit(
@@ -171,5 +177,17 @@ export function realPath(path: string): string {
     return realpathSync(path);
   } catch {
     return path;
+  }
+}
+
+/** The name in a chart's Chart.yaml; undefined if that cannot be read, or a shell would not take it as it is. */
+function nameOfChart(chart: string): string | undefined {
+  try {
+    const [, name] = /^name:[ \t]*["']?([a-z0-9][a-z0-9.-]{0,99})["']?[ \t]*(?:#.*)?$/m.exec(
+      readRegularFile(join(chart, 'Chart.yaml'), largestIgnoreFile).toString('utf8'),
+    ) ?? [undefined, undefined];
+    return name;
+  } catch {
+    return undefined;
   }
 }

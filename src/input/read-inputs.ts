@@ -61,7 +61,12 @@ export interface ReadOptions {
   readonly namespace?: string | undefined;
   /** Whether files that something is wrong with are left out, which a warning says, instead of being errors. */
   readonly skipInvalid?: boolean | undefined;
+  /** The command to pipe rendered manifests into. */
+  readonly into?: string | undefined;
 }
+
+/** What reads rendered manifests, if nothing says better. */
+export const readsManifests = 'kpc compile -f -';
 
 /** The objects in files that have been read, be it well. Never throws for bad input: all that is wrong is in the diagnostics. */
 export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
@@ -76,7 +81,13 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
 /** The objects in texts that have been read. */
 export function collectFiles(
   files: readonly TextFile[],
-  { workloads = false, traffic = false, namespace = 'default', skipInvalid = false }: ReadOptions = {},
+  {
+    workloads = false,
+    traffic = false,
+    namespace = 'default',
+    skipInvalid = false,
+    into = readsManifests,
+  }: ReadOptions = {},
   unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
   const collected = emptyCollection();
@@ -102,8 +113,8 @@ export function collectFiles(
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
-  const duplicates = findDuplicates(collected, origins, skipInvalid);
-  const unrendered = describeTemplates(templates, skipInvalid);
+  const duplicates = findDuplicates(collected, origins, skipInvalid, into);
+  const unrendered = describeTemplates(templates, skipInvalid, into);
   if (skipInvalid) {
     for (const each of unreadable) leftOut.addFile([each]);
     for (const { diagnostic, files: count } of unrendered) leftOut.addFile([diagnostic], count);
@@ -121,7 +132,7 @@ export function collectFiles(
   const more = [
     ...(skipInvalid ? leftOut.describe() : wrong),
     ...describeForeign(foreign),
-    ...describeKustomizations(kustomizations, ofServices),
+    ...describeKustomizations(kustomizations, ofServices, into),
   ];
   for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;

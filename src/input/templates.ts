@@ -104,21 +104,22 @@ const mostAfter = 200;
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,
+  into: string,
 ): readonly { readonly diagnostic: Diagnostic; readonly files: number }[] {
   const groups = groupBy(templates, ({ kind, file: { origin, name } }) => {
     return `${kind} ${origin?.chart ?? origin?.folder ?? name}`;
   });
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    return first ? [{ diagnostic: describe(first, group.length, isLeftOut), files: group.length }] : [];
+    return first ? [{ diagnostic: describe(first, group.length, isLeftOut, into), files: group.length }] : [];
   });
 }
 
-function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean): Diagnostic {
-  const { chart, folder } = file.origin ?? {};
+function describe({ kind, file, offset, mark }: Template, count: number, isLeftOut: boolean, into: string): Diagnostic {
+  const { chart, chartName, folder } = file.origin ?? {};
   if (kind !== 'helm') {
     const fileWord = isPlain(file.name) ? file.name : 'FILE';
-    const details = { kind, count, folder, isLeftOut, mark, fileWord, folderWord: folderOf(fileWord) };
+    const details = { kind, count, folder, isLeftOut, mark, fileWord, folderWord: folderOf(fileWord), into };
     return diagnose('unrendered-template', details, placeAt(file, offset));
   }
   const below = chart === undefined || folder === undefined ? '' : pathBelow(folder, chart);
@@ -127,7 +128,11 @@ function describe({ kind, file, offset, mark }: Template, count: number, isLeftO
     chart,
     folder,
     isLeftOut,
-    chartWord: chart !== undefined && isPlain(chart) ? chart : 'CHART',
+    chartWords: [
+      ...(chartName === undefined ? [] : [chartName]),
+      chart !== undefined && isPlain(chart) ? chart : 'CHART',
+    ].join(' '),
+    into,
     exclude: below !== '' && isPlain(below) ? below : undefined,
   };
   return diagnose('helm-template', details, placeAt(file, offset));

@@ -6,6 +6,8 @@ export interface FolderOrigin {
   readonly folder: string;
   /** The Helm chart whose template the file is, by its folder. */
   readonly chart: string | undefined;
+  /** What that chart calls itself. */
+  readonly chartName?: string | undefined;
 }
 
 /** The text of one input file, and where its lines start. `name` is what diagnostics call it: "-" for stdin. */

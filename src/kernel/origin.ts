@@ -9,6 +9,8 @@ export interface Location {
 export interface Place {
   readonly file: string;
   locate(): Location;
+  /** The file as a whole: one that cannot be read has no lines. */
+  readonly isWholeFile?: boolean;
 }
 
 /**

@@ -1,4 +1,7 @@
 import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { countServices } from '../bundle/bundle-texts.ts';
+import { countState } from '../bundle/make-bundle.ts';
+import type { Side, SideServices } from '../diff/side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
 import { readingOrder } from '../changes/list-changes.ts';
@@ -37,8 +40,23 @@ export function mainFile({ mode, files }: Manifest): string {
   return main ? stateFiles[main].print : 'manifest';
 }
 
+/** The same line of what was compiled without writing it. */
+export function summarizeSide({
+  state,
+  services,
+  families,
+}: Pick<Side, 'state' | 'families'> & { readonly services: SideServices }): string {
+  const { cluster, node, settings, assumed } = services;
+  const counts = { ...countServices(cluster), ...countState(state) };
+  const name = assumed.node ? `${node.name} (assumed)` : node.name;
+  return summarize({ counts, mode: settings.mode, node: { name }, families });
+}
+
+/** What of a manifest tells how much came out. */
+type Counted = Pick<Manifest, 'counts' | 'mode' | 'families'> & { readonly node: Pick<Manifest['node'], 'name'> };
+
 /** One line that says how much came out. */
-export function summarize({ counts, mode, node, families }: Manifest): string {
+export function summarize({ counts, mode, node, families }: Counted): string {
   const many = (count: number | undefined, one: string, more = `${one}s`) =>
     `${formatCount(count ?? 0)} ${count === 1 ? one : more}`;
   const parts = modeFacts[mode].summary.map(({ count, one, more }) => many(counts[count], one, more));

@@ -27,7 +27,7 @@ const severityWords: Readonly<Record<Severity, string>> = {
   'fails-otherwise': 'needs nothing, since it works on neither side',
 };
 
-const targetWords: Readonly<Record<Effect['target'], string>> = {
+export const targetWords: Readonly<Record<Effect['target'], string>> = {
   'cluster-ip': 'cluster IP',
   'external-ip': 'external IP',
   'load-balancer-ip': 'load balancer address',

@@ -1,5 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import { printableLines } from '../base/printable.ts';
+import { locate } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { CheckReport } from './check-report.ts';
@@ -15,9 +16,10 @@ const mostAnnotations = 10;
  * that is not as in the golden bundle.
  */
 export function checkToGithub(report: CheckReport | undefined, diagnostics: readonly Diagnostic[]): string {
-  const faults = diagnostics.map(({ severity, code, text, place }) =>
-    annotation(severity === 'note' ? 'notice' : severity, code, text, place?.locate()),
-  );
+  const faults = diagnostics.map(({ severity, code, text, help, place }) => {
+    const lines = help === undefined ? text : `${text}\nhelp: ${help}`;
+    return annotation(severity === 'note' ? 'notice' : severity, code, lines, place && locate(place));
+  });
   const differences = report ? differenceAnnotations(report) : [];
   const shown = differences.length <= mostAnnotations ? differences : differences.slice(0, mostAnnotations - 1);
   const hidden = differences.length - shown.length;
@@ -41,9 +43,11 @@ function annotation(
   level: 'error' | 'warning' | 'notice',
   title: string,
   text: string,
-  place: Location | undefined,
+  { file, line, column }: Partial<Location> = {},
 ): string {
-  const at = place ? [`file=${escapeProperty(place.file)}`, `line=${place.line}`, `col=${place.column}`] : [];
+  const at = Object.entries({ file, line, col: column }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${escapeProperty(String(value))}`],
+  );
   return `::${level} ${[...at, `title=${escapeProperty(title)}`].join(',')}::${escapeData(text)}`;
 }
 

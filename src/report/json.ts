@@ -1,3 +1,4 @@
+import { locate } from '../diagnostics/diagnostic.ts';
 import type { Diagnostic, Fault } from '../diagnostics/diagnostic.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { isSame } from '../diff/diff-sides.ts';
@@ -91,9 +92,9 @@ export function fleetToJson({ folder, nodes, changed, stale, example }: FleetRep
 }
 
 /** A diagnostic for programs: --output json. What it takes as arguments, its code says. */
-export type JsonDiagnostic = Fault & Pick<Diagnostic, 'severity' | 'text'> & Partial<Location>;
+export type JsonDiagnostic = Fault & Pick<Diagnostic, 'severity' | 'text' | 'help'> & Partial<Location>;
 
 /** Diagnostics for programs, in the same order. */
 export function diagnosticsToJson(diagnostics: readonly Diagnostic[]): JsonDiagnostic[] {
-  return diagnostics.map(({ place, ...diagnostic }) => ({ ...diagnostic, ...place?.locate() }));
+  return diagnostics.map(({ place, ...diagnostic }) => ({ ...diagnostic, ...locate(place) }));
 }

@@ -1,6 +1,7 @@
 import { Chalk } from 'chalk';
 import { printable } from '../base/printable.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Location } from '../kernel/origin.ts';
 
 /** Gives the text of a line of an input file, counted from 1; '' where it is not known. */
 export type LineOf = (file: string, line: number) => string;
@@ -9,22 +10,39 @@ export type LineOf = (file: string, line: number) => string;
 const maxWidth = 120;
 
 /**
- * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below; ends with a
- * newline unless there is nothing to say. Control characters of the input are shown as dots.
+ * Diagnostics for people, each as "path:line:col: error: text [code]" with its line and a caret below, then "help: what to do";
+ * ends with a newline unless there is nothing to say. Control characters of the input are shown as dots.
  */
 export function renderDiagnostics(diagnostics: readonly Diagnostic[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
   const paint = { error: chalk.red.bold, warning: chalk.yellow.bold, note: chalk.cyan.bold };
-  const blocks = diagnostics.map(({ severity, code, text, place }) => {
-    const location = place?.locate();
-    const where = location ? `${location.file}:${location.line}:${location.column}` : 'kpc';
-    const header = `${chalk.bold(printable(where))}: ${paint[severity](severity)}: ${printable(text)} ${chalk.dim(`[${code}]`)}\n`;
+  const blocks = diagnostics.map(({ severity, code, text, help, place }) => {
+    const location = place?.isWholeFile ? undefined : place?.locate();
+    const where = place && chalk.bold(printable(location ? formatLocation(location) : place.file));
+    const header = [where, paint[severity](severity), `${printable(text)} ${chalk.dim(`[${code}]`)}\n`]
+      .filter((part) => part !== undefined)
+      .join(': ');
+    const advice = formatHelp(help);
     // Of what is left out, a line each is enough.
-    if (!location || code === 'left-out') return header;
+    if (!location || code === 'left-out') return `${header}${advice}`;
     const excerpt = excerptLine(lineOf(location.file, location.line), location.column);
-    return excerpt === undefined ? header : `${header}  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
+    const shown = excerpt === undefined ? '' : `  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
+    return `${header}${shown}${advice}`;
   });
   return blocks.join('');
+}
+
+function formatLocation({ file, line, column }: Location): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** An error without a code, as diagnostics are printed: what is wrong, and what to do about it on a line of its own. */
+export function formatError(wrong: string, help?: string): string {
+  return `error: ${printable(wrong)}\n${formatHelp(help)}`;
+}
+
+function formatHelp(help: string | undefined): string {
+  return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 
 /** The line with a caret under the column, cut to what is around it; undefined for a blank line. */

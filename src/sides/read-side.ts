@@ -113,9 +113,14 @@ export async function compileSide(
   options: SideOptions,
   readStdin: () => Promise<Stdin>,
 ): Promise<SideReading> {
-  const loaded = await loadInputs({ ...options, file: [path, ...(options.file ?? [])] }, readStdin);
-  if (loaded.diagnostics.some(isError)) return failedReading(loaded, loaded.diagnostics);
   const stored = other.kind === 'bundle' ? other.manifest : undefined;
+  const assume = options.assume === true && canAssumeBeside(other, options);
+  const named = options.node ?? (stored?.node.name || undefined);
+  const loaded = await loadInputs(
+    { ...options, assume, node: named, file: [path, ...(options.file ?? [])] },
+    readStdin,
+  );
+  if (loaded.diagnostics.some(isError)) return failedReading(loaded, loaded.diagnostics);
   const wanted = settingsLike(other, loaded, options);
   const nodeName = options.node ?? (stored?.node.name || chooseNodeName(undefined, loaded.prepared));
   const node = loaded.prepared.nodes.get(nodeName);
@@ -145,6 +150,25 @@ export async function compileSide(
   const modeFrom = isTaken && other.kind === 'dump' ? 'dump' : loaded.modeNote && !isTaken ? 'nothing' : 'named';
   const reading = readingOf(path, loaded, compileBy(settled.release), modeFrom, settled.reason);
   return { ...reading, diagnostics: mergeDiagnostics(wrong, reading.diagnostics) };
+}
+
+/**
+ * Whether what is assumed can be the same on the other side. What is in a node comes from its cluster; a bundle may have been
+ * compiled by the same assumptions, unless flags say which others.
+ */
+function canAssumeBeside(other: StoredSide, options: SideOptions): boolean {
+  switch (other.kind) {
+    case 'manifests':
+    case 'unreadable':
+      return true;
+    case 'dump':
+      return false;
+    case 'bundle': {
+      const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
+      const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
+      return (other.manifest?.assigned.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+    }
+  }
 }
 
 /** A side that cannot be compiled, for what the diagnostics say. */

@@ -100,7 +100,12 @@ function sideOfStored(
     coverage: coverAll(),
     families,
     doubts: [],
-    services: { cluster, node, settings },
+    services: {
+      cluster,
+      node,
+      settings,
+      assumed: { services: manifest.assigned, pods: podAddresses(manifest.assumedEndpoints), node: false },
+    },
   };
   const where = manifest.node.name === '' ? 'any node' : `node ${manifest.node.name}`;
   const release = settings.release === newestRelease ? '' : `, Kubernetes ${settings.release}`;
@@ -185,7 +190,10 @@ function describeFile(name: string, files: Dump['files']): string {
 }
 
 /** What was compiled, as a side to compare. */
-export function sideOfManifests(name: string, { state, cluster, node, settings, families }: BundleContent) {
+export function sideOfManifests(
+  name: string,
+  { state, cluster, node, settings, families, assigned, assumedEndpoints, isNodeAssumed }: BundleContent,
+) {
   return {
     kind: 'manifests',
     name,
@@ -194,8 +202,17 @@ export function sideOfManifests(name: string, { state, cluster, node, settings, 
     coverage: coverAll(),
     families,
     doubts: [],
-    services: { cluster, node, settings },
+    services: {
+      cluster,
+      node,
+      settings,
+      assumed: { services: assigned, pods: podAddresses(assumedEndpoints), node: isNodeAssumed === true },
+    },
   } as const satisfies Side;
+}
+
+function podAddresses(workloads: BundleContent['assumedEndpoints'] = []): ReadonlySet<string> {
+  return new Set(workloads.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses)));
 }
 
 function hostAddressesOf({ coverage, state }: Dump): NodeContext['hostAddresses'] | undefined {

@@ -17,7 +17,7 @@ import type { PolicyFinding } from './network-policies.ts';
 import { judgePolicies } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
 import { healthCheckWords } from './health-check.ts';
-import type { Scene } from './scene.ts';
+import type { KnownPort, Scene } from './scene.ts';
 
 /** A step in words. */
 interface ToldStep {
@@ -162,19 +162,17 @@ function endpointWords(endpoint: ReachedEndpoint, { address }: Sender, { ports }
 /** What an operator would ask next. */
 function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { sender, target, fate } = trace;
-  const { ports, healthChecks, side, mode } = scene;
+  const { ports, healthChecks, side } = scene;
   const notes: string[] = [];
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
   if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
   const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
   if (elsewhere) notes.push(describeElsewhere(elsewhere));
-  const isNodePort = ports.some(({ nodePort }) => nodePort === target.port);
-  if (isNodePort && isLoopback(target.address) && fate.verdict !== 'delivered' && mode) {
-    const works = modeFacts[mode].loopbackNodePorts.includes(target.address.family);
+  notes.push(...unservedNodePort(trace, scene));
+  const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
+  if (sticky) {
     notes.push(
-      works
-        ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet: ask at an address of the node instead'
-        : `${modeFacts[mode].title} serves no node port on this loopback address: ask at an address of the node instead`,
+      `session affinity: the chances are those of a new client, which then keeps its endpoint for ${sticky} s`,
     );
   }
   const strays = fate.endpoints.some(({ source, ...endpoint }) => {
@@ -187,6 +185,36 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
     );
   }
   return [...notes, ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate))];
+}
+
+/** The Service port that is asked for. */
+function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | undefined {
+  return ports.find(({ port, nodePort, addresses, family, protocol }) => {
+    if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
+    return addresses.some(({ address }) => address.text === target.address.text)
+      ? port === target.port
+      : nodePort === target.port;
+  });
+}
+
+/** Why no rule takes a node port at this address of the node. */
+function unservedNodePort(trace: Trace, { ports, mode }: Scene): readonly string[] {
+  const { address, port } = trace.target;
+  const found = portAt(trace, ports);
+  if (!mode || found?.nodePort !== port || trace.fate.verdict === 'delivered') return [];
+  const { title, loopbackNodePorts, defaultNodePortAddresses } = modeFacts[mode];
+  if (isLoopback(address)) {
+    return loopbackNodePorts.includes(address.family)
+      ? [
+          'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet: ask at an address of the node instead',
+        ]
+      : [`${title} serves no node port on this loopback address: ask at an address of the node instead`];
+  }
+  if (trace.fate.verdict !== 'local') return [];
+  const served = defaultNodePortAddresses.includes('primary')
+    ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
+    : 'nodePortAddresses leaves it out';
+  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${served}`];
 }
 
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {

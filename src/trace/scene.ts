@@ -76,6 +76,8 @@ export interface KnownPort {
   readonly addresses: readonly KnownAddress[];
   readonly nodePort: number | undefined;
   readonly healthCheckNodePort: number | undefined;
+  /** Seconds of session affinity by client address. */
+  readonly affinitySeconds: number | undefined;
   readonly endpoints: readonly KnownEndpoint[];
 }
 
@@ -218,6 +220,7 @@ function portsOfCluster({ cluster, node }: NonNullable<Side['services']>): reado
       ],
       nodePort: port.nodePort || undefined,
       healthCheckNodePort: port.healthCheckNodePort || undefined,
+      affinitySeconds: port.affinitySeconds,
       endpoints: port.endpoints.map(({ address, port: number, status }) => ({
         address,
         port: number,
@@ -239,6 +242,7 @@ function portOfDump(port: DecompiledPort): KnownPort {
     }),
     nodePort: port.nodePort,
     healthCheckNodePort: port.healthCheckNodePort,
+    affinitySeconds: port.affinitySeconds,
     endpoints: (port.endpoints ?? []).flatMap(({ endpoint }) => {
       const socket = parseSocketAddress(endpoint);
       return socket ? [{ ...socket, isLocal: undefined }] : [];

@@ -56,7 +56,7 @@ describe('plan', () => {
     const refused = await callApply(host, 'apply', ipvs);
     expect(refused.status).toBe(3);
     expect(refused.err).toMatch(
-      /these exist already, and kpc-apply did not make them: .*what to do: if kube-proxy left them, apply with --adopt/s,
+      /these exist already, and kpc-apply did not make them: .*help: if kube-proxy left them, apply with --adopt/s,
     );
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
@@ -224,7 +224,7 @@ describe('apply', () => {
     runProcess(files, 77, 'kube-proxy', 0);
     const { status, err } = await callApply(host, 'apply', ipvs);
     expect(status).toBe(3);
-    expect(err).toMatch(/kube-proxy is running \(process 77\).*\[not-ready\]\n {2}what to do: stop it first/);
+    expect(err).toMatch(/kube-proxy is running \(process 77\).*\[not-ready\]\n {2}help: stop it first/);
     expect((await callApply(host, 'apply', ipvs, '--force')).status).toBe(0);
   });
 });
@@ -304,7 +304,7 @@ describe('a bundle that is not to be trusted', () => {
     const { status, err } = await callApply(host, command, spoil(`tampered-${command}`, tamper));
     expect(status).toBe(2);
     expect(err).toMatch(
-      /ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}what to do: compile it again/s,
+      /ipvsadm\.restore has changed since it was compiled.*\[bad-bundle\]\n {2}help: compile it again/s,
     );
     expect([dump(), JSON.stringify([...files])]).toEqual([there, kept]);
   });
@@ -457,7 +457,7 @@ describe('a damaged state folder', () => {
     const { status, err } = await callApply(host, command, ...args);
     expect([status, dump()]).toEqual([3, there]);
     expect(err).toMatch(
-      /^kpc-apply: error: \/var\/lib\/kpc\/(journal|record)\.json is damaged: .+ \[bad-state-folder\]\n {2}what to do: remove it/,
+      /^error: \/var\/lib\/kpc\/(journal|record)\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it/,
     );
   });
 
@@ -479,7 +479,7 @@ describe('a damaged state folder', () => {
       const { status, err } = await callApply(host, 'confirm');
       expect(status).toBe(3);
       expect(err).toMatch(
-        /awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}what to do: remove it and apply again/,
+        /awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it and apply again/,
       );
     },
   );
@@ -640,7 +640,7 @@ test('who may not read the node is told so, without a stack trace', async () => 
   const { status, err } = await callApply(refusing, 'plan', ipvs);
   expect(status).toBe(3);
   expect(err).toMatch(
-    /^kpc-apply: error: EACCES: permission denied.* \[system-error\]\n {2}what to do: run it as root\n$/,
+    /^error: EACCES: permission denied.* \[system-error\]\n {2}help: run it as root\n$/,
   );
 });
 
@@ -654,7 +654,7 @@ describe('what was not foreseen', () => {
     },
   });
   const said =
-    /^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n {2}what to do: this is a bug in kpc-apply: report it.*\n/;
+    /^error: TypeError: x is not a function \[internal-error\]\n {2}help: this is a bug in kpc-apply: report it.*\n/;
 
   test.each([['apply', ipvs], ['plan', ipvs], ['verify', ipvs], ['cleanup'], ['dump', '-o', join(scratch, 'never')]])(
     'ends %s with a line to report, and status 3 where nothing was changed',
@@ -710,7 +710,7 @@ describe('what was not foreseen', () => {
     };
     const { status, err } = await callApply(stumbling, 'watch', ipvs);
     expect(status).toBe(0);
-    expect(err).toMatch(/^kpc-apply: error: TypeError: x is not a function \[internal-error\]\n.*\ndone: .*\n$/);
+    expect(err).toMatch(/^error: TypeError: x is not a function \[internal-error\]\n.*\ndone: .*\n$/);
   });
 
   test('a terminal that has hung up keeps no apply from its end', async () => {

@@ -48,7 +48,7 @@ async function prepareNode(unfinished: boolean): Promise<Damaged> {
 async function follow(node: Damaged, args: readonly string[], path: string): Promise<ApplyRun> {
   const run = await node.run(...args);
   if (run.status === 0) return run;
-  const advice = /what to do: (.*)\n/.exec(run.err)?.[1] ?? '';
+  const advice = /help: (.*)\n/.exec(run.err)?.[1] ?? '';
   expect(run.err).toContain(path);
   expect(advice).toMatch(/^remove /);
   rmSync(path, { recursive: true });
@@ -103,7 +103,7 @@ test.each(damages)('where state-1.json %s, rollback says what to do instead', as
   damage(path);
   const { status, err } = await node.run('rollback');
   expect(status).toBe(3);
-  expect(err).toMatch(/state-1\.json is damaged: .*\n {2}what to do: remove it: .* apply the bundle that you want/);
+  expect(err).toMatch(/state-1\.json is damaged: .*\n {2}help: remove it: .* apply the bundle that you want/);
   rmSync(path, { recursive: true });
   expect((await node.run('apply', second)).status).toBe(0);
   expect((await node.run('rollback')).status).toBe(0);
@@ -126,7 +126,7 @@ test.each(damages)('where awaiting.json %s, confirm says what to do', async (_, 
   damage(path);
   const { status, err } = await node.run('confirm');
   expect(status).toBe(3);
-  expect(err).toMatch(/awaiting\.json is damaged: .* \[bad-state-folder\]\n {2}what to do: remove it and apply again/);
+  expect(err).toMatch(/awaiting\.json is damaged: .* \[bad-state-folder\]\n {2}help: remove it and apply again/);
   rmSync(path, { recursive: true });
   expect((await node.run('apply', second)).status).toBe(0);
 });

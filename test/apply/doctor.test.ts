@@ -159,3 +159,20 @@ describe('doctor on processes', () => {
     expect(out).not.toContain('kube-proxy is not running in this network');
   });
 });
+
+describe('doctor on a node that answers ARP for addresses on kube-ipvs0', () => {
+  const path = '/proc/sys/net/ipv4/conf/all/arp_ignore';
+  const answers = 'net.ipv4.conf.all.arp_ignore is 0: the node answers ARP for every address on kube-ipvs0';
+
+  test.each([
+    ['0', 'fixtures/nodeport/expected-ipvs', true],
+    ['1', 'fixtures/nodeport/expected-ipvs', false],
+    ['0', 'fixtures/strict-arp/expected-ipvs', false],
+    ['0', 'fixtures/nodeport/expected-iptables', false],
+  ])('arp_ignore %s, %s: %s', async (value, bundle, isNoted) => {
+    const { host, files } = createFakeNode();
+    files.set(path, `${value}\n`);
+    const { out } = await callApply(host, 'doctor', bundle);
+    expect(out.includes(answers)).toBe(isNoted);
+  });
+});

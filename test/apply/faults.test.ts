@@ -50,7 +50,7 @@ describe('a tool goes wrong', async () => {
         const there = node.dump();
         const host = failOnce(node.host, isChange, fault, at + 1);
         const { status, err } = await callApply(host, 'apply', after);
-        expect(err).toMatch(/what to do: .+\nThe node is as it was before\.\n$/s);
+        expect(err).toMatch(/help: .+\nThe node is as it was before\.\n$/s);
         expect(status).toBe(3);
         expect(node.dump()).toBe(there);
         expect((await callApply(node.host, 'verify', before)).status).toBe(0);

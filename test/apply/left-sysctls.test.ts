@@ -19,7 +19,7 @@ describe.each([
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundle(from));
     const first = await callApply(node.host, 'apply', bundle(to));
-    const left = /^kpc-apply: warning: (sysctls that .*)$/m;
+    const left = /^warning: (sysctls that .*)$/m;
     expect(left.exec(first.err)?.[1]).toBe(said);
     const again = await callApply(node.host, 'apply', 'fixtures/loadbalancer-source-ranges/expected-' + to);
     expect([again.status, again.err]).toEqual([0, expect.not.stringMatching(left)]);
@@ -32,7 +32,7 @@ test.each(['iptables', 'nftables'])(
     const node = createFakeNode();
     await callApply(node.host, 'apply', bundle('ipvs'));
     expect((await callApply(node.host, 'apply', bundle(to))).err).toContain(
-      `kpc-apply: warning: net.ipv4.ip_forward stays at 1: keep it, because ${to} mode needs it and does not set it\n`,
+      `warning: net.ipv4.ip_forward stays at 1: keep it, because ${to} mode needs it and does not set it\n`,
     );
   },
 );

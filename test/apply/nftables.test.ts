@@ -123,7 +123,7 @@ describe('apply', () => {
   test('warns of a node that forwards nothing when it changes it, and not when it does not', async () => {
     const node = createFakeNode();
     const first = await callApply(node.host, 'apply', before);
-    expect(first.err).toContain('kpc-apply: warning: net.ipv4.ip_forward is 0');
+    expect(first.err).toContain('warning: net.ipv4.ip_forward is 0');
     expect(node.files.get('/proc/sys/net/ipv4/ip_forward')).toBe('0\n');
     expect((await callApply(node.host, 'apply', before)).err).not.toContain('ip_forward');
   });
@@ -198,7 +198,7 @@ describe('nft goes wrong', async () => {
         const there = node.dump();
         const host = failOnce(node.host, isChange, disturb, at + 1);
         const { status, err } = await callApply(host, 'apply', after);
-        expect(err).toContain('what to do: ');
+        expect(err).toContain('help: ');
         expect(status).toBe(3);
         expect(node.dump()).toBe(there);
       });

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const advice = '  what to do: name the folder that "kpc compile -o" wrote\n';
+const advice = '  help: name the folder that "kpc compile -o" wrote\n';
 
 test.each(['apply', 'plan', 'verify', 'doctor'])('%s of a folder that is not there says so', async (command) => {
   const { status, err } = await callApply(createFakeNode().host, command, 'test/nowhere');
   expect([status, err]).toEqual([
     2,
-    `kpc-apply: error: test/nowhere is not a bundle that can be applied:\n  there is no such folder [bad-bundle]\n${advice}`,
+    `error: test/nowhere is not a bundle that can be applied:\n  there is no such folder [bad-bundle]\n${advice}`,
   ]);
 });
 
@@ -18,7 +18,7 @@ test.each(['fixtures/quickstart/expected-ipvs/manifest.json', 'package.json/bund
     const { status, err } = await callApply(createFakeNode().host, 'apply', path);
     expect([status, err]).toEqual([
       2,
-      `kpc-apply: error: ${path} is not a bundle that can be applied:\n  it is not a folder [bad-bundle]\n${advice}`,
+      `error: ${path} is not a bundle that can be applied:\n  it is not a folder [bad-bundle]\n${advice}`,
     ]);
   },
 );

@@ -64,5 +64,5 @@ test.each([
   };
   const { status, err } = await callApply(failing, 'apply', bundle);
   expect(status).toBe(3);
-  expect(err).toContain(`: ${message} [write-failed]\n  what to do: ${advice}`);
+  expect(err).toContain(`: ${message} [write-failed]\n  help: ${advice}`);
 });

@@ -354,7 +354,7 @@ describe('KUBE-FIREWALL, which kubelet makes too', () => {
 
 describe('a kube-proxy that runs', () => {
   const refusal =
-    /^kpc-apply: error: kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}what to do: stop it first/;
+    /^error: kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}help: stop it first/;
 
   test.each([
     [bundles.iptables, ['cleanup']],

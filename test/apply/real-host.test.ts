@@ -73,7 +73,7 @@ test('says so where no more files may be open', () => {
   const { stderr } = spawnSync('sh', ['-c', `ulimit -n 24 && exec "${process.execPath}" dist/kpc-apply.js doctor`], {
     encoding: 'utf8',
   });
-  expect(stderr).toMatch(/^kpc-apply: error: .*EMFILE.* \[system-error\]\n/);
+  expect(stderr).toMatch(/^error: .*EMFILE.* \[system-error\]\n/);
 });
 
 test('does its work where stderr cannot be written', () => {

@@ -86,7 +86,7 @@ describe('a rollback has nothing to undo after an apply that', () => {
     expect([refused.status, node.dump()]).toEqual([2, there]);
     expect(refused.err).toMatch(why);
     expect(refused.err).toMatch(
-      /\[nothing-to-undo\]\n {2}what to do: "kpc-apply rollback --to ID" goes to one of these: state 2 \(bundle \S+dual-stack/,
+      /\[nothing-to-undo\]\n {2}help: "kpc-apply rollback --to ID" goes to one of these: state 2 \(bundle \S+dual-stack/,
     );
     expect((await run(node, 'rollback')).status).toBe(2);
     expect((await run(node, 'rollback', '--dry-run')).status).toBe(2);
@@ -118,7 +118,7 @@ describe('a rollback has nothing to undo after an apply that', () => {
     await run(node, 'apply', b1, '--confirm-timeout', '1s');
     const { status, err } = await run(node, 'rollback');
     expect(status).toBe(2);
-    expect(err).toMatch(/what to do: no earlier state is kept/);
+    expect(err).toMatch(/help: no earlier state is kept/);
   });
 });
 
@@ -434,7 +434,7 @@ describe('a forged state', () => {
       const { status, err } = await run(node, 'rollback', ...args);
       expect([status, node.dump()]).toEqual([3, there]);
       expect(err).toMatch(why);
-      expect(err).toMatch(/\[bad-state-folder\]\n {2}what to do: remove it/);
+      expect(err).toMatch(/\[bad-state-folder\]\n {2}help: remove it/);
     }
     expect((await run(node, 'rollback', '--list')).out).toMatch(/ {2}! \/var\/lib\/kpc\/state-2\.json is damaged/);
   });

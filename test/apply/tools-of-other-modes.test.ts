@@ -83,7 +83,7 @@ test('dump says which tools it lacks', async () => {
   const { err } = await callApply(withTools(node.host, ['ip']), 'dump', '-o', join(work, 'bare'));
   for (const name of ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'nft']) {
     expect(err).toMatch(
-      new RegExp(`^kpc-apply: warning: ${name} is missing, so the dump has nothing of what it lists$`, 'm'),
+      new RegExp(`^warning: ${name} is missing, so the dump has nothing of what it lists$`, 'm'),
     );
   }
 });

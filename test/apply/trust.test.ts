@@ -49,14 +49,14 @@ describe('a bundle that root applies', () => {
       'belongs to another user',
       { owner: 1000 },
       undefined,
-      /\/x belongs to user 1000 .*\n {2}what to do: check what it holds, then run "chown root \/x"/,
+      /\/x belongs to user 1000 .*\n {2}help: check what it holds, then run "chown root \/x"/,
     ],
     ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
     [
       'may be written to by all',
       { mode: 0o777 },
       undefined,
-      /any user can write to \/x \(mode 777\).*\n {2}what to do: run "chmod go-w \/x"/,
+      /any user can write to \/x \(mode 777\).*\n {2}help: run "chmod go-w \/x"/,
     ],
     ['may be written to by all, in a folder like /tmp', { mode: 0o1777 }, undefined, /mode 1777/],
     ['may be written to by a group', { mode: 0o775, group: 100 }, sudo, /group 100 can write to \/x/],
@@ -87,7 +87,7 @@ describe('a state folder', () => {
       const { status, err } = await callApply(hostWith('state', change, sudo), ...args);
       expect(status).toBe(3);
       expect(err).toMatch(
-        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}what to do: (check what it holds, then )?run "ch/,
+        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}help: (check what it holds, then )?run "ch/,
       );
     }
   });

@@ -176,7 +176,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const { status, err } = await callApply({ ...node.host, startApart }, 'apply', ipvs, '--confirm-timeout', '60s');
     expect([status, node.dump(), remains(node)]).toEqual([3, there, []]);
     expect(err).toMatch(
-      /nothing can put everything back .* killed: spawn EAGAIN \[system-error\]\n {2}what to do: fix the cause/,
+      /nothing can put everything back .* killed: spawn EAGAIN \[system-error\]\n {2}help: fix the cause/,
     );
   });
 });

@@ -140,7 +140,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs', 'fs/promises', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'os', 'path', 'v8'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'settings', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],

@@ -82,7 +82,7 @@ async function expectRefusalOn(
   const there = dump();
   const { status, out, err } = await callApply(host, 'apply', write(files));
   for (const reason of reasons) expect(err).toMatch(reason);
-  expect(err).toMatch(/^kpc-apply: error: \S+ is not a bundle that can be applied:\n/);
+  expect(err).toMatch(/^error: \S+ is not a bundle that can be applied:\n/);
   expect({ status, out }).toEqual({ status: 2, out: '' });
   expect(commands).toEqual([]);
   expect(dump()).toBe(there);
@@ -750,7 +750,7 @@ test('what was dumped from a node can be planned and not applied', async () => {
   const { status, err } = await callApply(createFakeNode().host, 'apply', folder);
   expect(status).toBe(2);
   expect(err).toMatch(
-    /is a dump that "kpc-apply dump" wrote, not a bundle: .* \[bad-bundle\]\n {2}what to do: compile a bundle/,
+    /is a dump that "kpc-apply dump" wrote, not a bundle: .* \[bad-bundle\]\n {2}help: compile a bundle/,
   );
 });
 

@@ -66,7 +66,7 @@ describe('where the result goes', () => {
   test('--print of a file that the mode does not have is an error', async () => {
     const run = await runKpc(['compile', '-f', svc, '--proxy-mode', 'iptables', '--print', 'ipvsadm']);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toBe('kpc: error: there is no ipvsadm.restore in mode iptables for ipv4\n');
+    expect(run.stderr).toBe('error: there is no ipvsadm.restore in mode iptables for ipv4\n');
   });
 
   test('to a folder with -o, whose parents are made', async () => {
@@ -132,7 +132,7 @@ describe('where the result goes', () => {
     async () => {
       const script = '"$0" "$1" compile -f "$2" --proxy-mode ipvs --print manifest >/dev/full';
       const run = await runProgram('sh', ['-c', script, process.execPath, kpcProgram, svc]);
-      expect(run).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^kpc: error: ENOSPC[^\n]*\n$/) });
+      expect(run).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: ENOSPC[^\n]*\n$/) });
     },
   );
 });
@@ -179,7 +179,7 @@ describe('-o replaces a folder as a whole or not at all', () => {
     writeFileSync(join(parent, 'file'), '');
     const run = await runKpc(['compile', '-f', svc, '--proxy-mode', 'ipvs', '-o', join(parent, 'file', 'bundle')]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^kpc: error: cannot write .*\n$/);
+    expect(run.stderr).toMatch(/^error: cannot write .*\n$/);
     expect(readFolder(parent)).toEqual({ file: '' });
   });
 
@@ -330,7 +330,7 @@ describe('input', () => {
   ])('for %s is refused', async (_, ...flags) => {
     const run = await runKpc(['compile', '-f', svc, ...flags]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^kpc: error: --(node|hostname-override) .*\[bad-name\]\n$/);
+    expect(run.stderr).toMatch(/^error: --(node|hostname-override) .*\[bad-name\]\n$/);
   });
 
   test('that looks like a command to GitHub is not printed as one', async () => {
@@ -403,7 +403,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'kpc: error: --output junit is for --check: name a folder with --check\n',
+      stderr: 'error: --output junit is for --check: name a folder with --check\n',
     });
   });
 });

@@ -65,7 +65,7 @@ describe.concurrent('the mode that nothing names', () => {
     const without = await compile();
     expect(JSON.parse(without.stdout)).toMatchObject({ mode: 'ipvs' });
     expect(without.stderr).toContain(
-      'kpc: note: mode ipvs: neither --proxy-mode nor a configuration (--config) names one [default-mode]\n',
+      'note: mode ipvs: neither --proxy-mode nor a configuration (--config) names one [default-mode]\n',
     );
     const empty = config({ mode: '' });
     for (const args of [
@@ -147,7 +147,7 @@ describe.concurrent('the node', () => {
     const near = await compile('-f', nodes, '--node', 'wroker-1');
     expect(near).toMatchObject({ status: 2, stdout: '' });
     expect(near.stderr).toContain(
-      'kpc: error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
+      'error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
     );
     const far = await compile('-f', nodes, '--node', 'master');
     expect(far.stderr).toContain('it holds worker-1, worker-2 (without');
@@ -209,11 +209,11 @@ describe.concurrent('a result without a Service', () => {
     const run = await runKpc(['compile', '-f', file, ...printIpvs]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
-      'kpc: error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
-        '2 without a cluster IP (--service-cluster-ip-range chooses some, or give the objects as the cluster has them): default/a, default/b; ' +
-        '1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
-        '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f ' +
-        '(if this is intended, add --allow-empty) [nothing-programmed]\n',
+      'error: nothing would be programmed for any of the 6 Services, and the result would remove all Services from a node: ' +
+        '2 without a cluster IP: default/a, default/b; 1 headless (clusterIP None): default/c; 1 of type ExternalName: default/d; ' +
+        '1 left to another proxy (label service.kubernetes.io/service-proxy-name): default/e; 1 without ports: default/f [nothing-programmed]\n' +
+        '  help: let kpc assume what manifests from git lack with --assume, as with ' +
+        `"kpc compile -f ${file} --proxy-mode ipvs --print ipvsadm --assume"; `,
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });
@@ -252,7 +252,7 @@ describe.concurrent('a result without a Service', () => {
       const before = readAll(folder);
       const run = await runKpc(['compile', '-f', file, '-f', write(node('worker-1')), '-q', ...way, folder]);
       expect(run).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toMatch(/^kpc: error: .*would remove all Services from a node.*add --allow-empty\) \[/);
+      expect(run.stderr).toMatch(/^error: .*would remove all Services from a node.*add --allow-empty\) \[/);
       expect(run.stderr).toContain(`[${code}]`);
       expect(readAll(folder)).toEqual(before);
     }
@@ -269,7 +269,7 @@ describe.concurrent('a result without a Service', () => {
   test('is shown, for nothing is written', async () => {
     const nodes = write(node('worker-1'));
     const run = await runKpc(['describe', '-f', nodes]);
-    expect(run.stderr).toContain('kpc: warning: the input holds no Services [no-services]');
+    expect(run.stderr).toContain('warning: the input holds no Services [no-services]');
     const file = write(service('c', { clusterIP: 'None' }));
     expect(await runKpc(['describe', '-f', file])).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', file, file])).toMatchObject({ status: 0 });

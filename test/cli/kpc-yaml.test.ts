@@ -33,7 +33,7 @@ describe('kpc.yaml', () => {
     const run = await compile(write(files), '-f', 'services');
     expect(run, run.stderr).toMatchObject({ status: 0, stdout: expect.stringMatching(/ -s wrr\n$/) });
     expect(run.stderr).toContain(
-      'kpc: note: from kpc.yaml: --service-cluster-ip-range, --proxy-mode, --ipvs-scheduler\n',
+      'note: from kpc.yaml: --service-cluster-ip-range, --proxy-mode, --ipvs-scheduler\n',
     );
     expect((await compile(write(files), '-f', 'services', '-q')).stderr).toBe('');
   });

@@ -85,7 +85,7 @@ describe('kpc says what was meant by', () => {
 
   test('no word that is near nothing', async () => {
     const { stderr } = await kpc('frobnicate');
-    expect(stderr).toBe("kpc: error: unknown command 'frobnicate'\n");
+    expect(stderr).toBe("error: unknown command 'frobnicate'\n");
   });
 
   test('no word that a shell would not take as it is', async () => {

@@ -279,7 +279,7 @@ describe('flags', () => {
 
   test('kpc.yml is not read, and kpc says so', async () => {
     write({ 'kpc.yml': 'node: w1\n' });
-    expect((await compile()).stderr).toContain('kpc: warning: kpc.yml is not read: kpc reads flags from a file called');
+    expect((await compile()).stderr).toContain('warning: kpc.yml is not read: kpc reads flags from a file called');
     write({ 'kpc.yaml': 'node: w1\n' });
     expect((await compile()).stderr).not.toContain('kpc.yml');
   });

@@ -137,7 +137,7 @@ describe('wrong values on the command line', () => {
     const cwd = write();
     const { status, stderr } = await runKpc(['compile', '-f', 'in.yaml', '-o', 'out', '--ip-family', 'v4'], { cwd });
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^kpc: error: option '--ip-family <family>' argument 'v4' is invalid\..*\n$/);
+    expect(stderr).toMatch(/^error: option '--ip-family <family>' argument 'v4' is invalid\..*\n$/);
     expect(await runKpc(['describe', 'out'], { cwd })).toMatchObject({ status: 2 });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseEndpoints } from '../../src/cluster/endpoint-choice.ts';
+import { chooseEndpoints, explainUnboundHints } from '../../src/cluster/endpoint-choice.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';
 import { address, endpoint, goingAway, remote, servicePort, worker } from '../iptables/compile.ts';
 
@@ -54,6 +54,16 @@ describe('topology hints', () => {
 
   test('count for nothing when none names this zone', () => {
     expect(choose({ endpoints: [zoneB] }).cluster).toEqual(['10.244.2.2']);
+  });
+
+  test('are explained where they bind nothing', () => {
+    const explain = (endpoints: ServicePort['endpoints'], node = worker) =>
+      explainUnboundHints(servicePort({ endpoints }), node);
+    expect(explain([zoneA, zoneB, there])).toEqual({ kind: 'endpoint-without-hint', endpoint: '10.244.2.5:8080' });
+    expect(explain([zoneB])).toEqual({ kind: 'none-for-zone', zone: 'zone-a' });
+    expect(explain([zoneB], { ...worker, zone: '' })).toEqual({ kind: 'node-without-zone' });
+    expect(explain([zoneA, zoneB])).toBeUndefined();
+    expect(explain([here, there])).toBeUndefined();
   });
 
   test('by node go before hints by zone', () => {

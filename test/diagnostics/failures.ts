@@ -32,7 +32,7 @@ async function runFaults(): Promise<readonly string[]> {
     },
   );
   const runs = [
-    await callApply(host, 'cleanup', '--ipvs-exclude-cidrs', '10.0.0.0/33'),
+    await goBackTo(99),
     await callApply(host, 'rollback'),
     await rollBackNothing(),
     await callApply(host, 'confirm'),
@@ -42,6 +42,13 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(interrupted(), 'apply', bundle),
   ];
   return runs.map(({ err }) => err);
+}
+
+/** What a rollback says to a state that is not kept. */
+async function goBackTo(state: number): Promise<ApplyRun> {
+  const { host } = createFakeNode();
+  await callApply(host, 'apply', bundle);
+  return callApply(host, 'rollback', '--to', String(state));
 }
 
 /** What a rollback says after an apply that changed nothing. */
@@ -66,7 +73,7 @@ function interrupted(): Host {
 /** Code → what kpc-apply says. */
 export async function failureExamples(): Promise<ReadonlyMap<string, string>> {
   const faults = readPage('docs/faults.md').matchAll(/\| ([^|]*?) \[([a-z-]+)\] —/g);
-  const runs = (await runFaults()).flatMap((err) => [...err.matchAll(/^kpc-apply: error: (.*) \[([a-z-]+)\]$/gm)]);
+  const runs = (await runFaults()).flatMap((err) => [...err.matchAll(/^error: (.*) \[([a-z-]+)\]$/gm)]);
   const all = [...runs, ...faults].map(([, text = '', code = '']) => [code, text.replaceAll('\\', '')] as const);
   return new Map(all.toReversed());
 }

@@ -1,25 +1,30 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Example } from '../../src/diagnostics/examples.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import type { Files } from '../support/write-folder.ts';
-import { inputs } from './inputs.ts';
-import type { Input } from './inputs.ts';
 
-/** What was told of an input. */
+/** What was said of an input. */
 export interface Told {
   readonly severity: string;
   readonly text: string;
   readonly code: string;
+  /** What to do. */
+  readonly help: string | undefined;
 }
 
 /** All that a text of diagnostics tells. */
 export function readTold(stderr: string): readonly Told[] {
-  return [...stderr.matchAll(/(error|warning|note): (.*) \[([a-z-]+)\]$/gm)].map(
-    ([, severity = '', text = '', code = '']) => ({ severity, text, code }),
-  );
+  const told = /(error|warning|note): (.*) \[([a-z-]+)\]$(?:\n(?! {2}help: ) .*)*(?:\n {2}help: (.*))?/gm;
+  return [...stderr.matchAll(told)].map(([, severity = '', text = '', code = '', help]) => ({
+    severity,
+    text,
+    code,
+    help,
+  }));
 }
 
 /** What the fixtures show, the first of each code. */
@@ -30,17 +35,8 @@ export function toldByFixtures(): ReadonlyMap<string, Told> {
   return firstOfEach(files.flatMap((path) => readTold(readFileSync(join(fixturesFolder, path), 'utf8'))));
 }
 
-/** What the inputs of this folder show, each for the code that it is there for. */
-export async function toldByInputs(): Promise<ReadonlyMap<string, Told>> {
-  const found: Told[] = [];
-  for (const [code, input] of Object.entries(inputs)) {
-    found.push(...readTold(await runInput(input)).filter((told) => told.code === code));
-  }
-  return firstOfEach(found);
-}
-
-/** What kpc says of an input. */
-export async function runInput({ words = [], files }: Input): Promise<string> {
+/** What kpc says of the example of a code. */
+export async function runExample({ words, files }: Example): Promise<string> {
   return (await inFolder(files, (cwd) => runKpc(words, { cwd }))).stderr;
 }
 

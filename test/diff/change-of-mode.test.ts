@@ -119,13 +119,13 @@ describe('a change of mode takes no Service off the node, and brings no new one'
       [from, 'services.yaml', '--proxy-mode', to],
     ];
     for (const args of sides) {
-      const { stdout } = await runKpc(['diff', ...args], { cwd });
+      const { stdout } = await runKpc(['diff', '--rules', ...args], { cwd });
       expect(stdout).toContain(`shop/web:http changed\n    node port 30080 listens on ${words}\n`);
     }
   });
 
   test('node ports that listen on the same addresses are not told of', async () => {
-    const { stdout } = await runKpc(['diff', 'ipvs', 'nftables-bundle'], { cwd });
+    const { stdout } = await runKpc(['diff', '--rules', 'ipvs', 'nftables-bundle'], { cwd });
     expect(stdout).not.toContain('listens on');
   });
 
@@ -153,7 +153,7 @@ test('what two dumps lack alike is said once', async () => {
     const { stdout } = await runKpc(compile, { cwd });
     writeFolder(join(cwd, folder), { ...files, 'nft-ruleset': stdout });
   }
-  const run = await runKpc(['diff', 'one', 'other'], { cwd });
+  const run = await runKpc(['diff', '--rules', 'one', 'other'], { cwd });
   expect(run.stdout.match(/what is not in iptables-save, which is empty/g)).toHaveLength(1);
   expect(run.stderr.match(/what is not in iptables-save, which is empty/g)).toHaveLength(1);
 });

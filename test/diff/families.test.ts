@@ -79,7 +79,7 @@ describe.concurrent('a family that comes or goes between two compiled sides', ()
       [single, dual, ...flags],
       [golden, await bundle(dual, ...flags)],
     ]) {
-      const run = await runKpc(['diff', ...sides, '--limit', '0']);
+      const run = await runKpc(['diff', '--rules', ...sides, '--limit', '0']);
       expect(run.status).toBe(1);
       expect(run.stdout).toContain('families: + ipv6');
       expect(run.stdout).toContain('+ chain KUBE-SERVICES (IPv6 nat)');
@@ -97,10 +97,10 @@ describe.concurrent('a family that comes or goes between two compiled sides', ()
   });
 
   test('a family that goes, and one that takes the place of the other', async () => {
-    const gone = await runKpc(['diff', dual, single, '--limit', '0']);
+    const gone = await runKpc(['diff', '--rules', dual, single, '--limit', '0']);
     expect(gone.stdout).toContain('families: − ipv6');
     expect(gone.stdout).toContain('- chain KUBE-SERVICES (IPv6 nat)');
-    const swapped = await runKpc(['diff', single, other, '--ip-family', 'dual']);
+    const swapped = await runKpc(['diff', '--rules', single, other, '--ip-family', 'dual']);
     expect(swapped.stdout).toContain('- virtual server TCP 10.96.0.9:80');
     expect(swapped.stdout).toContain('+ virtual server TCP [fd00:96::9]:80');
     const families = await runKpc([
@@ -143,10 +143,10 @@ describe.concurrent('what changes on a node though no Service does', () => {
   ])('%s', async ([, fields = '', expected = '', unified = '']) => {
     const before = await bundle(input, ...config(''));
     const after = await bundle(input, ...config(fields));
-    const run = await runKpc(['diff', before, after]);
+    const run = await runKpc(['diff', '--rules', before, after]);
     expect(run.status).toBe(1);
     expect(run.stdout).toContain(expected);
-    expect((await runKpc(['diff', after, before])).status).toBe(1);
+    expect((await runKpc(['diff', '--rules', after, before])).status).toBe(1);
     expect((await runKpc(['diff', before, after, '--output', 'unified'])).stdout).toContain(unified);
   });
 });
@@ -184,7 +184,7 @@ describe.concurrent('a Service that changes with little or no effect', () => {
       'ready endpoints on this node that health check node port 32000 answers for 0 → 1',
     ],
   ])('%s', async ([, before = '', after = '', expected = '']) => {
-    const run = await runKpc(['diff', before, after]);
+    const run = await runKpc(['diff', '--rules', before, after]);
     expect(run.status).toBe(1);
     expect(run.stdout).toContain(expected);
   });

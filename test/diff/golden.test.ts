@@ -9,6 +9,7 @@ const update = process.env['UPDATE_GOLDEN'] === '1';
 const cases = join(projectFolder, 'test/diff/cases');
 
 const outputs = [
+  ['review', 'review.txt'],
   ['text', 'txt'],
   ['markdown', 'md'],
   ['json', 'json'],
@@ -20,7 +21,8 @@ describe.concurrent('what a change of manifests is said to be', () => {
     for (const mode of ['ipvs', 'iptables', 'nftables']) {
       test.for(outputs)(`${name}: ${mode}, %s`, async ([output, extension]) => {
         const cwd = join(cases, name);
-        const args = ['diff', 'before', 'after', '--proxy-mode', mode, '--output', output];
+        const how = output === 'review' ? [] : output === 'text' ? ['--rules'] : ['--output', output];
+        const args = ['diff', 'before', 'after', '--proxy-mode', mode, ...how];
         const run = await runKpc(args, { cwd });
         const file = join(cwd, `expected-${mode}.${extension}`);
         if (update) writeFileSync(file, run.stdout);
@@ -28,7 +30,7 @@ describe.concurrent('what a change of manifests is said to be', () => {
         expect(run.stdout).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
         expect(run.stderr).toBe(
           ['before', 'after']
-            .map((side) => `kpc: note: ${side}: manifests, compiled for node node-1, mode ${mode}, ipv4\n`)
+            .map((side) => `note: ${side}: manifests, compiled for node node-1, mode ${mode}, ipv4\n`)
             .join(''),
         );
       });

@@ -73,11 +73,11 @@ describe('what a new or removed Service has', () => {
 
   test.for(sides)('%s mode, %s', async ([mode, kind]) => {
     const name = (side: string) => (kind === 'bundle' ? `bundle-${mode}-${side}` : `${side}.yaml`);
-    const flags = kind === 'bundle' ? [] : ['--proxy-mode', mode];
-    const added = await runKpc(['diff', name('before'), name('after'), ...flags, '-q'], { cwd });
+    const flags = kind === 'bundle' ? [] : ['--proxy-mode', mode, '--no-assume'];
+    const added = await runKpc(['diff', '--rules', name('before'), name('after'), ...flags, '-q'], { cwd });
     expect(added.stdout).toContain(`shop/web:http added\n    Service added\n    ${facts}\n`);
     expect(added.stdout).toContain('shop/other added\n    Service added\n    absent → type ExternalName\n');
-    const removed = await runKpc(['diff', name('after'), name('before'), ...flags, '-q'], { cwd });
+    const removed = await runKpc(['diff', '--rules', name('after'), name('before'), ...flags, '-q'], { cwd });
     expect(removed.stdout).toContain(`shop/web:http removed\n    Service removed\n    ${facts}\n`);
     const markdown = await runKpc(['diff', name('before'), name('after'), ...flags, '-q', '--output', 'markdown'], {
       cwd,
@@ -87,7 +87,7 @@ describe('what a new or removed Service has', () => {
 
   test.for(modes)('%s mode, dumps', async (mode) => {
     const [before, after] = [`dump-${mode}-before`, `dump-${mode}-after`];
-    const text = (await runKpc(['diff', before, after, '-q'], { cwd })).stdout;
+    const text = (await runKpc(['diff', '--rules', before, after, '-q'], { cwd })).stdout;
     const markdown = (await runKpc(['diff', after, before, '-q', '--output', 'markdown'], { cwd })).stdout;
     for (const part of [
       'port 80/TCP',
@@ -103,7 +103,9 @@ describe('what a new or removed Service has', () => {
   });
 
   test.for(modes)('%s mode, a dump and manifests', async (mode) => {
-    const run = await runKpc(['diff', `dump-${mode}-before`, 'after.yaml', '--proxy-mode', mode, '-q'], { cwd });
+    const run = await runKpc(['diff', '--rules', `dump-${mode}-before`, 'after.yaml', '--proxy-mode', mode, '-q'], {
+      cwd,
+    });
     expect(run.stdout).toContain(`shop/web:http added\n    ${facts}\n`);
   });
 });

@@ -50,7 +50,7 @@ shop/web:http changed
 
 describe('kpc diff in nftables mode', () => {
   test('tells Service by Service what changes', async () => {
-    const { status, stdout } = await runKpc(['diff', at('before'), at('after')]);
+    const { status, stdout } = await runKpc(['diff', '--rules', at('before'), at('after')]);
     expect({ status, stdout }).toEqual({
       status: 1,
       stdout: `${ofServices}
@@ -63,9 +63,9 @@ What belongs to no Service
   });
 
   test('compiles manifests with the networks that the flag of the bundle named', async () => {
-    const { stdout } = await runKpc(['diff', at('before'), at('after.yaml')]);
+    const { stdout } = await runKpc(['diff', '--rules', at('before'), at('after.yaml')]);
     expect(stdout).toBe(`${ofServices}\n2 Service ports changed.\n`);
-    const same = await runKpc(['diff', at('before'), at('before.yaml')]);
+    const same = await runKpc(['diff', '--rules', at('before'), at('before.yaml')]);
     expect({ status: same.status, stdout: same.stdout }).toEqual({ status: 0, stdout: 'No difference.\n' });
   });
 
@@ -77,7 +77,7 @@ What belongs to no Service
 
   test('tells a table that comes or goes as such', async () => {
     await runKpc(['compile', '-f', at('before.yaml'), ...mode, '--ip-family', 'dual', '-o', at('dual')]);
-    const { stdout } = await runKpc(['diff', at('after'), at('dual')]);
+    const { stdout } = await runKpc(['diff', '--rules', at('after'), at('dual')]);
     expect(stdout).toContain('\n  + table kube-proxy (IPv6 nftables) with 15 chains and 7 sets\n');
   });
 

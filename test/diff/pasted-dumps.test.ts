@@ -133,7 +133,7 @@ describe('IPVS', () => {
   test('kpc describe names them likewise, and asks for manifests where there are none', async () => {
     const all = write('all.txt', `$ ipvsadm -Ln\n${ipvsServers}$ ipset list\n${ipsetList}$ ip a\n${ipAddr}`);
     const named = await runKpc(['describe', all, '-f', manifests]);
-    expect(named.stdout).toMatch(/^shop\/web:http +NodePort +10\.96\.7\.7 +80\/TCP, node port 30080 +2$/m);
+    expect(named.stdout).toMatch(/^shop\/web:http +NodePort +10\.96\.7\.7 +80\/TCP +30080\/TCP +2$/m);
     expect(named.stdout).toMatch(/^10\.96\.0\.10:53\/UDP /m);
     expect(named.stderr).not.toContain('no-endpoints-given');
     expect((await runKpc(['describe', all])).stderr).toContain('add manifests with -f to name them');

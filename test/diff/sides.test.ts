@@ -25,40 +25,40 @@ describe.concurrent('the sides of kpc diff', () => {
     const bundle = join(scratch, 'iptables-bundle');
     const flags = ['--proxy-mode', 'iptables', '--masquerade-all'];
     await runKpc(['compile', '-f', 'before', ...flags, '-o', bundle], { cwd });
-    const same = await runKpc(['diff', bundle, 'before'], { cwd });
+    const same = await runKpc(['diff', '--rules', bundle, 'before'], { cwd });
     expect(same).toMatchObject({ status: 0, stdout: 'No difference.\n' });
     // The API server's flags say nothing of how kube-proxy is set up.
     const ranges = ['--service-node-port-range', '30000-32767', '--service-cluster-ip-range', '10.96.0.0/16'];
-    const assigned = await runKpc(['diff', bundle, 'before', ...ranges], { cwd });
+    const assigned = await runKpc(['diff', '--rules', bundle, 'before', ...ranges], { cwd });
     expect(assigned).toMatchObject({ status: 0, stdout: 'No difference.\n' });
-    const other = await runKpc(['diff', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
+    const other = await runKpc(['diff', '--rules', bundle, 'before', '--proxy-mode', 'iptables'], { cwd });
     expect(other.status).toBe(1);
     expect(other.stdout).toContain('chain KUBE-SVC-4PSDO5LE5GAPCHKW (nat): 4 → 3 rules');
   });
 
   test('flags for manifests are refused where neither side is any', async () => {
     const bundle = join(projectFolder, 'fixtures/quickstart/expected-ipvs');
-    const run = await runKpc(['diff', bundle, bundle, '--node', 'worker-2', '--proxy-mode', 'ipvs']);
+    const run = await runKpc(['diff', '--rules', bundle, bundle, '--node', 'worker-2', '--proxy-mode', 'ipvs']);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^kpc: error: --proxy-mode, --node: only for manifests, and neither /);
+    expect(run.stderr).toMatch(/^error: --proxy-mode, --node: only for manifests, and neither /);
     expect(await runKpc(['diff', bundle, bundle, '--limit', '3'])).toMatchObject({ status: 0 });
   });
 
   test('one side may be stdin', async () => {
     const cwd = join(cases, 'scale-deployment');
-    const run = await runKpc(['diff', 'before', '-', '-f', 'before/node.yaml'], { cwd, stdin: 'kind: [' });
+    const run = await runKpc(['diff', '--rules', 'before', '-', '-f', 'before/node.yaml'], { cwd, stdin: 'kind: [' });
     expect(run.status).toBe(2);
-    const both = await runKpc(['diff', '-', '-'], { cwd });
+    const both = await runKpc(['diff', '--rules', '-', '-'], { cwd });
     expect(both).toMatchObject({ status: 2, stdout: '' });
   });
 
   test('a path that is not there, and a bundle that is broken, are errors', async () => {
     const cwd = join(cases, 'scale-deployment');
-    const gone = await runKpc(['diff', 'before', 'nowhere'], { cwd });
+    const gone = await runKpc(['diff', '--rules', 'before', 'nowhere'], { cwd });
     expect(gone.status).toBe(2);
     expect(gone.stderr).toContain('nowhere:1:1: error: there is no such file or folder');
     write('broken/manifest.json', '{');
-    const broken = await runKpc(['diff', join(scratch, 'broken'), 'before'], { cwd });
+    const broken = await runKpc(['diff', '--rules', join(scratch, 'broken'), 'before'], { cwd });
     expect(broken.status).toBe(2);
     expect(broken.stderr).toMatch(/error: .*broken: manifest\.json cannot be read/);
   });
@@ -66,7 +66,7 @@ describe.concurrent('the sides of kpc diff', () => {
   test('what a dump holds that cannot be read is told with its line, and is not compared', async () => {
     write('odd/ipvsadm-save', '-A -f 7 -s rr\n-A -t 10.0.0.1:http -s rr\n');
     write('odd/iptables.save', '*nat\n:PREROUTING ACCEPT [0:0]\nnonsense\nCOMMIT\n');
-    const run = await runKpc(['diff', join(scratch, 'odd'), join(scratch, 'odd')]);
+    const run = await runKpc(['diff', '--rules', join(scratch, 'odd'), join(scratch, 'odd')]);
     expect(run.status).toBe(0);
     expect(run.stdout).toContain('; not compared: IPv6 rules, sets, addresses, sysctls, what could not be read of ');
     expect(run.stdout).toContain('what could not be read of iptables.save');
@@ -77,7 +77,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const fleet = join(scratch, 'fleet');
     const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
     await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
-    const run = await runKpc(['diff', join(fleet, 'worker-1'), join(fleet, 'worker-3')]);
+    const run = await runKpc(['diff', '--rules', join(fleet, 'worker-1'), join(fleet, 'worker-3')]);
     const cart = ['shop/cart changed', '  - KUBE-LOOP-BACK 10.244.1.21,tcp:8080,10.244.1.21', ''];
     expect(run.stdout.split('\n').slice(0, 3)).toEqual(cart);
     const golden = join(fleet, 'worker-1');
@@ -103,7 +103,7 @@ describe.concurrent('the sides of kpc diff', () => {
       expect(run.stderr).not.toContain('no Kubernetes object');
     }
     const manifests = write('app/web/manifest.json', toList([]));
-    expect((await runKpc(['diff', join(manifests, '../..'), manifests])).stderr).not.toContain('fleet');
+    expect((await runKpc(['diff', '--rules', join(manifests, '../..'), manifests])).stderr).not.toContain('fleet');
   });
 
   test('that nothing differs is not said of what one side cannot tell', async () => {
@@ -112,7 +112,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const bundle = join(scratch, 'dual');
     const files = ['cluster.yaml', 'node.yaml'].flatMap((file) => ['-f', join(dump, file)]);
     await runKpc(['compile', ...files, '--config', join(dump, 'config.yaml'), ...flags, '-o', bundle]);
-    const part = await runKpc(['diff', join(dump, 'ipset-save'), bundle]);
+    const part = await runKpc(['diff', '--rules', join(dump, 'ipset-save'), bundle]);
     const missed = 'IPv4 rules, IPv6 rules, virtual servers, addresses, sysctls';
     expect(part.stdout).toBe(`No difference in what could be compared; not compared: ${missed}.\n`);
     expect(part.stderr).toContain(`not compared, since one side cannot tell: ${missed}, IPVS timeouts`);
@@ -123,7 +123,12 @@ describe.concurrent('the sides of kpc diff', () => {
     });
     const iptables = join(scratch, 'dual-iptables');
     await runKpc(['compile', ...files, ...flags, '--proxy-mode', 'iptables', '-o', iptables]);
-    const nothing = await runKpc(['diff', write('sets/ipset-save', 'create x hash:ip family inet\n'), iptables]);
+    const nothing = await runKpc([
+      'diff',
+      '--rules',
+      write('sets/ipset-save', 'create x hash:ip family inet\n'),
+      iptables,
+    ]);
     expect(nothing).toMatchObject({ status: 2, stdout: '' });
     expect(nothing.stderr).toContain('have nothing in common that could be compared\n');
   });
@@ -131,7 +136,7 @@ describe.concurrent('the sides of kpc diff', () => {
   test('a file of a dump with one long line is read in no time', async () => {
     const long = write('long/iptables-save', `a${' '.repeat(200_000)}b\n`);
     const seconds = await cpuSeconds(async () => {
-      const run = await runKpc(['diff', long, long]);
+      const run = await runKpc(['diff', '--rules', long, long]);
       expect(run.stderr).toContain('not what iptables-save prints');
     });
     expect(seconds).toBeLessThan(10);
@@ -139,9 +144,9 @@ describe.concurrent('the sides of kpc diff', () => {
 
   test("other programs' rules take part on request only", async () => {
     const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
-    const own = await runKpc(['diff', ...sides]);
+    const own = await runKpc(['diff', '--rules', ...sides]);
     expect(own.stdout).not.toContain("not kube-proxy's");
-    const all = await runKpc(['diff', ...sides, '--foreign']);
+    const all = await runKpc(['diff', '--rules', ...sides, '--foreign']);
     expect(all.stdout).toContain("What is not kube-proxy's\n");
   });
 
@@ -150,12 +155,12 @@ describe.concurrent('the sides of kpc diff', () => {
     const after = write('many/after.json', toList(makeCluster(600, makeRandom(2))));
     const options = ['--node', 'node-1', '--service-cluster-ip-range', '10.96.0.0/16,fd00:96::/112'];
     for (const output of ['text', 'markdown']) {
-      const run = await runKpc(['diff', before, after, ...options, '--output', output, '--limit', '5']);
+      const run = await runKpc(['diff', before, after, ...options, '--rules', '--output', output, '--limit', '5']);
       expect(run.status, run.stderr).toBe(1);
       expect(run.stdout.split('\n').length).toBeLessThan(120);
       expect(run.stdout).toMatch(/… and [\d,]+ more: [\d,]+ Service ports/);
     }
-    const all = await runKpc(['diff', before, after, ...options, '--limit', '0']);
+    const all = await runKpc(['diff', '--rules', before, after, ...options, '--limit', '0']);
     expect(all.stdout).not.toContain('… and');
     expect(all.stdout.split('\n').length).toBeGreaterThan(2000);
   });

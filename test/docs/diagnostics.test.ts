@@ -1,45 +1,53 @@
-// The tables of codes in docs/diagnostics.md are made of the programs' own tables, with an example of each code from the
-// fixtures and the inputs of test/diagnostics. UPDATE_DOCS=1 writes them.
-import { test } from 'vitest';
+// docs/codes.md is made of the programs' own tables, with what kpc says of the example of each code. UPDATE_DOCS=1 writes it.
+import { expect, test } from 'vitest';
 import { failureMeanings } from '../../src/apply/state/failure.ts';
-import { diagnosticCodes, entryOf } from '../../src/diagnostics/codes.ts';
+import { diagnosticCodes } from '../../src/diagnostics/codes.ts';
 import { failureExamples } from '../diagnostics/failures.ts';
-import { toldByFixtures, toldByInputs } from '../diagnostics/tripped.ts';
-import { readPage } from '../support/markdown.ts';
-import { expectWrittenPage, plainText, tableRow } from '../support/written-page.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { expectWrittenPage, plainText } from '../support/written-page.ts';
 
-const begin = '<!-- codes: written by npm run docs -->';
-const end = '<!-- end of codes -->';
+const head = `# Codes
 
-/** How long an example may be: some texts list all that could be meant. */
-const longest = 240;
+Each message of kpc and kpc-apply ends with a code in brackets. Codes are stable; texts are not. \`kpc explain CODE\` prints what is
+here, and \`kpc explain\` lists the codes. What errors, warnings and notes are is in [diagnostics.md](diagnostics.md).
+`;
 
-async function diagnosticTable(): Promise<string> {
-  const examples = new Map([...(await toldByInputs()), ...toldByFixtures()]);
-  const rows = diagnosticCodes.map((code) => {
-    const { severity, meaning } = entryOf(code);
-    const severities = typeof severity === 'string' ? severity : severity.among.join(', ');
-    return tableRow([`\`${code}\``, severities, plainText(meaning), plainText(cut(examples.get(code)?.text ?? ''))]);
-  });
-  return ['| code | severity | what it means | for example |', '| --- | --- | --- | --- |', ...rows].join('\n');
+const applyHead = `## Codes of kpc-apply
+
+Each is an error. kpc-apply prints what to do about it on the next line, as \`help:\`.
+`;
+
+async function describeCode(code: string): Promise<string> {
+  const { stdout } = await runKpc(['explain', code]);
+  const [first = '', meaning = '', , ...rest] = stdout.split('\n');
+  return `### ${code}\n\n${capital(first.slice(code.length + 2))}: ${plainText(meaning)}.\n\n\`\`\`text\n${rest.join('\n').trimEnd()}\n\`\`\`\n`;
 }
 
-async function failureTable(): Promise<string> {
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+async function describeFailures(): Promise<readonly string[]> {
   const examples = await failureExamples();
-  const rows = Object.entries(failureMeanings).map(([code, meaning]) =>
-    tableRow([`\`${code}\``, plainText(meaning), plainText(cut(examples.get(code) ?? ''))]),
+  return Object.entries(failureMeanings).map(
+    ([code, meaning]) =>
+      `### kpc-apply ${code}\n\n${capital(plainText(meaning))}.\n\n\`\`\`text\nerror: ${examples.get(code) ?? ''} [${code}]\n\`\`\`\n`,
   );
-  return ['| code | what it means | for example |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-function cut(text: string): string {
-  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
-}
+test('docs/codes.md explains every code', async () => {
+  const codes: string[] = [];
+  for (const code of diagnosticCodes) codes.push(await describeCode(code));
+  const page = [head, '## Codes of kpc\n', ...codes, applyHead, ...(await describeFailures())].join('\n');
+  await expectWrittenPage('docs/codes.md', page);
+});
 
-test('docs/diagnostics.md lists every code', async () => {
-  const page = readPage('docs/diagnostics.md');
-  const [before = '', rest = ''] = page.split(begin);
-  const [, after = ''] = rest.split(end);
-  const tables = `${await diagnosticTable()}\n\nkpc-apply has codes of its own. Each is an error, with what to do about it:\n\n${await failureTable()}`;
-  await expectWrittenPage('docs/diagnostics.md', `${before}${begin}\n\n${tables}\n\n${end}${after}`);
+test('kpc explain lists the codes, and suggests the near one', async () => {
+  const { stdout } = await runKpc(['explain']);
+  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual([...diagnosticCodes, '']);
+  expect(await runKpc(['explain', 'bad-prot'])).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: 'error: no message has the code bad-prot\n  help: did you mean bad-port?\n',
+  });
 });

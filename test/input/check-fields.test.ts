@@ -139,7 +139,7 @@ describe('messages', () => {
     await compile([wrong, slice]);
     const other = join(scratch, 'b.json');
     writeFileSync(other, JSON.stringify({ ...service, spec: { ports: [{ port: 80 }] } }));
-    const { stderr } = await runKpc(['diff', other, other, '--proxy-mode', 'ipvs']);
+    const { stderr } = await runKpc(['diff', other, other, '--proxy-mode', 'ipvs', '--no-assume']);
     expect(stderr.match(/no-cluster-ip/g)).toHaveLength(1);
   });
 

@@ -11,11 +11,11 @@ function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): reado
   );
   return collectFiles(texts)
     .diagnostics.filter(({ code }) => code === 'kustomized')
-    .map(({ text, place }) => `${place?.file}:${place?.locate().line} ${text}`);
+    .map(({ text, help, place }) => `${place?.file}:${place?.locate().line} ${text}: ${help}`);
 }
 
 function told(place: string, fields: string, folder: string, more = ''): string {
-  return `${place} this kustomization changes Services by ${fields}${more}, and kpc reads them without: compile what "kustomize build ${folder}" prints`;
+  return `${place} this kustomization changes Services by ${fields}${more}, and kpc reads them without: run "kubectl kustomize ${folder} | kpc compile -f -"`;
 }
 
 describe('a kustomization that makes other Services than its files hold', () => {

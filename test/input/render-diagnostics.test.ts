@@ -29,7 +29,7 @@ test('for people', () => {
   const right = `${'x'.repeat(57)}: y`;
   expect(renderDiagnostics(diagnostics, lineOf, false)).toBe(
     [
-      'kpc: warning: compiled without a node [unnamed-port]',
+      'warning: compiled without a node [unnamed-port]',
       'a.yaml:2:8: error: port 70000: too large [bad-port]',
       '   port: 70000',
       '         ^',

@@ -116,7 +116,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
         make: ['ipset', 'create', 'KUBE-CLUSTER-IP', 'hash:net'],
         remove: ['ipset', 'destroy', 'KUBE-CLUSTER-IP'],
         flags: [],
-        says: /KUBE-CLUSTER-IP.*--adopt/s,
+        says: /KUBE-CLUSTER-IP.*remove them/s,
       },
       {
         fault: "another program's virtual server is in the way",

@@ -49,7 +49,7 @@ function assertAfter(): void {
 
 /** What was said, and what to do about it, on one line that is the same in each run. */
 function quote({ err }: Run): string {
-  const [, error = '', advice = ''] = /kpc-apply: error: (.*?)\n {2}what to do: (.*)/s.exec(err) ?? [];
+  const [, error = '', advice = ''] = /error: (.*?)\n {2}help: (.*)/s.exec(err) ?? [];
   const line = error
     .replaceAll(/\s*\n\s*/g, ' ')
     .replaceAll(/process \d+/g, 'process 4711')
@@ -68,7 +68,7 @@ async function expectFault(
   const isRight = await suite.check(fault, async () => {
     const result = await kpcApply(args, host);
     assert(result.status === status, `status ${result.status}, not ${status}: ${result.err}`);
-    assert(/what to do: .{10,}/.test(result.err), `it does not say what to do: ${result.err}`);
+    assert(/help: .{10,}/.test(result.err), `it does not say help: ${result.err}`);
     assertAsBefore();
     rows.push({ fault, status, node: 'as before', says: quote(result) });
   });

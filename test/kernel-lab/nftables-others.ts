@@ -143,7 +143,7 @@ await suite.check('a table that another program has to itself: refused, and kept
   ]) {
     const { status, err } = await kpcApply(args);
     assert(status === 3 && err.includes('which a running program owns'), `${status}: ${err}`);
-    assert(/what to do: stop the program/.test(err), err);
+    assert(/help: stop the program/.test(err), err);
   }
   for (const args of [['cleanup'], ['cleanup', '--adopt']]) {
     const { err } = await expectApply(args, 0);

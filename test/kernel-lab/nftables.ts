@@ -137,7 +137,7 @@ const faults: Readonly<Record<string, Fault>> = {
 async function expectFault(name: string, host: Host): Promise<void> {
   await suite.check(name, async () => {
     const { status, err } = await kpcApply(['apply', after], host);
-    assert(status === 3 && /what to do: .{10,}/.test(err), `status ${status}: ${err}`);
+    assert(status === 3 && /help: .{10,}/.test(err), `status ${status}: ${err}`);
     assertSame('the tables', saveTables(), beginning);
     assertSame('the other tables', saveOtherTables(), others);
   });

@@ -276,7 +276,7 @@ describe('addresses', () => {
     );
     const file = join(scratch, 'one.json');
     writeFileSync(file, inputOf(service('web'), workload('Deployment', 'web'), node(1)));
-    const diff = await runKpc(['diff', '--proxy-mode', 'ipvs', '--assume-endpoints', file, file]);
+    const diff = await runKpc(['diff', '--rules', '--proxy-mode', 'ipvs', '--assume-endpoints', file, file]);
     expect(diff).toMatchObject({ status: 0, stdout: 'No difference.\n' });
   });
 });
@@ -380,7 +380,7 @@ describe('what a pull request shows', () => {
 
   test.each(changes)('%s, in a diff and in a golden folder', async (name, objects, texts) => {
     const after = write(`${name.replaceAll(' ', '-')}.json`, ...objects);
-    const diff = await runKpc(['diff', before, after, ...flags]);
+    const diff = await runKpc(['diff', '--rules', before, after, ...flags]);
     expect(diff.status).toBe(1);
     for (const text of texts) expect(`${diff.stdout}${diff.stderr}`).toContain(text);
     expect((await runKpc(['compile', '-f', before, ...flags, '-o', golden])).status).toBe(0);

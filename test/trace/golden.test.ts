@@ -27,6 +27,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ['localhost-nftables.txt', ['--from', 'node', '--to', '127.0.0.1:30080', '--proxy-mode', 'nftables']],
   ['local-elsewhere-ipvs.txt', ['--from', 'external', '--to', '203.0.113.23:80', '--proxy-mode', 'ipvs']],
   ['ipv6-nftables.txt', ['--from', 'remote-pod', '--to', '[fd00:192::1]:30080', '--proxy-mode', 'nftables']],
+  ['affinity-iptables.txt', ['--from', 'pod', '--to', 'svc/sticky', '--proxy-mode', 'iptables']],
   ['health-check-ipvs.txt', ['--from', 'external', '--to', '192.168.0.1:32100', '--proxy-mode', 'ipvs']],
   ['cluster-ip-iptables.svg', ['--from', 'pod', '--to', 'svc/web', '--proxy-mode', 'iptables', '--output', 'svg']],
   [

@@ -84,6 +84,7 @@ export async function examineNode(host: Host, needs: Needs): Promise<readonly Fi
     examineNftables(host, needs),
     examineKubeProxy(host),
     examineBridges(host),
+    programs(needs.mode, 'virtualServers') ? examineArp(host, needs) : [],
     examineAddresses(host, needs),
     examineEndpoints(needs),
   ]);
@@ -412,6 +413,22 @@ async function examineBridges(host: Host): Promise<readonly Finding[]> {
       subject: 'sysctls',
       text: 'net.bridge.bridge-nf-call-iptables is 0: pods on one bridge may not reach each other through a Service',
       advice: 'set it to 1 if pods are on a Linux bridge',
+    },
+  ];
+}
+
+/** kube-proxy's strictARP, which MetalLB asks for: Linux answers ARP on every link for every address that the node has. */
+async function examineArp(host: Host, { sysctls }: Needs): Promise<readonly Finding[]> {
+  const name = 'net.ipv4.conf.all.arp_ignore';
+  if (sysctls.some((sysctl) => sysctl.name === name && sysctl.value !== undefined)) return [];
+  const value = await host.readFile(sysctlPath(name));
+  if (value?.trim() !== '0') return [];
+  return [
+    {
+      severity: 'note',
+      subject: 'sysctls',
+      text: `${name} is 0: the node answers ARP for every address on kube-ipvs0, load balancers' too`,
+      advice: 'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
     },
   ];
 }

@@ -82,7 +82,7 @@ function describeEvent(event: ChangeEvent): string {
     case 'putting-back':
       return `putting everything back: ${event.because.message}`;
     case 'warning':
-      return `kpc-apply: warning: ${event.text}`;
+      return `warning: ${event.text}`;
     default:
       return event satisfies never;
   }
@@ -98,14 +98,14 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */
 export async function reportFailure(failure: Failure, terminal: Terminal): Promise<ExitStatus> {
-  const text = `kpc-apply: error: ${failure.message} [${failure.code}]\n  what to do: ${failure.advice}`;
+  const text = `error: ${failure.message} [${failure.code}]\n  help: ${failure.advice}`;
   await terminal.err(`${printableLines(text)}\n`);
   return asksInVain.has(failure.code) ? exitStatus.badInput : exitStatus.notApplied;
 }
 
 /** Says what is not as it should be and does not stop the work. */
 export function reportWarning(problem: string, terminal: Terminal): Promise<void> {
-  return terminal.err(`kpc-apply: warning: ${printable(problem)}\n`);
+  return terminal.err(`warning: ${printable(problem)}\n`);
 }
 
 /** Says what could not be put back. */

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../settings/durations.ts';
+import { parseNetwork } from '../../kernel/address.ts';
 
 /** How far a command goes in changing what kpc-apply did not make. */
 export interface ClaimOptions {
@@ -14,7 +15,7 @@ export function addStateOption(command: Command): Command {
   return command.addOption(
     new Option('--state-dir <folder>', 'where kpc-apply keeps its records')
       .argParser((folder) => {
-        if (folder.trim() === '') throw new InvalidArgumentError('it needs the name of a folder.');
+        if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
         return resolve(folder);
       })
       .default(defaultStateFolder),
@@ -30,7 +31,12 @@ export function addClaimOptions(command: Command, { hasBundle = true } = {}): Co
         '--ipvs-exclude-cidrs <cidrs>',
         `never remove virtual servers in these CIDRs${hasBundle ? ', nor in those that the bundle names' : ''}`,
       )
-        .argParser((value, before: readonly string[]) => [...before, ...value.split(',').filter(Boolean)])
+        .argParser((value, before: readonly string[]) => {
+          const cidrs = value.split(',').filter(Boolean);
+          const wrong = cidrs.find((cidr) => !parseNetwork(cidr));
+          if (wrong !== undefined) throw new InvalidArgumentError('Write CIDRs like 10.1.0.0/16.');
+          return [...before, ...cidrs];
+        })
         .default([], 'none'),
     );
 }

@@ -37,8 +37,10 @@ import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
+  readonly node?: readonly string[];
   readonly out?: string;
   readonly golden?: string;
   readonly print?: string;
@@ -84,13 +86,33 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
       const isGiven = command.getOptionValueSource('file') === 'cli';
       const file = [...(isGiven ? (options.file ?? []) : []), ...inputs];
       const quiet = quieten(terminal, options);
-      done(await runCompile(inputs.length === 0 ? options : { ...options, file }, quiet));
+      const assuming = spellCommand(command, inputs, '--assume');
+      done(await runCompile({ ...options, assuming, ...(inputs.length === 0 ? {} : { file }) }, quiet));
     });
+}
+
+/** The command as it was called, with one flag more, for a shell. */
+function spellCommand(command: Command, inputs: readonly string[], flag: string): string {
+  const flags = command.options
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
+    .flatMap((option) => {
+      const value: unknown = command.getOptionValue(option.attributeName());
+      const values = Array.isArray(value) ? value : [value];
+      return values.flatMap((each: unknown) => [
+        option.short ?? option.long ?? '',
+        ...(each === true ? [] : [quoteForShell(String(each))]),
+      ]);
+    });
+  return ['kpc', command.name(), ...inputs.map(quoteForShell), ...flags, flag].join(' ');
+}
+
+function quoteForShell(word: string): string {
+  return /^[\w./@%+,:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(`kpc: error: --output ${options.output} is for --check: name a folder with --check\n`);
+    await terminal.err(formatError(`--output ${options.output} is for --check`, 'name a folder with --check'));
     return exitStatus.badInput;
   }
   if (!isFleet(options)) tuneForShortRun();
@@ -131,7 +153,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err('kpc: error: several nodes need a folder: name one with -o, --golden or --check\n');
+    await terminal.err(formatError('several nodes need a folder', 'name one with -o, --golden or --check'));
     return exitStatus.badInput;
   }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
@@ -233,7 +255,7 @@ async function write(
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
       : await replaceFolder(folder, files);
   if (problem) {
-    await terminal.err(`kpc: error: ${describeFolderProblem(problem)}\n`);
+    await terminal.err(formatError(...describeFolderProblem(problem)));
     return exitStatus.badInput;
   }
   await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
@@ -250,7 +272,7 @@ async function check(
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
-    await terminal.err(`kpc: error: cannot read ${folder}: ${result.reason}\n`);
+    await terminal.err(formatError(`cannot read ${folder}: ${result.reason}`));
     return exitStatus.badInput;
   }
   const same = result.kind === 'same';
@@ -295,7 +317,7 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
     await terminal.err(
-      `kpc: error: there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}\n`,
+      formatError(`there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`),
     );
     return exitStatus.badInput;
   }

@@ -20,6 +20,7 @@ import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 /** The options of kpc describe. */
 export interface DescribeOptions extends SideOptions, MessageOptions {
@@ -48,7 +49,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
         'chain, a set or an entry of one, a DNS name, or a line of iptables-save in quotes',
     )
     .argument('[input...]', 'what to look at, as with -f: manifests, a bundle, or a dump of a node');
-  addInputOptions(command)
+  addInputOptions(command, 'looks')
     // A line of iptables-save begins like an option.
     .allowUnknownOption()
     .allowExcessArguments()
@@ -77,7 +78,7 @@ export function addDescribeCommand(program: Command, terminal: Terminal, done: (
       const options = file.length === 0 ? others : { ...others, file };
       if (what !== undefined && namesNoInput(options)) {
         const shown = /^[\w./:-]+$/.test(what) ? what : quotePrintable(what);
-        command.error(`error: no manifests are named: write "kpc describe ${shown} -f FILE", with - for stdin`);
+        command.error(`error: no manifests are named\nwrite "kpc describe ${shown} -f FILE", with - for stdin`);
       }
       const flags = command.options
         .filter((option) => ofManifests.includes(option.attributeName()) && !sharedFlags.has(option.attributeName()))
@@ -111,7 +112,7 @@ async function settleFirst(
   const { readStoredSide } = await import('../../sides/read-side.ts');
   if ((await readStoredSide(first, { node: options.node, stdin: undefined })).kind !== 'manifests') return sorted;
   const text = `${quotePrintable(first)} is taken for what is asked about: write ${quotePrintable(`./${first}`)} to read it`;
-  await say(quieten(terminal, options), `kpc: note: ${oneLine(text)}\n`);
+  await say(quieten(terminal, options), `note: ${oneLine(text)}\n`);
   return { what: first, paths: others };
 }
 
@@ -166,7 +167,7 @@ async function runDescribe(
   const input = await recogniseInputs(paths, { node, stdin });
   const refusal = refuseInput(input, options, flags);
   if (refusal !== undefined) {
-    await terminal.err(`kpc: error: ${oneLine(refusal)}\n`);
+    await terminal.err(formatError(...refusal));
     return exitStatus.badInput;
   }
   if (input.kind === 'dump') {
@@ -179,21 +180,25 @@ async function runDescribe(
   return what === undefined ? printTable(view, options, terminal) : printSubject(what, view, options, terminal);
 }
 
+/** What is wrong, and what to do about it. */
+type Refusal = readonly [wrong: string, help?: string];
+
 /** Why an input is not what the flags say, in a sentence; undefined where it is. */
-function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): string | undefined {
+function refuseInput(input: NamedInput, options: DescribeOptions, flags: readonly string[]): Refusal | undefined {
   const { bundle, fromDump, file } = options;
   if (input.kind === 'unreadable') return undefined;
-  if (input.kind === 'mixed') return input.text;
-  if (bundle !== undefined && input.kind !== 'bundle') return `${bundle} is not a bundle: kpc compile -o writes one`;
+  if (input.kind === 'mixed') return [input.text];
+  if (bundle !== undefined && input.kind !== 'bundle')
+    return [`${bundle} is not a bundle`, 'name one that kpc compile -o wrote'];
   if (fromDump !== undefined && input.kind !== 'dump') {
-    return (
-      `${fromDump} is not a dump: a dump is a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ` +
-      'ip -j addr print on a node, as kpc-apply dump writes it'
-    );
+    return [
+      `${fromDump} is not a dump`,
+      'name a file or folder with what iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr print on a node, as kpc-apply dump writes it',
+    ];
   }
   if (input.kind === 'manifests' || flags.length === 0) return undefined;
   const name = bundle ?? fromDump ?? file?.[0] ?? 'the input';
-  return `${flags.join(', ')}: only for manifests, and ${name} is a ${input.kind}`;
+  return [`${flags.join(', ')}: only for manifests, and ${name} is a ${input.kind}`];
 }
 
 /** The Services to describe; undefined where they cannot be read, which has been said. */
@@ -203,7 +208,10 @@ async function readView(
   terminal: Terminal,
 ): Promise<View | undefined> {
   const { compileInputs } = await import('../../sides/read-side.ts');
-  const reading = input.kind === 'manifests' ? await compileInputs(options, terminal.readStdin) : input.stored.reading;
+  const reading =
+    input.kind === 'manifests'
+      ? await compileInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : input.stored.reading;
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
@@ -213,11 +221,12 @@ async function readView(
   const { services, state, labels, families } = side;
   const { release } = services.settings;
   if (release !== newestRelease && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version')) {
-    await say(terminal, `kpc: note: by the kube-proxy of Kubernetes ${release}\n`);
+    await say(terminal, `note: by the kube-proxy of Kubernetes ${release}\n`);
   }
   const owners = findOwners(labels ? [labels, state] : [state]);
   return {
     state,
+    families,
     services,
     objects: 'inputs' in reading ? reading.inputs : undefined,
     owners,
@@ -229,9 +238,12 @@ async function readView(
 async function printTable(view: View, options: DescribeOptions, terminal: Terminal): Promise<ExitStatus> {
   const { formatRows, serviceRows, summarizeServices } = await import('../../describe/service-table.ts');
   const rows = serviceRows(view);
-  await terminal.out(
-    options.output === 'json' ? formatJson(summarizeServices(view)) : formatRows(rows, options.limit * rowsPerLine),
-  );
+  if (options.output === 'json') await terminal.out(formatJson(summarizeServices(view)));
+  else {
+    const { summarizeSide } = await import('../../report/bundle-text.ts');
+    const table = formatRows(rows, { rows: options.limit * rowsPerLine, width: terminal.width });
+    await terminal.out(`${table}\n${oneLine(summarizeSide(view))}\n`);
+  }
   return rows.length > 0 ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -291,7 +303,8 @@ async function formatFinding(
           }),
         );
       }
-      const { name } = view.services.node;
+      const { node, assumed } = view.services;
+      const name = assumed.node ? `${node.name} (assumed)` : node.name;
       const limits = { node: name === '' ? 'a node without a name' : name, limit: options.limit };
       const shown = finding.matches.slice(0, options.limit);
       const hidden = finding.matches.length - shown.length;

@@ -64,8 +64,7 @@ export async function describeDump(
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);
   const decompiled = decompile(dump.state, owners, belongingOf, side.coverage);
-  for (const note of notesOf(decompiled, side, belongingOf, names))
-    await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of notesOf(decompiled, side, belongingOf, names)) await say(terminal, `note: ${oneLine(note)}\n`);
   return printDecompiled(decompiled, { state: dump.state, owners, coverage: side.coverage }, what, options, terminal);
 }
 
@@ -147,7 +146,10 @@ async function printDecompiled(
   }
   if (ports.length + left.length + leftLines.length === 0) return sayNothing(decompiled, undefined, terminal);
   if (what === undefined) {
-    if (ports.length > 0) await terminal.out(formatRows(decompiledRows(decompiled), options.limit * rowsPerLine));
+    if (ports.length > 0)
+      await terminal.out(
+        formatRows(decompiledRows(decompiled), { rows: options.limit * rowsPerLine, width: terminal.width }),
+      );
     else await sayNothing(decompiled, what, terminal);
     const gap = ports.length > 0 && leftLines.length > 0 ? '\n' : '';
     await terminal.out(gap + leftLines.map((line) => `${oneLine(line)}\n`).join(''));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import type { ReportLimits } from '../../diff/diff-report.ts';
+import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
@@ -16,6 +16,7 @@ import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
 import type { MessageOptions } from './message-options.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
 
@@ -23,6 +24,7 @@ export interface DiffOptions extends SideOptions, MessageOptions {
   readonly toKubernetesVersion?: string;
   readonly output: (typeof outputs)[number];
   readonly foreign?: boolean;
+  readonly rules?: boolean;
   readonly limit: number;
 }
 
@@ -44,7 +46,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .argument('[from]', 'the old side')
     .argument('[to]', 'the new side');
-  addInputOptions(command);
+  addInputOptions(command, 'looks');
   for (const option of command.options) if (option.attributeName() === 'file') option.description = moreManifests;
   command.option(
     '--node <name>',
@@ -64,6 +66,7 @@ export function addDiffCommand(program: Command, terminal: Terminal, done: (stat
     )
     .addOption(new Option('--output <format>', 'how to print').choices(outputs).default('text'))
     .addOption(addLimit())
+    .option('--rules', 'also show which rules, sets and virtual servers differ; always shown of a dump')
     .option('--foreign', "also compare what is not kube-proxy's");
   addMessageOptions(command).action(
     async (first: string | undefined, second: string | undefined, given: DiffOptions) => {
@@ -98,7 +101,7 @@ function chooseSides(
 export function addLimit(): Option {
   return new Option('--limit <count>', 'lines of a list to show before "and 230 more"; 0 for all')
     .argParser((text) => {
-      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a number');
+      if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a number.');
       return Number(text) === 0 ? Number.POSITIVE_INFINITY : Number(text);
     })
     .default(20);
@@ -113,7 +116,7 @@ async function runDiff(
 ): Promise<ExitStatus> {
   const { readStoredSide, compileSide } = await import('../../sides/read-side.ts');
   if (from === '-' && to === '-') {
-    await terminal.err('kpc: error: only one side can be read from stdin\n');
+    await terminal.err(formatError('only one side can be read from stdin'));
     return exitStatus.badInput;
   }
   const stdin = [from, to].includes('-') ? await terminal.readStdin() : undefined;
@@ -122,18 +125,20 @@ async function runDiff(
   const strays = flags.filter((flag) => !isUseful(flag, [from, to], [stored.from, stored.to]));
   if (strays.length > 0 && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const names = strays.join(', ');
-    await terminal.err(`kpc: error: ${names}: only for manifests, and neither ${from} nor ${to} is manifests\n`);
+    await terminal.err(formatError(`${names}: only for manifests, and neither ${from} nor ${to} is manifests`));
     return exitStatus.badInput;
   }
   const finish = async (side: StoredSide, other: StoredSide): Promise<SideReading> =>
-    side.kind === 'manifests' ? compileSide(side.name, other, options, terminal.readStdin) : side.reading;
+    side.kind === 'manifests'
+      ? compileSide(side.name, other, { ...options, into: 'kpc describe -' }, terminal.readStdin)
+      : side.reading;
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
   const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
   await reportDiagnostics(makeStrict(found, options), files, terminal);
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
   if (!fromSide || !toSide || failsStrictly(found, options)) return exitStatus.badInput;
-  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${oneLine(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
     const { cluster, diagnostics, files: named } = await readNames(options, terminal.readStdin);
@@ -167,11 +172,16 @@ function noteReleases(from: Side, to: Side): readonly string[] {
 }
 
 async function printDiff(from: Side, to: Side, options: DiffOptions, terminal: Terminal): Promise<ExitStatus> {
-  for (const note of noteReleases(from, to)) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of noteReleases(from, to)) await say(terminal, `note: ${oneLine(note)}\n`);
   const { diffSides } = await import('../../diff/diff-sides.ts');
   const { diffDecompiled: readServices } = await import('../../describe/decompiled-changes.ts');
   const diff = diffSides(from, to, { foreign: options.foreign === true, readServices });
-  return printFound(from, to, diff, options, terminal);
+  return printFound(from, to, diff, options, terminal, !options.rules && isOfServices(from) && isOfServices(to));
+}
+
+/** Whether a side says which Services it comes from. A dump is compared for its rules. */
+function isOfServices({ services }: Side): boolean {
+  return services !== undefined;
 }
 
 /** Prints how two sides differ. */
@@ -181,16 +191,17 @@ export async function printFound(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview = false,
 ): Promise<ExitStatus> {
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
   const missed = describeGaps(diff.gaps).join(', ');
-  if (missed !== '') await say(terminal, `kpc: note: not compared, since one side cannot tell: ${missed}\n`);
+  if (missed !== '') await say(terminal, `note: not compared, since one side cannot tell: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
-    await terminal.err(`kpc: error: ${from.name} and ${to.name} have nothing in common that could be compared\n`);
+    await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
     return exitStatus.badInput;
   }
-  await terminal.out(await formatDiff(from, to, diff, options, terminal));
+  await terminal.out(await formatDiff(from, to, diff, options, terminal, isReview));
   return isSame(diff) ? exitStatus.ok : exitStatus.differs;
 }
 
@@ -200,6 +211,7 @@ async function formatDiff(
   diff: SideDiff,
   options: DiffOptions,
   terminal: Terminal,
+  isReview: boolean,
 ): Promise<string> {
   const { reportDiff } = await import('../../diff/diff-report.ts');
   const limits: ReportLimits = { servicePorts: options.limit, lines: options.limit };
@@ -207,7 +219,8 @@ async function formatDiff(
     case 'text': {
       const { formatText } = await import('../../report/text.ts');
       const { reportPainter } = await import('../../report/colours.ts');
-      return formatText(reportDiff(diff, limits), reportPainter(terminal.colour.out));
+      const report = isReview ? await reviewOf(from, to, diff, limits) : reportDiff(diff, limits);
+      return formatText(report, reportPainter(terminal.colour.out));
     }
     case 'markdown': {
       const { formatMarkdown } = await import('../../report/markdown.ts');
@@ -225,4 +238,25 @@ async function formatDiff(
         .join('');
     }
   }
+}
+
+/** So many Service ports are asked about at most: each may be reached in many ways. */
+const mostAsked = 400;
+
+async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimits): Promise<readonly ReportBlock[]> {
+  const { reportReview } = await import('../../report/diff-review.ts');
+  const ports = [from, to].map(({ services }) => services?.cluster.servicePorts.length ?? 0);
+  if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
+    return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
+  }
+  const { effectsByService } = await import('../../equivalence/by-service.ts');
+  const { findOwners } = await import('../../changes/owners.ts');
+  const { onOneNode, sceneOf } = await import('../../trace/scene.ts');
+  const [old, fresh] = [from, to].map((side) => {
+    const { state, labels, services } = side;
+    return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);
+  });
+  if (!old || !fresh) return [];
+  const effects = effectsByService(...onOneNode(old, fresh));
+  return reportReview({ from, to, diff, packets: { kind: 'asked', ...effects } }, limits);
 }

@@ -14,6 +14,7 @@ import type { DiffOptions } from './diff-command.ts';
 import { printFound } from './diff-command.ts';
 import { makeStrict } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 interface ReleaseDiffOptions extends DiffOptions {
   readonly toKubernetesVersion: string;
@@ -31,9 +32,9 @@ export async function runReleaseDiff(
   const wrongPath =
     second === undefined
       ? await describeNoManifests(path)
-      : `${toFlag} compares the same manifests by two releases: leave out ${second}`;
+      : ([`${toFlag} compares the same manifests by two releases`, `leave out ${second}`] as const);
   if (wrongPath !== undefined) {
-    await terminal.err(`kpc: error: ${oneLine(wrongPath)}\n`);
+    await terminal.err(formatError(...wrongPath));
     return exitStatus.badInput;
   }
   const loaded = await loadInputs(
@@ -50,12 +51,12 @@ export async function runReleaseDiff(
   if (diagnostics.some(isError) || from === undefined || to === undefined) return exitStatus.badInput;
   const { compareReleases } = await import('../../sides/compare-releases.ts');
   const compared = compareReleases({ loaded, nodeName, from, to, name: path ?? '-f' }, options);
-  for (const note of compared.notes) await say(terminal, `kpc: note: ${oneLine(note)}\n`);
+  for (const note of compared.notes) await say(terminal, `note: ${oneLine(note)}\n`);
   return printFound(compared.from, compared.to, compared.diff, options, terminal);
 }
 
 /** Why an argument cannot be compiled for two releases. */
-async function describeNoManifests(path: string | undefined): Promise<string | undefined> {
+async function describeNoManifests(path: string | undefined): Promise<readonly [string, string] | undefined> {
   if (path === undefined) return undefined;
   const { kind } = await readStoredSide(path);
   switch (kind) {
@@ -64,6 +65,6 @@ async function describeNoManifests(path: string | undefined): Promise<string | u
       return undefined;
     case 'bundle':
     case 'dump':
-      return `${path} is a ${kind}, and ${toFlag} needs manifests: name those that are in the cluster`;
+      return [`${path} is a ${kind}, and ${toFlag} needs manifests`, 'name those that are in the cluster'];
   }
 }

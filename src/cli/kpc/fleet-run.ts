@@ -20,6 +20,7 @@ import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { say } from '../shared/terminal.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
@@ -38,7 +39,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   const folder = new FleetFolder(path);
   const { nodes } = run.fleet;
   if (await isFile(path)) {
-    await run.terminal.err(`kpc: error: ${describeFolderProblem({ kind: 'is-a-file', folder: path })}\n`);
+    await run.terminal.err(formatError(...describeFolderProblem({ kind: 'is-a-file', folder: path })));
     return exitStatus.badInput;
   }
   // A shard without a node has a folder too, for the program that collects them.
@@ -51,8 +52,8 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
     if (result.kind === 'failed') {
       await progress.end();
       const done = counts.written + counts.unchanged;
-      const before = done === 0 ? '' : `\nThe folders of ${formatCount(done)} nodes before this one are done.`;
-      await run.terminal.err(`kpc: error: ${describeFolderProblem(result.problem)}${before}\n`);
+      const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+      await run.terminal.err(`${formatError(...describeFolderProblem(result.problem))}${before}`);
       return exitStatus.badInput;
     }
     counts[result.kind]++;
@@ -88,7 +89,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
-      await run.terminal.err(`kpc: error: cannot read ${path}/${node}: ${difference.reason}\n`);
+      await run.terminal.err(formatError(`cannot read ${path}/${node}: ${difference.reason}`));
       return exitStatus.badInput;
     }
     const what = describeDifference(difference);

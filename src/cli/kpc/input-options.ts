@@ -4,8 +4,11 @@ import { ipFamilyChoices } from '../../compile/compile-node.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/flags.ts';
 
-/** Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. */
-export function addInputOptions(command: Command): Command {
+/**
+ * Adds the options that say what is compiled and how kube-proxy would be set up, under kube-proxy's names. A command that only
+ * looks assumes what manifests from git lack; one that programs nodes has to be told to.
+ */
+export function addInputOptions(command: Command, use: 'looks' | 'programs' = 'programs'): Command {
   command
     .option('-f, --file <path>', 'manifests: a file, a folder, or - for stdin (repeat for more)', append)
     .option(
@@ -32,6 +35,11 @@ export function addInputOptions(command: Command): Command {
     .option(
       '--assume-endpoints [cidrs]',
       "assume ready Pods for workloads, in these networks (default: the Nodes' podCIDRs, or else the cluster CIDR)",
+    )
+    .addOption(
+      use === 'looks'
+        ? new Option('--no-assume', 'do not assume what manifests from git lack: addresses, node ports, Pods and Nodes')
+        : new Option('--assume', 'assume what manifests from git lack: addresses, node ports, ready Pods and Nodes'),
     )
     .option('--host-addresses <file>', 'what `ip -j addr` prints on the node: the addresses NodePorts listen on')
     .addOption(

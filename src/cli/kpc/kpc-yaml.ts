@@ -216,6 +216,7 @@ class Reader {
 
   /** Undefined for a flag that is there only to be left out. */
   #parse(option: Option, words: readonly string[]): unknown {
+    if (option.negate) return words[0] === 'true' ? false : undefined;
     if (option.isBoolean()) return words[0] === 'true' ? true : undefined;
     if (option.optional && !takesBoolean(option) && words.length === 1) {
       if (words[0] === 'true') return knownNetworks;
@@ -310,7 +311,7 @@ export function takesList({ description, flags, long }: Option): boolean {
 }
 
 export function takesBoolean(option: Option): boolean {
-  return option.isBoolean() || option.flags.endsWith('[bool]');
+  return option.isBoolean() || option.negate || option.flags.endsWith('[bool]');
 }
 
 function expectedOf(option: Option): 'boolean' | 'list' | 'one' {

@@ -24,9 +24,9 @@ export async function main(argv: readonly string[], terminal: Terminal = process
 
 /** What was not foreseen has a status of its own too: 1 would mean that something differs. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
-  const fault = isSystemError(error) ? '' : ' (a bug in kpc: please report it with the command and its input)';
+  const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
-    await terminal.err(`kpc: error: ${describeError(error)}${fault}\n`);
+    await terminal.err(`error: ${describeError(error)}\n${help}`);
   } catch {
     // Where stderr is what does not work, the status has to tell.
   }

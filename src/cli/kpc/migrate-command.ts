@@ -13,6 +13,7 @@ import { comparePairs, formatEquivalence } from './equivalence-command.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten } from './message-options.ts';
 import { readPairs } from './read-pair.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 interface MigrateOptions extends EquivalenceOptions {
   readonly from?: ProxyMode;
@@ -41,7 +42,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal, done: (s
   addMessageOptions(command).action(async (inputs: readonly string[], given: MigrateOptions) => {
     const options = { ...given, file: inputs.length > 0 ? inputs : (given.file ?? []) };
     if (options.file.length === 0) {
-      command.error('error: no input is named: add the manifests of the cluster, with - for stdin');
+      command.error('error: no input is named\nadd the manifests of the cluster, with - for stdin');
     }
     done(await runMigrate(options, quieten(terminal, options)));
   });
@@ -54,7 +55,7 @@ async function runMigrate(options: MigrateOptions, terminal: Terminal): Promise<
   const known = prepared.settings.mode;
   const from = options.from ?? (known === options.to ? 'ipvs' : known);
   if (from === options.to) {
-    await terminal.err(`kpc: error: --from ${from} --to ${options.to}: name two modes\n`);
+    await terminal.err(formatError(`--from and --to are both ${from}`, 'name two modes'));
     return exitStatus.badInput;
   }
   const allNodes = options.node === undefined && prepared.nodes.size > 1;

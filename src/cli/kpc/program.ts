@@ -7,6 +7,7 @@ import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
+import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { applyKpcYaml, configuredCommands, findMisnamed } from './kpc-yaml.ts';
 import type { KpcYaml } from './kpc-yaml.ts';
@@ -42,6 +43,7 @@ export function kpcProgram(terminal: Terminal): Program {
       addTestCommand(command, terminal, done);
       addEquivalenceCommand(command, terminal, done);
       addMigrateCommand(command, terminal, done);
+      addExplainCommand(command, terminal, runProgram, done);
       addVersionCommand(command, terminal, done);
     },
     checkCommand: (program, called, hasWrongValues) => readKpcYaml(program, called, hasWrongValues, terminal),
@@ -62,7 +64,7 @@ async function readKpcYaml(
   if (!configuredCommands.some((name) => name === called.name())) return false;
   const misnamed = named === undefined ? findMisnamed() : undefined;
   if (misnamed !== undefined) {
-    const text = `kpc: warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
+    const text = `warning: ${printable(misnamed)} is not read: kpc reads flags from a file called kpc.yaml, so rename it, or name it with --kpc-yaml\n`;
     await say(quieten(terminal, called.opts<MessageOptions>()), text);
   }
   const found = applyKpcYaml(called, program, named);
@@ -74,7 +76,7 @@ async function readKpcYaml(
   const { file, used, places } = found;
   called.setOptionValue('flagPlaces', places);
   const quiet = quieten(terminal, called.opts<MessageOptions>());
-  if (used.length > 0) await say(quiet, `kpc: note: from ${printable(file.name)}: ${used.join(', ')}\n`);
+  if (used.length > 0) await say(quiet, `note: from ${printable(file.name)}: ${used.join(', ')}\n`);
   return false;
 }
 

@@ -21,6 +21,7 @@ import type { MessageOptions } from './message-options.ts';
 import { makeStrict } from './message-options.ts';
 import { sceneOfReading } from './read-scene.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 
@@ -65,13 +66,15 @@ export async function readPairs(
 ): Promise<Pairs | undefined> {
   const specs = [readSpec(from, options), readSpec(to, options)] as const;
   if (specs.some(({ kind }) => kind === 'flags') && (options.file ?? []).length === 0) {
-    await terminal.err(`kpc: error: no input is named: add the manifests that both sides are compiled from, with -f\n`);
+    await terminal.err(
+      formatError('no input is named', 'add the manifests that both sides are compiled from, with -f'),
+    );
     return undefined;
   }
   const [old, fresh] = specs;
   if (old.kind === 'flags' && fresh.kind === 'flags') return pairsOfManifests(old, fresh, terminal);
   if (options.allNodes) {
-    await terminal.err('kpc: error: --all-nodes: only for manifests, and a bundle or dump is of one node\n');
+    await terminal.err(formatError('--all-nodes: only for manifests, and a bundle or dump is of one node'));
     return undefined;
   }
   return {
@@ -106,7 +109,7 @@ async function pairsOfManifests(
   const memos = [new NodeMemo(), new NodeMemo()] as const;
   const names = [...loaded[0].prepared.nodes.keys()].sort();
   if (options.allNodes && names.length === 0 && !loaded[0].diagnostics.some(isError)) {
-    await terminal.err('kpc: error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
+    await terminal.err(formatError('the input holds no Node', 'add what kubectl get nodes -o yaml prints'));
     return undefined;
   }
   const isFleet = options.allNodes === true && names.length > 0;
@@ -163,7 +166,7 @@ async function scenesOf(
   for (const { name, coverage } of [from.side, to.side]) {
     const untold = partsOfDump.filter((part) => !coverage[part]).map((part) => partWords[part]);
     const text = `${name} does not show ${untold.join(', ')}: taken to be as on the other side`;
-    if (untold.length > 0) await say(terminal, `kpc: note: ${oneLine(text)}\n`);
+    if (untold.length > 0) await say(terminal, `note: ${oneLine(text)}\n`);
   }
   return onOneNode(scenes[0], scenes[1]);
 }

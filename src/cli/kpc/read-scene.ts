@@ -16,6 +16,7 @@ import type { Terminal } from '../shared/terminal.ts';
 import type { MessageOptions } from './message-options.ts';
 import { failsStrictly, makeStrict } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 /**
  * The node that packets are traced on, or each of the input's Nodes; undefined where there is none to be had, which has
@@ -30,7 +31,7 @@ export async function readScenes(
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   const input = await recogniseInputs(file, { node, stdin });
   if (input.kind === 'mixed') {
-    await terminal.err(`kpc: error: ${oneLine(input.text)}\n`);
+    await terminal.err(formatError(oneLine(input.text)));
     return undefined;
   }
   if (input.kind !== 'manifests') {
@@ -38,7 +39,7 @@ export async function readScenes(
     return scene && [scene];
   }
   const readStdin = async (): Promise<Uint8Array | string> => stdin ?? (await terminal.readStdin());
-  const loaded = await loadInputs({ ...options, traffic: true }, readStdin);
+  const loaded = await loadInputs({ ...options, traffic: true, into: 'kpc describe -' }, readStdin);
   if (!everyNode) {
     const scene = await sceneOfReading(compileLoaded(loaded, options), options, terminal);
     return scene && [scene];
@@ -47,7 +48,7 @@ export async function readScenes(
   if (loaded.diagnostics.some(isError) || names.length === 0) {
     await reportDiagnostics(makeStrict(loaded.diagnostics, options), loaded.files, terminal);
     if (names.length === 0)
-      await terminal.err('kpc: error: the input holds no Node: add what kubectl get nodes -o yaml prints\n');
+      await terminal.err(formatError('the input holds no Node', 'add what kubectl get nodes -o yaml prints'));
     return undefined;
   }
   const scenes: Scene[] = [];
@@ -74,7 +75,7 @@ export async function sceneOfReading(
   const owners = findOwners(labels ? [labels, state] : [state]);
   const isDump = services === undefined;
   const { ports, mode } = isDump ? decompile(state, owners, classifyServers(side, side), coverage) : noPorts;
-  for (const text of doubtsOf(side)) await terminal.err(`kpc: warning: ${oneLine(text)}\n`);
+  for (const text of doubtsOf(side)) await terminal.err(`warning: ${oneLine(text)}\n`);
   return sceneOf(side, owners, services?.settings.mode ?? mode ?? modeOfState(state), ports, inputs);
 }
 

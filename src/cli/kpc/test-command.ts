@@ -49,11 +49,12 @@ export function addTestCommand(program: Command, terminal: Terminal, done: (stat
     const quiet = quieten(terminal, options);
     if (options.init) {
       const file = [...paths, ...(options.file ?? [])];
-      if (file.length === 0) command.error('error: no input is named: add manifests, a bundle or a dump');
+      if (file.length === 0) command.error('error: no input is named\nadd manifests, a bundle or a dump');
       done(await printHoldingTests({ ...options, file }, quiet));
       return;
     }
-    if (paths.length === 0) command.error('error: which tests? Name a file of expectations, or write one with --init');
+    if (paths.length === 0)
+      command.error('error: no tests are named\nname a file of expectations, or write one with --init');
     const isFileGiven = command.getOptionValueSource('file') === 'cli';
     done(await runTests(paths, options, isFileGiven, quiet));
   });

@@ -10,6 +10,7 @@ import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
+import { assumedIn } from '../../trace/assumed.ts';
 import { explainTrace, tellTrace, traceJson } from '../../trace/explain.ts';
 import type { ToldTrace } from '../../trace/explain.ts';
 import { followIngress } from '../../trace/ingress.ts';
@@ -24,6 +25,7 @@ import { addInputOptions } from './input-options.ts';
 import type { MessageOptions } from './message-options.ts';
 import { addMessageOptions, quieten } from './message-options.ts';
 import { readScenes } from './read-scene.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 
 /** The options of kpc trace. */
 interface TraceOptions extends SideOptions, MessageOptions {
@@ -57,21 +59,21 @@ export function addTraceCommand(program: Command, terminal: Terminal, done: (sta
     .option('--all <service>', 'a table: from every kind of source, and that of --from, to every address of a Service')
     .option('--all-nodes', 'on each node of the input')
     .addOption(new Option('--output <format>', 'how to print').choices(['text', 'json', 'svg']).default('text'));
-  addInputOptions(command).option(
+  addInputOptions(command, 'looks').option(
     '--node <name>',
     'the node (default: hostnameOverride, or else the only Node in the input)',
   );
   addMessageOptions(command).action(async (inputs: readonly string[], options: TraceOptions) => {
     const isWhole = options.from !== undefined && options.to !== undefined;
     if (options.all === undefined && !isWhole) {
-      command.error('error: which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE');
+      command.error('error: no packet is named\nwrite --from SOURCE --to DESTINATION, or --all SERVICE');
     }
     if (options.output === 'svg' && options.all !== undefined) {
-      command.error('error: --output svg draws the way of a packet: write --from and --to in place of --all');
+      command.error('error: --output svg draws the way of a packet\nwrite --from and --to in place of --all');
     }
     const file = inputs.length > 0 ? inputs : (options.file ?? []);
     if (file.length === 0)
-      command.error('error: no input is named: add manifests, a bundle or a dump, with - for stdin');
+      command.error('error: no input is named\nadd manifests, a bundle or a dump, with - for stdin');
     done(await runTrace({ ...options, file }, quieten(terminal, options)));
   });
 }
@@ -82,7 +84,7 @@ async function runTrace(options: TraceOptions, terminal: Terminal): Promise<Exit
   const answers = scenes.map((scene) => answer(options, scene));
   const wrong = answers.find((each) => each.kind === 'wrong');
   if (wrong?.kind === 'wrong') {
-    await terminal.err(`kpc: error: ${oneLine(wrong.text)}\n`);
+    await terminal.err(formatError(oneLine(wrong.text)));
     return exitStatus.badInput;
   }
   const values = answers.flatMap((each) => (each.kind === 'read' ? [each.value] : []));
@@ -115,7 +117,11 @@ function answer(options: TraceOptions, scene: Scene): Read<Answer> {
     const wrong = senders?.find(({ kind }) => kind === 'wrong');
     if (wrong?.kind === 'wrong' && senders?.every(({ kind }) => kind === 'wrong')) return wrong;
     const matrix = traceMatrix(ports.value, scene, named);
-    const text = (colour: boolean): string => formatMatrix(matrix, nameOf(scene.side), colour);
+    const text = (colour: boolean): string => {
+      const table = formatMatrix(matrix, nameOf(scene.side), colour);
+      const assumed = assumedIn([table], scene.side);
+      return assumed.length === 0 ? table : `${table}\n${formatDescription([assumed], colour)}`;
+    };
     return { kind: 'read', value: { json: matrixJson(matrix), text, told: [] } };
   }
   const over = followIngress(question, scene);
@@ -137,5 +143,13 @@ function answerOf(
   scene: Scene,
 ): Answer {
   const told = traces.map((trace) => tellTrace(trace, scene));
-  return { json, told, text: (colour) => formatDescription([...before, ...told.map(explainTrace)], colour) };
+  const blocks = [...before, ...told.map(explainTrace)].map((lines) => {
+    const [first, ...others] = lines;
+    const assumed = assumedIn(
+      lines.map(({ text }) => text),
+      scene.side,
+    );
+    return first ? [first, ...assumed, ...others] : lines;
+  });
+  return { json, told, text: (colour) => formatDescription(blocks, colour) };
 }

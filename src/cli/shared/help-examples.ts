@@ -29,6 +29,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, readonly string[
       'kpc test fixtures/packet-tests/nginx.yaml --proxy-mode iptables',
       'kpc test --init -f fixtures/quickstart/svc.yaml --proxy-mode nftables',
     ],
+    explain: ['kpc explain', 'kpc explain bad-port'],
     version: ['kpc version', 'kpc version --output json'],
   },
   'kpc-apply': {

@@ -17,7 +17,6 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kpc: {
     build: 'kpc compile',
     check: 'kpc compile --check',
-    explain: 'kpc describe',
     generate: 'kpc compile',
     get: 'kpc describe',
     render: 'kpc compile',
@@ -53,7 +52,10 @@ const formats: ReadonlySet<string> = new Set([
  */
 export function adviseOnMistake(error: string, program: Command, argv: readonly string[]): string {
   const advice =
-    adviseOnCommand(error, program, argv) ?? adviseOnFlag(error, program, argv) ?? adviseOnFiles(error, program);
+    adviseOnCommand(error, program, argv) ??
+    adviseOnFlag(error, program, argv) ??
+    adviseOnFiles(error, program) ??
+    adviseOnMissing(error, program, argv);
   return advice === undefined ? '' : `${advice}\n`;
 }
 
@@ -174,6 +176,13 @@ function adviseOnFiles(error: string, program: Command): string | undefined {
     return 'Name each file with an -f of its own, or the folder that holds them.';
   }
   return `Name each file or folder with -f. Did you mean "kpc ${name} ${words.join(' ')}"?`;
+}
+
+/** How a command is called that lacks an argument. */
+function adviseOnMissing(error: string, program: Command, argv: readonly string[]): string | undefined {
+  const command = error.includes('missing required argument') ? calledCommand(program, argv) : undefined;
+  const words = command?.registeredArguments.map((argument) => argument.name().toUpperCase()) ?? [];
+  return command && `Write "${[program.name(), command.name(), ...words].join(' ')}".`;
 }
 
 function calledCommand(program: Command, argv: readonly string[]): Command | undefined {

@@ -5,6 +5,7 @@ import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
 import { WrongValues } from './wrong-values.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
 import { version } from '../../base/version.ts';
 
 /** A program with commands, each of which says how it ended by calling `done`. */
@@ -30,7 +31,7 @@ export async function runCommands(
   const wrongValues = new WrongValues();
   const explain = (text: string): string => {
     const error = correctSuggestion(text, program, argv);
-    return `${name}: ${error}${adviseOnMistake(error, program, argv)}`;
+    return formatParserError(`${error}${adviseOnMistake(error, program, argv)}`);
   };
   const program: Command = new Command(name)
     .description(description)
@@ -72,4 +73,18 @@ export async function runCommands(
   }
   await Promise.all(written);
   return status;
+}
+
+/**
+ * The parser's error as all errors are printed. What follows its first line is what to do about it, and so is a sentence after the
+ * one that calls an argument invalid.
+ */
+function formatParserError(text: string): string {
+  const [first = '', ...advice] = text.trimEnd().split('\n');
+  const [, refused, hint] = /^(.* is invalid)\. (.*)$/.exec(first) ?? [];
+  const help = [...(hint === undefined ? [] : [hint]), ...advice]
+    .map((line) => line.replace(/^\((.*)\)$/, '$1').replace(/\.$/, ''))
+    .map((line) => line.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()))
+    .join('; ');
+  return formatError((refused ?? first).replace(/^error: /, ''), help === '' ? undefined : help);
 }

@@ -15,6 +15,8 @@ export interface Terminal {
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether a user watches stderr: progress is for them only. */
   readonly interactive: boolean;
+  /** How many columns the terminal has that results are printed on; undefined for a file or a pipe. */
+  readonly width?: number | undefined;
   /** Whether only results and errors are wanted. */
   readonly quiet?: boolean;
 }
@@ -64,6 +66,7 @@ export function processTerminal(): Terminal {
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
     colour: { out: hasColour(process.stdout), err: hasColour(process.stderr) },
     interactive: process.stderr.isTTY === true,
+    width: process.stdout.isTTY ? process.stdout.columns : undefined,
   };
 }
 

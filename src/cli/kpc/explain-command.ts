@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { findNearest } from '../../base/find-nearest.ts';
+import { printable, printableLines } from '../../base/printable.ts';
+import { diagnosticCodes, entryOf, severitiesOf } from '../../diagnostics/codes.ts';
+import type { DiagnosticCode } from '../../diagnostics/codes.ts';
+import type { Example } from '../../diagnostics/examples.ts';
+import { formatError } from '../../report/render-diagnostics.ts';
+import { exitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus } from '../shared/exit-status.ts';
+import type { Terminal } from '../shared/terminal.ts';
+
+/** Runs kpc. */
+type Run = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
+
+/** `run` is what runs the example of a code. */
+export function addExplainCommand(
+  program: Command,
+  terminal: Terminal,
+  run: Run,
+  done: (status: ExitStatus) => void,
+): void {
+  program
+    .command('explain')
+    .description(
+      'Explain the code of a message: why there is such a message, an example, and what to do; or list the codes.',
+    )
+    .argument('[code]', 'the code, as in [bad-port] at the end of a message')
+    .action(async (code: string | undefined) => done(await explain(code, terminal, run)));
+}
+
+async function explain(word: string | undefined, terminal: Terminal, run: Run): Promise<ExitStatus> {
+  if (word === undefined) {
+    await terminal.out(listCodes());
+    return exitStatus.ok;
+  }
+  // As it is copied from a message.
+  const name = word.replace(/^\[(.*)\]$/, '$1');
+  const code = diagnosticCodes.find((each) => each === name);
+  if (code === undefined) {
+    const near = findNearest(name, diagnosticCodes);
+    const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
+    await terminal.err(formatError(`no message has the code ${printable(name)}`, help));
+    return exitStatus.badInput;
+  }
+  const { meaning, example } = entryOf(code);
+  const { words, files } = example();
+  const said = await tryExample(code, { words, files }, terminal, run);
+  await terminal.out(
+    [
+      `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n`,
+      ...Object.entries(files).map(([file, text]) => `\n${file}:\n\n${indent(cutText(text))}`),
+      `\n$ kpc ${words.join(' ')}\n\n${indent(said)}`,
+    ].join(''),
+  );
+  return exitStatus.ok;
+}
+
+function listCodes(): string {
+  const width = Math.max(...diagnosticCodes.map((code) => code.length));
+  return diagnosticCodes.map((code) => `${code.padEnd(width)}  ${entryOf(code).meaning}\n`).join('');
+}
+
+function indent(text: string): string {
+  return text.replace(/^(?=.)/gm, '    ');
+}
+
+/** How much of a file is shown: some examples are of what is too large. */
+const mostLines = 20;
+const longestLine = 120;
+
+function cutText(text: string): string {
+  const lines = printableLines(text).trimEnd().split('\n');
+  const shown = lines
+    .slice(0, mostLines)
+    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line));
+  return `${[...shown, ...(lines.length > mostLines ? ['…'] : [])].join('\n')}\n`;
+}
+
+/** What kpc says of the example with the code, so that it is never out of date. */
+async function tryExample(code: DiagnosticCode, example: Example, terminal: Terminal, run: Run): Promise<string> {
+  const before = process.cwd();
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-explain-'));
+  const said: string[] = [];
+  const listening: Terminal = {
+    ...terminal,
+    out: async () => {},
+    err: async (text) => void said.push(text),
+    status: async () => {},
+    colour: { out: false, err: false },
+    interactive: false,
+  };
+  try {
+    for (const [file, text] of Object.entries(example.files)) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), text);
+    }
+    process.chdir(folder);
+    await run(example.words, listening);
+  } finally {
+    process.chdir(before);
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return messageOf(code, said.join(''));
+}
+
+/** The first message with the code, of all that kpc says. */
+function messageOf(code: DiagnosticCode, said: string): string {
+  const messages = said.split(/^(?! )/m);
+  return messages.find((message) => message.split('\n')[0]?.endsWith(` [${code}]`)) ?? '';
+}

@@ -1,0 +1,209 @@
+import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
+import { lacksAnything, lacksLoadBalancer } from '../cluster/assign-addresses.ts';
+import type { Node, Service, Sourced } from '../cluster/objects.ts';
+import type { DrawnValues } from '../diagnostics/assignment.ts';
+import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Inputs } from '../input/read-inputs.ts';
+import type { Network } from '../kernel/address.ts';
+import { addressAfter, contains, parseAddress, parseNetwork } from '../kernel/address.ts';
+import type { Family } from '../kernel/family.ts';
+import { families as bothFamilies } from '../kernel/family.ts';
+import type { IpFamilyChoice, Prepared } from './compile-node.ts';
+
+/**
+ * The cluster that manifests from git are looked at in, where neither they nor a flag say otherwise: kubeadm's networks and
+ * node ports, and addresses that no network has (RFC 5737, RFC 3849).
+ */
+const assumedCluster = {
+  ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
+  ipv6: {
+    services: 'fd00:10:96::/112',
+    pods: 'fd00:10:244::/56',
+    balancers: '2001:db8::/64',
+    nodes: '2001:db8:1::/64',
+  },
+} as const;
+const assumedNodePorts = { first: 30000, last: 32767 } as const;
+const assumedNodes = ['node-1', 'node-2'] as const;
+
+/** How long the prefix of a Node's part of the Pods' network is. */
+const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
+
+/** What there is to go by before anything is assumed. */
+export interface KnownOfCluster {
+  readonly inputs: Inputs;
+  /** What flags and the configuration of other programs name. */
+  readonly ranges: AssignmentRanges;
+  /** Those that --assume-endpoints names. */
+  readonly podNetworks: readonly Network[];
+  readonly clusterCIDRs: readonly string[];
+  /** The nodes that the flags or the configuration of kube-proxy name. */
+  readonly nodeNames: readonly string[];
+  readonly ipFamily: IpFamilyChoice;
+}
+
+/** What takes the place of what the input lacks. */
+export interface Assumptions {
+  readonly ranges: AssignmentRanges;
+  /** Networks of Pods, for Nodes that say nothing about theirs. */
+  readonly podNetworks: readonly Network[];
+  /** Empty if the input says which nodes there are. */
+  readonly nodes: readonly Sourced<Node>[];
+}
+
+/** What to assume of the cluster; it hangs on what the input holds alone, and so is the same in each run. */
+export function assumeCluster(known: KnownOfCluster): Assumptions {
+  const { inputs, ranges, podNetworks, clusterCIDRs } = known;
+  const isTold = ranges.clusterIPs.length > 0 || inputs.serviceCidrs.length > 0;
+  const families = chooseFamilies(known);
+  const networks = (of: keyof (typeof assumedCluster)['ipv4']): readonly Network[] =>
+    families.flatMap((family) => parseNetwork(assumedCluster[family][of]) ?? []);
+  const named = [...podNetworks, ...clusterCIDRs.flatMap((text) => parseNetwork(text) ?? [])];
+  const pods = [...named, ...networks('pods')];
+  return {
+    ranges: {
+      ...ranges,
+      clusterIPs: isTold ? ranges.clusterIPs : networks('services'),
+      nodePorts: ranges.nodePorts ?? assumedNodePorts,
+      ...(ranges.loadBalancerIPs ? {} : { loadBalancerIPs: networks('balancers'), sparesPending: true }),
+    },
+    podNetworks: pods,
+    nodes: needsNodes(inputs) ? makeNodes(known, families, pods) : [],
+  };
+}
+
+function chooseFamilies({ inputs, ranges, ipFamily }: KnownOfCluster): readonly Family[] {
+  const told = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
+  if (told.length > 0) return bothFamilies.filter((family) => told.some((network) => network.family === family));
+  switch (ipFamily) {
+    case 'ipv4':
+    case 'ipv6':
+      return [ipFamily];
+    case 'dual':
+      return bothFamilies;
+    case 'auto':
+      return inputs.services.some(({ object }) => wantsIpv6(object)) ? bothFamilies : ['ipv4'];
+  }
+}
+
+function wantsIpv6({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service): boolean {
+  return (
+    ipFamilies.includes('IPv6') ||
+    ipFamilyPolicy === 'RequireDualStack' ||
+    clusterIPs.some((text) => parseAddress(text)?.family === 'ipv6')
+  );
+}
+
+/** Where something of the cluster is missing, so are its nodes; but not where the input says anything about these. */
+function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
+  const saysNode =
+    nodes.length > 0 ||
+    slices.some(({ object }) => object.endpoints.some(({ status }) => status.nodeName !== undefined)) ||
+    endpoints.some(({ object }) =>
+      object.subsets.some(({ addresses, notReadyAddresses }) =>
+        [...addresses, ...notReadyAddresses].some(({ nodeName }) => nodeName !== undefined),
+      ),
+    ) ||
+    pods.some(({ object }) => object.status !== undefined);
+  if (saysNode || services.length === 0) return false;
+  return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
+}
+
+function lacksAddress(service: Service): boolean {
+  return lacksAnything(service) || (lacksLoadBalancer(service) && service.spec.clusterIP === '');
+}
+
+function makeNodes(
+  { inputs: { pods, workloads }, nodeNames }: KnownOfCluster,
+  families: readonly Family[],
+  networks: readonly Network[],
+): readonly Sourced<Node>[] {
+  const ofSpecs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
+  const named = new Set([...nodeNames, ...ofSpecs.map(({ nodeName }) => nodeName).toSorted()].filter((name) => name));
+  const names = [
+    ...named,
+    ...assumedNodes.filter((name) => !named.has(name)).slice(0, Math.max(0, assumedNodes.length - named.size)),
+  ];
+  return names.map((name, i) => ({ object: makeNode(name, i, families, networks), source: { place: () => nowhere } }));
+}
+
+const nowhere = placeAtLine('assumed');
+
+function makeNode(name: string, at: number, families: readonly Family[], networks: readonly Network[]): Node {
+  return {
+    metadata: { name, namespace: 'default', labels: {}, annotations: {} },
+    kubernetesVersion: '',
+    podCIDRs: families.flatMap(
+      (family) =>
+        partOf(
+          networks.find((network) => network.family === family),
+          at,
+        ) ?? [],
+    ),
+    addresses: families.map((family) => {
+      const network = parseNetwork(assumedCluster[family].nodes);
+      return { type: 'InternalIP', address: network ? addressAfter(network.address, at + 1).text : '' };
+    }),
+    ready: true,
+    nanoCPUs: 0n,
+  };
+}
+
+/** A Node's part of the Pods' network; undefined if that is too small to have as many parts. */
+function partOf(network: Network | undefined, at: number): string | undefined {
+  if (!network || network.prefixLength >= nodePrefix[network.family]) return undefined;
+  const size = 2 ** ((network.family === 'ipv4' ? 32 : 128) - nodePrefix[network.family]);
+  const start = addressAfter(network.address, at * size);
+  return contains(network, start) ? `${start.text}/${nodePrefix[network.family]}` : undefined;
+}
+
+/** One note with all that is assumed, and what of the input is a cluster's own and stays; none if nothing is assumed. */
+export function describeAssumptions(
+  inputs: Inputs,
+  { ranges, podNetworks, nodes }: Assumptions,
+  { assigned, assumedEndpoints = [] }: Pick<Prepared, 'assigned' | 'assumedEndpoints'>,
+  isDefault: boolean,
+): readonly Diagnostic[] {
+  if (assigned.length + assumedEndpoints.length + nodes.length === 0) return [];
+  const { services, slices, endpoints, pods } = inputs;
+  const assumedPods = assumedEndpoints.flatMap((workload) => workload.pods);
+  return [
+    diagnose('assumed', {
+      clusterIPs: drawn(
+        ranges.clusterIPs,
+        assigned.flatMap(({ clusterIPs }) => clusterIPs),
+      ),
+      nodePorts: assigned.flatMap(({ nodePorts, healthCheckNodePort: own }) => [
+        ...Object.values(nodePorts),
+        ...(own === undefined ? [] : [own]),
+      ]).length,
+      loadBalancerIPs: drawn(
+        ranges.loadBalancerIPs ?? [],
+        assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),
+      ),
+      pods: {
+        ...drawn(
+          podNetworks,
+          assumedPods.flatMap(({ addresses }) => addresses),
+        ),
+        count: assumedPods.length,
+      },
+      nodes: nodes.map(({ object }) => object.metadata.name),
+      kept: {
+        services: services.filter(({ object: { spec } }) => spec.clusterIP !== '' && spec.clusterIP !== 'None').length,
+        slices: slices.length + endpoints.length,
+        pods: pods.filter(({ object }) => object.status !== undefined).length,
+        nodes: inputs.nodes.length,
+      },
+      isDefault,
+    }),
+  ];
+}
+
+/** How many values there are, and which of the networks have any. */
+function drawn(networks: readonly Network[], texts: readonly string[]): DrawnValues {
+  const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
+  const used = networks.filter((network) => addresses.some((address) => contains(network, address)));
+  return { count: texts.length, from: [...new Set(used.map(({ text }) => text))] };
+}

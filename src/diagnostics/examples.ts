@@ -1,0 +1,131 @@
+/** Files, and the words after "kpc" that make a diagnostic of them. */
+export interface Example {
+  readonly words: readonly string[];
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export const compile = ['compile', '-f', 'in.yaml'] as const;
+
+/** Manifests that are compiled with these flags. */
+export function manifests(text: string, ...flags: readonly string[]): Example {
+  return { words: [...compile, ...flags], files: { 'in.yaml': text } };
+}
+
+/** What a node printed, which is compared with a Service. */
+export function dump(files: Example['files']): Example {
+  const inFolder = Object.entries(files).map(([name, text]) => [`dump/${name}`, text] as const);
+  return {
+    words: ['diff', 'dump', 'in.yaml', '--node', 'worker-1'],
+    files: { 'in.yaml': web, ...Object.fromEntries(inFolder) },
+  };
+}
+
+/** A configuration of kube-proxy, beside a Service. */
+export function configured(...lines: readonly string[]): Example {
+  const config = ['apiVersion: kubeproxy.config.k8s.io/v1alpha1', 'kind: KubeProxyConfiguration', ...lines, ''];
+  return {
+    words: [...compile, '--config', 'config.yaml'],
+    files: { 'in.yaml': web, 'config.yaml': config.join('\n') },
+  };
+}
+
+/** A Service with these fields in a line. */
+export function service(spec: string, status = '{}', name = 'web'): string {
+  return `apiVersion: v1
+kind: Service
+metadata: { name: ${name} }
+spec: { ${spec} }
+status: ${status}
+---
+`;
+}
+
+export const clusterIP = 'clusterIP: 10.96.0.10';
+export const web = service(`${clusterIP}, ports: [{ port: 80 }]`);
+
+export function slice(more: string): string {
+  return `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+${more}
+---
+`;
+}
+
+export function endpoint(fields: string): string {
+  return slice(`addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.0.1], ${fields} }]`);
+}
+
+export function node(more: string, labels = '{}'): string {
+  return `apiVersion: v1
+kind: Node
+metadata: { name: worker-1, labels: ${labels} }
+${more}
+---
+`;
+}
+
+export function pod(spec: string, status: string): string {
+  return `apiVersion: v1
+kind: Pod
+metadata: { name: web-0, labels: { app: web } }
+spec: { ${spec} }
+status: { ${status} }
+---
+`;
+}
+
+export const container = 'containers: [{ name: web, image: web, ports: [{ name: http, containerPort: 8080 }] }]';
+
+export function deployment(spec: string): string {
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec: { replicas: 3, template: { metadata: { labels: { app: web } }, spec: { ${spec} } } }
+---
+`;
+}
+
+export const selecting = service(`${clusterIP}, selector: { app: web }, ports: [{ port: 80 }]`);
+
+export const rules = `*nat
+:KUBE-SERVICES - [0:0]
+-A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j RETURN
+COMMIT
+`;
+
+/** More pairs of a port and an endpoint, and more addresses, than a file of this size may come to. */
+export function largeInput(): string {
+  const ports = Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
+  const externalIPs = Array.from({ length: 200 }, (_, i) => `192.0.2.${i + 1}`);
+  const endpoints = Array.from({ length: 500 }, (_, i) => ({ addresses: [`10.244.${i >> 8}.${i & 255}`] }));
+  const items = [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web' },
+      spec: { clusterIP: '10.96.0.10', externalIPs, ports },
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      ports,
+      endpoints,
+    },
+  ];
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+}
+
+/** A Service whose annotation this is, with a target port that differs from its port. */
+export function annotated(annotation: string): string {
+  return service(`${clusterIP}, ports: [{ port: 80, targetPort: 8080 }]`).replace(
+    'name: web',
+    `name: web, annotations: { ${annotation} }`,
+  );
+}
+
+export const nodePort = service(`type: NodePort, ${clusterIP}, ports: [{ port: 80, nodePort: 30080 }]`);

@@ -1,0 +1,213 @@
+import { formatCount } from '../base/format-count.ts';
+import { groupBy } from '../cluster/group-by.ts';
+import { count } from '../changes/counts.ts';
+import type { ReportBlock, ReportLimits, ReportLine } from '../diff/diff-report.ts';
+import { reportDiff } from '../diff/diff-report.ts';
+import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
+import { oneLine } from '../diff/one-line.ts';
+import { listFacts } from '../diff/port-facts.ts';
+import type { ServiceReason } from '../diff/service-changes.ts';
+import type { Side } from '../diff/side.ts';
+import { describeReason } from '../diff/words.ts';
+import type { ServiceEffects } from '../equivalence/by-service.ts';
+import type { Severity } from '../equivalence/findings.ts';
+import { targetWords } from './equivalence.ts';
+
+/** What becomes of packets, or why that was not asked. */
+export type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
+
+/** Both sides of manifests or bundles, and how they differ. */
+export interface Review {
+  readonly from: Side;
+  readonly to: Side;
+  readonly diff: SideDiff;
+  readonly packets: PacketEffects;
+}
+
+/** A difference as the review of a change: each Service in two lines, then what becomes of packets; no rules. */
+export function reportReview({ from, to, diff, packets }: Review, limits: ReportLimits): readonly ReportBlock[] {
+  const mark = markAssumed([from, to]);
+  const services = [...groupBy(diff.servicePorts, ({ label }) => serviceOf(label))];
+  const shown = services.slice(0, limits.servicePorts);
+  const hidden = services.length - shown.length;
+  const lines = shown.flatMap(([name, ports]) => serviceLines(name, ports, mark));
+  const hasStars = lines.some(({ text }) => text.includes('*'));
+  const more = hidden > 0 ? [line('more', `and ${formatCount(hidden)} more (--limit 0 shows all)`)] : [];
+  // What belongs to no Service is all there is to say if no Service differs.
+  const rest = reportDiff({ ...diff, servicePorts: [], base: services.length === 0 ? diff.base : [] }, limits);
+  const summary = reportDiff(diff, limits).at(-1) ?? [];
+  return [
+    ...(services.length === 0
+      ? []
+      : [[line('title', 'Services'), ...lines, ...more, ...(hasStars ? [line('reason', '* assumed')] : [])]]),
+    ...(services.length === 0 ? [] : [packetLines(packets, to, limits)]),
+    ...rest.slice(0, -1),
+    services.length === 0
+      ? summary
+      : summary.map(({ role, text }) => ({ role, text: `${text} --rules shows the rules.` })),
+  ];
+}
+
+function serviceOf(label: string): string {
+  return label.split(':', 1)[0] ?? label;
+}
+
+function serviceLines(
+  name: string,
+  ports: readonly ServicePortDiff[],
+  mark: (service: string, text: string) => string,
+): readonly ReportLine[] {
+  const kinds = new Set(ports.flatMap(({ reasons, change }) => [wholeChange(reasons) ?? change]));
+  const [only] = kinds;
+  const change = kinds.size === 1 && only && ports.every(({ reasons }) => wholeChange(reasons)) ? only : 'changed';
+  const texts = [...new Set(ports.flatMap((port) => portTexts(port, ports.length > 1)))].map((text) =>
+    mark(name, text),
+  );
+  const [first, second] = halve(texts.toSorted((a, b) => rankOf(a) - rankOf(b)));
+  return [line(change, `${name}  ${first}`), ...(second === '' ? [] : [line('reason', second)])];
+}
+
+/** Where a text comes in the line of a Service: what it is, then where, then who serves it. */
+function rankOf(text: string): number {
+  const ranks = [/^type /, /^port /, /^node port /, /^(?!.*\bendpoints?\b)/];
+  const found = ranks.findIndex((pattern) => pattern.test(text));
+  return found < 0 ? ranks.length : found;
+}
+
+/** Whether all of the Service came or went. */
+function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | undefined {
+  if (reasons.some(({ kind }) => kind === 'service-added')) return 'added';
+  return reasons.some(({ kind }) => kind === 'service-removed') ? 'removed' : undefined;
+}
+
+/** What there is to say of a Service port; endpoints are counted. */
+function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOfMany: boolean): readonly string[] {
+  const port = label.slice(serviceOf(label).length + 1);
+  const prefix = isOneOfMany && port !== '' && wholeChange(reasons) === undefined ? `${port}: ` : '';
+  const said = reasons.flatMap((reason): readonly string[] => {
+    switch (reason.kind) {
+      case 'facts':
+        return listFacts(reason.families).filter((fact) => !/^(?:internal|external)TrafficPolicy Cluster$/.test(fact));
+      case 'service-added':
+      case 'service-removed':
+      case 'endpoint-added':
+      case 'endpoint-removed':
+      case 'endpoint-changed':
+        return [];
+      case 'behaviour':
+      case 'port-added':
+      case 'port-removed':
+      case 'port-renamed':
+      case 'programmed':
+      case 'field':
+      case 'list':
+      case 'scaled':
+        return [`${prefix}${describeReason(reason)}`];
+    }
+  });
+  const isWhole = wholeChange(reasons) !== undefined;
+  const endpoints = isWhole ? [] : countEndpoints(reasons).map((text) => `${prefix}${text}`);
+  const isSilent = said.length + endpoints.length === 0 && kernel.length + follows.length > 0;
+  return [...said, ...endpoints, ...(isSilent ? [`${prefix}its rules`] : [])];
+}
+
+/** So many endpoints are named; more are counted. */
+const namedEndpoints = 2;
+
+/** What becomes of endpoints, unless the number of them has said it. */
+function countEndpoints(reasons: readonly ServiceReason[]): readonly string[] {
+  const number = (kind: ServiceReason['kind']): number => reasons.filter((reason) => reason.kind === kind).length;
+  const counts = [
+    ['added', number('endpoint-added')],
+    ['removed', number('endpoint-removed')],
+    ['changed', number('endpoint-changed')],
+  ] as const;
+  const parts = counts.filter(([, each]) => each > 0);
+  // That there are more, or fewer, says it all.
+  if (parts.length === 1 && parts[0]?.[0] !== 'changed' && number('scaled') > 0) return [];
+  const own = reasons.filter(({ kind }) => kind.startsWith('endpoint-'));
+  if (own.length <= namedEndpoints) return own.map(describeReason);
+  return parts.map(([word, each]) => `${count(each, 'endpoint')} ${word}`);
+}
+
+/** The texts in two lines of about the same length; in one if they are short. */
+function halve(texts: readonly string[]): readonly [string, string] {
+  const all = texts.join(', ');
+  if (all.length <= 80) return [all, ''];
+  let at = 1;
+  while (at < texts.length && texts.slice(0, at + 1).join(', ').length <= all.length / 2) at++;
+  return [texts.slice(0, at).join(', '), texts.slice(at).join(', ')];
+}
+
+/** Puts a star at what kpc chose. */
+function markAssumed(sides: readonly Side[]): (service: string, text: string) => string {
+  const chosen = new Map<string, Set<string>>();
+  const withPods = new Set<string>();
+  for (const { services } of sides) {
+    for (const { service, clusterIPs, nodePorts, healthCheckNodePort, loadBalancerIPs = [] } of services?.assumed
+      .services ?? []) {
+      const values = [...clusterIPs, ...loadBalancerIPs, ...Object.values(nodePorts), healthCheckNodePort ?? 0];
+      const own = chosen.get(service) ?? new Set();
+      chosen.set(service, own);
+      for (const value of values) own.add(String(value));
+    }
+    for (const { namespace, service, endpoints } of services?.cluster.servicePorts ?? []) {
+      if (endpoints.some(({ status }) => status.assumed)) withPods.add(`${namespace}/${service}`);
+    }
+  }
+  return (service, text) => {
+    const own = chosen.get(service);
+    const marked = own ? text.replace(/[\da-f][\da-f.:]+/g, (word) => (own.has(word) ? `${word}*` : word)) : text;
+    return withPods.has(service) && /\bendpoints?\b/.test(text) ? `${marked}*` : marked;
+  };
+}
+
+const severityRoles: Readonly<Record<Severity, ReportLine['role']>> = {
+  breaks: 'removed',
+  changes: 'changed',
+  opens: 'added',
+  'fails-otherwise': 'reason',
+};
+
+/** More kinds of senders than this are all that there are on most nodes, and are not named. */
+const mostSenders = 3;
+
+function packetLines(packets: PacketEffects, { services }: Side, { lines: limit }: ReportLimits): ReportBlock {
+  const name = services?.node.name ?? '';
+  const where = name === '' ? '' : ` on ${name}${services?.assumed.node ? ' (assumed)' : ''}`;
+  const title = line('title', `Packets${where}`);
+  if (packets.kind === 'too-many') {
+    return [title, line('reason', 'not compared, for there are many Services: "kpc equivalence" compares them')];
+  }
+  const { effects, choosesOthers, touchesHairpins } = packets;
+  const hairpins = touchesHairpins
+    ? [line('more', 'pods that reach themselves through a Service are left out: "kpc equivalence" shows them')]
+    : [];
+  if (effects.length === 0)
+    return [
+      title,
+      line('reason', choosesOthers ? 'only the choice of endpoints changes' : 'no packet ends otherwise'),
+      ...hairpins,
+    ];
+  const shown = effects.length <= limit + 1 ? effects : effects.slice(0, limit);
+  const hidden = effects.length - shown.length;
+  return [
+    title,
+    ...shown.map(({ target, senders, from, to, services: names, severity }) => {
+      const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
+      const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
+      return line(severityRoles[severity], `${targetWords[target]}${whose}${whom}: ${from} → ${to}`);
+    }),
+    ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more`)] : []),
+    ...hairpins,
+  ];
+}
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - 3;
+  return names.slice(0, 3).join(', ') + (more > 0 ? ` and ${formatCount(more)} more` : '');
+}
+
+function line(role: ReportLine['role'], text: string): ReportLine {
+  return { role, text: oneLine(text) };
+}
