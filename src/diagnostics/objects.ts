@@ -169,11 +169,13 @@ export const objectDiagnostics = {
         `a Kubernetes object is a mapping with apiVersion and kind, not ${describeFound(found)}`,
         adviseOn(found),
       ],
-      unrendered: ({ field, value }: { readonly field: 'apiVersion' | 'kind'; readonly value: string }) =>
-        `${field} ${quote(value)} is a placeholder that is not filled in`,
       missing: ({ field, madeBy }: MissingField) => [
         `this is not a Kubernetes object: it has no ${field}`,
         madeBy && makers[madeBy],
+      ],
+      unrendered: ({ field, value }: FieldValue) => [
+        `${field} ${quote(value)} is a placeholder that is not filled in`,
+        'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
       ],
     }),
   },

@@ -26,7 +26,7 @@ interface NamedHost {
 function describeOtherHost({ outputs, host, first }: OtherHost): Words {
   const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
   return [
-    `skipped the output of ${nameHost(host)} (${printed}), since ${nameHost(first)} comes first`,
+    `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
     'give each node a file of its own',
   ];
 }
@@ -187,8 +187,7 @@ export const sideDiagnostics = {
     meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
     example: () =>
       dump({
-        'node.txt':
-          'root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n',
+        'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
       }),
     words: describeOtherHost,
   },

@@ -260,7 +260,7 @@ describe('flags', () => {
 
   test.each([
     ['1.30', { status: 0 }],
-    ['[1.30]', { stderr: expect.stringContaining('kubernetes-version is a list: write one value') }],
+    ['[1.30]', { stderr: expect.stringContaining('kubernetes-version cannot be a list') }],
     ['1.90', { stderr: expect.stringContaining('--kubernetes-version "1.90"') }],
   ])('a version that YAML takes for a number: %s', async (version, expected) => {
     write({ 'kpc.yaml': `node: w1\nkubernetes-version: ${version}\n` });
@@ -287,7 +287,7 @@ describe('flags', () => {
 
 describe('an empty --proxy-mode', () => {
   test.each([
-    ['', 'iptables', "kpc: note: mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty"],
+    ['', 'iptables', "note: mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty"],
     ['kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode: ipvs\n', 'ipvs', ''],
   ])('is what kube-proxy makes of it: %s', async (config, mode, note) => {
     write({ 'in.yaml': service('port: 80'), ...(config ? { 'config.yaml': config } : {}) });

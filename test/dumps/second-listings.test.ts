@@ -38,7 +38,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const twice = await runKpc(['describe', '-'], { stdin: first + second });
     const line = first.split('\n').length;
     expect(twice.stderr).toContain(
-      `-:${line}:1: warning: a second listing of ${tool}, of another node or another time`,
+      `-:${line}:1: warning: skipped a second listing of ${tool}, of another node or another time`,
     );
     expect(twice.stdout).toBe((await runKpc(['describe', '-'], { stdin: first })).stdout);
     const alike = await runKpc(['describe', '-'], { stdin: first + first });
@@ -51,7 +51,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     );
     const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
     expect(
-      run.stderr.match(/output of 10\.109\.0\.1[12] \(ipvsadm -Ln\), since 10\.109\.0\.10 comes first/g),
+      run.stderr.match(/output of 10\.109\.0\.1[12] \(ipvsadm -Ln\), because 10\.109\.0\.10 comes first/g),
     ).toHaveLength(2);
     expect(run.stderr).not.toContain('stray');
   });
@@ -69,7 +69,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
     expect(run.stderr).toContain(
-      '-:5:1: warning: skipped the output of node-b (ipvsadm -Ln), since node-a comes first',
+      '-:5:1: warning: ignored output of node-b (ipvsadm -Ln), because node-a comes first',
     );
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
@@ -83,7 +83,7 @@ describe('a second listing of a tool, of another node or another time', () => {
   ])('of what may be one host is: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).not.toContain('skipped the output');
+    expect(run.stderr).not.toContain('ignored output');
     expect(run.stdout).toContain('10.109.131.67');
   });
 
@@ -116,6 +116,6 @@ describe('a second listing of a tool, of another node or another time', () => {
     ] as const)
       writeFileSync(join(folder, name), text);
     const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
-    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: a second listing of ipvsadm -Ln/);
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped a second listing of ipvsadm -Ln/);
   });
 });
