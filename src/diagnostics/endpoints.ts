@@ -296,7 +296,8 @@ export const endpointDiagnostics = {
   'slice-without-service': {
     severity: 'warning',
     meaning: 'an EndpointSlice does not name its Service, and kube-proxy skips it',
-    example: () => manifests(web + slice('addressType: IPv4').replace(/, labels: .* }/, ' }')),
+    example: () =>
+      manifests(web + slice('addressType: IPv4').replace(', labels: { kubernetes.io/service-name: web }', '')),
     // `service` is what the label says, if that is no name; undefined without a label.
     words: ({ service }: { readonly service?: string | undefined }) => [
       `kube-proxy skips this EndpointSlice: ${service === undefined ? `it has no label ${serviceNameLabel}` : `no Service can have the name ${quote(service)}`}`,

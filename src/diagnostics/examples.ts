@@ -8,7 +8,7 @@ export const compile = ['compile', '-f', 'in.yaml'] as const;
 
 /** Manifests that are compiled with these flags. */
 export function manifests(text: string, ...flags: readonly string[]): Example {
-  return { words: [...compile, ...flags], files: { 'in.yaml': text } };
+  return { words: [...compile, ...flags], files: { 'in.yaml': text.replace(/---\n$/, '') } };
 }
 
 /** What a node printed, which is compared with a Service. */
@@ -30,13 +30,12 @@ export function configured(...lines: readonly string[]): Example {
 }
 
 /** A Service with these fields in a line. */
-export function service(spec: string, status = '{}', name = 'web'): string {
+export function service(spec: string, status = '', name = 'web'): string {
   return `apiVersion: v1
 kind: Service
 metadata: { name: ${name} }
 spec: { ${spec} }
-status: ${status}
----
+${status === '' ? '' : `status: ${status}\n`}---
 `;
 }
 

@@ -1,4 +1,4 @@
-import { compile, container, deployment, manifests, node, nodePort, selecting, web } from './examples.ts';
+import { compile, container, deployment, endpoint, manifests, node, nodePort, selecting, web } from './examples.ts';
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
@@ -164,7 +164,9 @@ export const nodeDiagnostics = {
     meaning: 'kube-proxy itself listens for a node port on localhost, which no rule can replace',
     example: () =>
       manifests(
-        nodePort,
+        nodePort +
+          endpoint('nodeName: worker-1, conditions: { ready: true }') +
+          node('status: { addresses: [{ type: InternalIP, address: 192.168.1.10 }] }'),
         '--proxy-mode',
         'nftables',
         '--nodeport-addresses',

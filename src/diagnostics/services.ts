@@ -75,7 +75,7 @@ export const serviceDiagnostics = {
     example: () =>
       manifests(
         service(`${clusterIP}, externalIPs: [203.0.113.90], ports: [{ port: 80 }]`) +
-          service('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '{}', 'api'),
+          service('clusterIP: 10.96.0.11, externalIPs: [203.0.113.90], ports: [{ port: 80 }]', '', 'api'),
       ),
     // `what` is "10.96.0.1:80/TCP" or "node port 30080/TCP", and `holder` the Service port that gets it.
     words: ({ what, holder, rival }: { readonly what: string; readonly holder: string; readonly rival: string }) => [
@@ -197,7 +197,7 @@ export const serviceDiagnostics = {
     meaning: 'the names of a Service port are too long for an nft comment: kube-proxy could program nothing',
     example: () =>
       manifests(
-        service(`${clusterIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '{}', 'w'.repeat(63)),
+        service(`${clusterIP}, ports: [{ name: ${'p'.repeat(63)}, port: 80 }]`, '', 'w'.repeat(63)),
         '--proxy-mode',
         'nftables',
         '--kubernetes-version',

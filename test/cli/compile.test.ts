@@ -383,7 +383,7 @@ describe('--output json, for programs', () => {
         {
           severity: 'error',
           code: 'bad-port',
-          text: 'port 70000: a port is a number from 1 to 65535',
+          text: 'port cannot be 70000',
           arguments: {
             problem: 'range',
             field: 'port',

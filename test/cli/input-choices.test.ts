@@ -116,7 +116,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
     const { stderr } = await runKpc(['compile', '-f', file, '--print', 'modules', '--proxy-mode', 'ipvs']);
     expect(stderr.match(/\[no-endpoints-given\]/g)).toHaveLength(1);
     expect(stderr).toContain(
-      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints of 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more): the compiled rules refuse all connections to them; add them (kubectl get endpointslices -A -o yaml) [no-endpoints-given]\n`,
+      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints of 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more): the compiled rules refuse all connections to them [no-endpoints-given]\n`,
     );
   });
 
@@ -146,9 +146,7 @@ describe.concurrent('the node', () => {
   test('that no Node is', async () => {
     const near = await compile('-f', nodes, '--node', 'wroker-1');
     expect(near).toMatchObject({ status: 2, stdout: '' });
-    expect(near.stderr).toContain(
-      'error: --node "wroker-1": the input holds no such Node: did you mean worker-1? (without any Node object a name stands alone) [unknown-node]\n',
-    );
+    expect(near.stderr).toContain('error: --node "wroker-1": the input holds no such Node [unknown-node]\n');
     const far = await compile('-f', nodes, '--node', 'master');
     expect(far.stderr).toContain('it holds worker-1, worker-2 (without');
     expect((await compile('-f', nodes, '--hostname-override', 'master')).stderr).toContain('hostnameOverride "master"');

@@ -260,7 +260,7 @@ describe('flags', () => {
 
   test.each([
     ['1.30', { status: 0 }],
-    ['[1.30]', { stderr: expect.stringContaining('kubernetes-version is a list: write one value') }],
+    ['[1.30]', { stderr: expect.stringContaining('kubernetes-version cannot be a list') }],
     ['1.90', { stderr: expect.stringContaining('--kubernetes-version "1.90"') }],
   ])('a version that YAML takes for a number: %s', async (version, expected) => {
     write({ 'kpc.yaml': `node: w1\nkubernetes-version: ${version}\n` });
@@ -282,5 +282,19 @@ describe('flags', () => {
     expect((await compile()).stderr).toContain('warning: kpc.yml is not read: kpc reads flags from a file called');
     write({ 'kpc.yaml': 'node: w1\n' });
     expect((await compile()).stderr).not.toContain('kpc.yml');
+  });
+});
+
+describe('an empty --proxy-mode', () => {
+  test.each([
+    ['', 'iptables', "kpc: note: mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty"],
+    ['kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode: ipvs\n', 'ipvs', ''],
+  ])('is what kube-proxy makes of it: %s', async (config, mode, note) => {
+    write({ 'in.yaml': service('port: 80'), ...(config ? { 'config.yaml': config } : {}) });
+    const flags = config ? ['--config', 'config.yaml'] : [];
+    const run = await runKpc(['compile', 'in.yaml', '--proxy-mode=', ...flags, '-o', 'out'], { cwd });
+    expect(run.status).toBe(0);
+    expect(run.stderr).toContain(`mode ${mode}, ipv4`);
+    expect(run.stderr).toContain(note);
   });
 });

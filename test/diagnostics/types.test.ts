@@ -7,7 +7,8 @@ test('a code and its arguments make the words', () => {
   expect(diagnose('missing-cluster-ip', { first: '10.96.0.1' })).toEqual({
     severity: 'warning',
     code: 'missing-cluster-ip',
-    text: 'the API server accepts clusterIPs only with a clusterIP: add clusterIP: 10.96.0.1',
+    text: 'the API server accepts clusterIPs only with a clusterIP',
+    help: 'add clusterIP: 10.96.0.1',
     arguments: { first: '10.96.0.1' },
     place: undefined,
   });

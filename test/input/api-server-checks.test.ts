@@ -39,7 +39,7 @@ suite('a Service', () => {
       'NodePort and headless',
       ['type: NodePort', 'clusterIP: None', port],
       [
-        '6:14 error: clusterIP is None, and type is NodePort: a headless Service has no ports outside the cluster; write type: ClusterIP, or no clusterIP [bad-cluster-ips]',
+        '6:14 error: clusterIP is None, and type is NodePort: a headless Service has no ports outside the cluster: write type: ClusterIP, or no clusterIP [bad-cluster-ips]',
       ],
     ],
     [
@@ -58,7 +58,7 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies [missing-ip-families]',
+        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
       ],
     ],
     [
@@ -111,7 +111,7 @@ suite('a Service', () => {
         'ports: [{port: 80, nodePort: 30080}]',
       ],
       [
-        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" has bits set beyond its prefix length: write 10.0.0.0/8, which is how it is read, or 10.1.2.3/32 for the one address [odd-cidr]',
+        '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" has host bits set, and is read as 10.0.0.0/8: write 10.0.0.0/8, or 10.1.2.3/32 for the one address [odd-cidr]',
         '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8: write it that way [odd-cidr]',
         '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it that way [odd-cidr]',
       ],
@@ -127,10 +127,10 @@ suite('a Service', () => {
       'two ports of a protocol without a name',
       ['clusterIP: 10.96.0.1', 'ports: [{port: 80}, {port: 81}, {port: 81, protocol: UDP}]'],
       [
-        '6:11 warning: a port without a name: each needs one where there are several [unnamed-port]',
-        '6:23 error: ports[1] has no name, nor has ports[0] of TCP: kube-proxy keeps one of them; name both [duplicate-port]',
-        '6:23 warning: a port without a name: each needs one where there are several [unnamed-port]',
-        '6:35 warning: a port without a name: each needs one where there are several [unnamed-port]',
+        '6:11 warning: a port without a name: name each port if there are several [unnamed-port]',
+        '6:23 error: ports[1] has no name, nor has ports[0] of TCP: kube-proxy keeps one of them: name both [duplicate-port]',
+        '6:23 warning: a port without a name: name each port if there are several [unnamed-port]',
+        '6:35 warning: a port without a name: name each port if there are several [unnamed-port]',
       ],
     ],
   ])('%s', (_, spec, messages) => {
@@ -153,7 +153,7 @@ suite('a Service', () => {
   test('load balancer addresses on another type', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
-      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway; remove them if the load balancer is gone [stale-ingress]',
+      '7:34 warning: status has load balancer addresses, and type is ClusterIP: kube-proxy serves them anyway: remove them if the load balancer is gone [stale-ingress]',
       '7:63 warning: hostname "a b" is not a DNS name: the API server refuses it [bad-name]',
     ]);
   });
@@ -211,7 +211,7 @@ suite('an EndpointSlice', () => {
 
   test('more than one address of an endpoint', () => {
     expect(ofSlice('addressType: IPv4', 'endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}]')).toEqual([
-      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first [extra-addresses]',
+      '5:25 warning: endpoints[0] has 2 addresses: kube-proxy uses only the first: give each address an endpoint of its own [extra-addresses]',
     ]);
     const many = Array.from({ length: 101 }, (_, i) => `10.0.0.${i + 1}`).join(', ');
     expect(ofSlice('addressType: IPv4', `endpoints: [{addresses: [${many}]}]`)).toEqual([
@@ -222,15 +222,15 @@ suite('an EndpointSlice', () => {
   test.each([
     [
       'ports: [{name: a, port: 80}, {name: a, port: 81}]',
-      '5:30 warning: ports[1] is named a, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of the same protocol: name them differently: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{port: 80}, {name: "", port: 81}]',
-      '5:21 warning: ports[1] has no name, like ports[0] of the same protocol: the API server accepts each name once [duplicate-port]',
+      '5:21 warning: ports[1] has no name, like ports[0] of the same protocol: name them differently: the API server accepts each name once [duplicate-port]',
     ],
     [
       'ports: [{name: a, port: 80}, {name: a, port: 80, protocol: UDP}]',
-      '5:30 warning: ports[1] is named a, like ports[0] of another protocol: the API server accepts each name once [duplicate-port]',
+      '5:30 warning: ports[1] is named a, like ports[0] of another protocol: name them differently: the API server accepts each name once [duplicate-port]',
     ],
   ])('%s', (ports, message) => {
     expect(ofSlice('addressType: IPv4', ports)).toEqual([message]);
@@ -261,8 +261,8 @@ suite('an EndpointSlice', () => {
       ),
     ).toEqual([
       '7:21 warning: forZones has 9 hints, and the API server takes 8 [too-many]',
-      '9:22 warning: forZones[0] "a b": not a valid zone name [bad-hint]',
-      '9:49 warning: forNodes[0] "A_b": not a valid node name [bad-hint]',
+      '9:22 warning: forZones[0] "a b" is not a valid zone name [bad-hint]',
+      '9:49 warning: forNodes[0] "A_b" is not a valid node name [bad-hint]',
     ]);
   });
 
@@ -279,7 +279,7 @@ suite('Endpoints', () => {
     expect(of('- addresses: [{ip: 10.0.0.1}]', '  ports: [{name: a, port: 0}, {name: b}, {port: 80}]')).toEqual([
       '6:27 error: ports[0] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
       '6:31 error: ports[1] of Endpoints has no port: a port is a number from 1 to 65535 [missing-field]',
-      '6:42 warning: a port without a name: each needs one where there are several [unnamed-port]',
+      '6:42 warning: a port without a name: name each port if there are several [unnamed-port]',
     ]);
   });
 
@@ -296,7 +296,7 @@ suite('a Node', () => {
   test.each([
     [
       'podCIDRs: [10.244.0.0/24, 10.244.1.0/24]',
-      '4:18 error: podCIDRs holds one network, or one of each family [bad-cidr]',
+      '4:18 error: podCIDRs holds too many networks: write one network, or one of each family [bad-cidr]',
     ],
     [
       'podCIDRs: [10.244.0.0/24], podCIDR: 10.244.1.0/24',
@@ -304,7 +304,7 @@ suite('a Node', () => {
     ],
     [
       'podCIDR: 10.244.0.5/24',
-      '4:17 warning: podCIDR "10.244.0.5/24" has bits set beyond its prefix length: write 10.244.0.0/24, which is how it is read, or 10.244.0.5/32 for the one address [odd-cidr]',
+      '4:17 warning: podCIDR "10.244.0.5/24" has host bits set, and is read as 10.244.0.0/24: write 10.244.0.0/24, or 10.244.0.5/32 for the one address [odd-cidr]',
     ],
   ])('%s', (spec, message) => {
     expect(of('metadata: {name: worker-1}', `spec: {${spec}}`)).toEqual([message]);

@@ -107,7 +107,7 @@ test('without ranges, each Service that kube-proxy would leave out gets a warnin
     'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
     `warning: default/s0: kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [no-cluster-ip]`,
-    'note: 1 Service of type LoadBalancer has no address yet, so kube-proxy has no rules for its load balancer: default/s1; let kpc choose with --load-balancer-ip-range [no-load-balancer-ip]',
+    'note: 1 Service of type LoadBalancer has no address yet, so kube-proxy has no rules for its load balancer: default/s1: let kpc choose with --load-balancer-ip-range [no-load-balancer-ip]',
     `warning: default/s1: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [no-health-check-port]`,
     `warning: default/s1: kube-proxy opens no node port for 80/TCP, because there is no nodePort yet: ${wayOut} --service-node-port-range [no-node-port]`,
   ]);
@@ -120,8 +120,8 @@ test('a range that is used up, and a family without a range', () => {
   });
   expect(specsOf(result).map(({ clusterIP }) => clusterIP)).toEqual(['10.96.0.2', '', '']);
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    'error: default/s1: no address of 10.96.0.0/30 is free for this Service [no-cluster-ip]',
-    'error: default/s2: the Service wants an IPv6 address, but --service-cluster-ip-range has none [no-cluster-ip]',
+    'error: default/s1: no address of 10.96.0.0/30 is free for this Service: name a larger range [no-cluster-ip]',
+    'error: default/s2: the Service wants an IPv6 address, but --service-cluster-ip-range has none: name a range of each family [no-cluster-ip]',
   ]);
 });
 
@@ -187,9 +187,9 @@ test('load balancers without an address are one note, whatever else they lack', 
   const said = ({ diagnostics }: Assignment): readonly string[] =>
     diagnostics
       .filter(({ code }) => code === 'no-load-balancer-ip')
-      .map(({ severity, text }) => `${severity}: ${text}`);
+      .map(({ severity, text, help }) => `${severity}: ${[text, help].filter(Boolean).join(': ')}`);
   expect(said(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
-    'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3; let kpc choose with --load-balancer-ip-range',
+    'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3: let kpc choose with --load-balancer-ip-range',
   ]);
   expect(said(assignAddresses(pending.slice(1, 2), { clusterIPs: [] }))).toEqual([
     expect.stringContaining('1 Service of type LoadBalancer has no address yet'),

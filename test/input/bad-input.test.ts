@@ -24,7 +24,7 @@ suite('what is not YAML', () => {
 
   test('a tab for indentation', () => {
     expect(diagnose('kind: Service\nmetadata:\n\tname: web\n')).toEqual([
-      '3:1 error: a tab is used for indentation: YAML takes spaces only [yaml-tab]',
+      '3:1 error: a tab is used for indentation: indent with spaces: YAML takes nothing else [yaml-tab]',
     ]);
   });
 
@@ -46,7 +46,7 @@ suite('what is not YAML', () => {
 
   test('an alias without its anchor', () => {
     expect(diagnose('kind: *nothing\n')).toEqual([
-      '1:7 error: not valid YAML: unresolved alias (the anchor must be set before the alias): nothing [bad-yaml]',
+      '1:7 error: not valid YAML: no anchor has the name of this alias: nothing: set it before the alias, as &nothing [bad-yaml]',
     ]);
   });
 
@@ -59,8 +59,12 @@ suite('what is not YAML', () => {
     ['lists that nest without end', '['.repeat(100_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same on one line', '- '.repeat(50_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
     ['the same in JSON', '{"a":'.repeat(9_000), '1:1 error: lists and mappings nest too deeply [too-deep]'],
-    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key must be a string [bad-yaml]'],
-    ['a merge of no mapping', 'a: 1\n<<: 5\n', '2:1 error: only mappings can be merged with "<<" [bad-yaml]'],
+    ['a mapping for a key', 'a:\n  ? {b: 1}\n  : 2\n', '2:5 error: a key is not a string: put it in quotes [bad-yaml]'],
+    [
+      'a merge of no mapping',
+      'a: 1\n<<: 5\n',
+      '2:1 error: "<<" merges something other than a mapping: name a mapping [bad-yaml]',
+    ],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
   });
@@ -128,7 +132,7 @@ suite('lists in lists', () => {
   });
 
   test('more than a cluster has are not', () => {
-    const text = 'lists stand in lists more than 8 deep: put the objects into one [too-deep]';
+    const text = 'lists are nested more than 8 deep: put the objects into one list [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
   });
@@ -162,13 +166,13 @@ suite('Services', () => {
 
   test('port 70000', () => {
     expect(wrongWith(['ports:', '- port: 70000'])).toEqual([
-      '7:11 error: port 70000: a port is a number from 1 to 65535 [bad-port]',
+      '7:11 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
     ]);
   });
 
   test('a port in quotes', () => {
     expect(wrongWith(['ports:', '- port: "80"'])).toEqual([
-      '7:11 error: port is the string "80": write 80 without quotes [bad-port]',
+      '7:11 error: port cannot be "80": write 80 without quotes [bad-port]',
     ]);
   });
 
@@ -180,13 +184,13 @@ suite('Services', () => {
 
   test('protocol "tcp"', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: tcp}'])).toEqual([
-      '7:26 error: protocol is "tcp": write TCP [bad-protocol]',
+      '7:26 error: protocol cannot be "tcp": write TCP [bad-protocol]',
     ]);
   });
 
   test('a protocol that is none', () => {
     expect(wrongWith(['ports:', '- {port: 80, protocol: ICMP}'])).toEqual([
-      '7:26 error: protocol is "ICMP": write TCP, UDP or SCTP [bad-protocol]',
+      '7:26 error: protocol cannot be "ICMP": write TCP, UDP or SCTP [bad-protocol]',
     ]);
   });
 
@@ -198,14 +202,14 @@ suite('Services', () => {
 
   test('ports that are there twice', () => {
     expect(wrongWith(['ports:', '- {name: a, port: 80}', '- {name: a, port: 81}', '- {name: b, port: 80}'])).toEqual([
-      '8:12 error: name a is already used by ports[0] [duplicate-port]',
-      '9:21 error: port 80/TCP is already used by ports[0] [duplicate-port]',
+      '8:12 error: name a is already used by ports[0]: give each port a name of its own [duplicate-port]',
+      '9:21 error: port 80/TCP is already used by ports[0]: give each port a port of its own [duplicate-port]',
     ]);
   });
 
   test('an address that is none, and one with a prefix length', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
-      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address [bad-address]',
+      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
       '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
     ]);
   });
@@ -235,8 +239,8 @@ suite('Services', () => {
     const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
     expect(diagnose(text)).toEqual([
       `3:18 error: name "We\\"b": ${nameShape} [bad-name]`,
-      '5:14 error: clusterIP "nowhere" is not an IP address [bad-address]',
-      '6:18 error: port 70000: a port is a number from 1 to 65535 [bad-port]',
+      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
     ]);
   });
 
@@ -254,14 +258,14 @@ suite('Services', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no metadata.name: the name that the cluster made of generateName is not in this file [missing-name]',
+      '3:11 error: the object has no metadata.name: write one: write one: write one: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name [missing-name]',
     ]);
   });
 
   test('the same Service twice', () => {
     const one = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]');
     expect(diagnose(`${one}---\n${one}`)).toEqual([
-      '10:18 error: duplicate Service default/web, first defined at in.yaml:3 [duplicate-object]',
+      '10:18 error: duplicate Service default/web, first defined at in.yaml:3: keep one of them [duplicate-object]',
     ]);
   });
 });
@@ -273,7 +277,7 @@ suite('EndpointSlices', () => {
 
   test('without the label of its Service: kube-proxy skips it', () => {
     expect(diagnose(slice('', 'addressType: IPv4'))).toEqual([
-      '4:3 warning: kube-proxy skips this EndpointSlice: it has no label kubernetes.io/service-name with the name of its Service [slice-without-service]',
+      '4:3 warning: kube-proxy skips this EndpointSlice: it has no label kubernetes.io/service-name: write the name of its Service as the label kubernetes.io/service-name [slice-without-service]',
     ]);
   });
 
@@ -288,8 +292,8 @@ suite('EndpointSlices', () => {
     );
     expect(diagnose(text)).toEqual([
       '8:15 error: addresses[0] "fd00::1" is not an IPv4 address, which addressType requires [bad-address]',
-      '9:15 error: addresses[0] "127.0.0.1" is a loopback address: Kubernetes does not take it here [bad-address]',
-      '10:14 error: endpoints[2] has no addresses [missing-field]',
+      '9:15 error: addresses[0] "127.0.0.1" is a loopback address, which Kubernetes does not take here [bad-address]',
+      '10:14 error: endpoints[2] has no addresses: write one, or leave the endpoint out [missing-field]',
     ]);
   });
 
@@ -305,7 +309,7 @@ suite('EndpointSlices', () => {
       '1:1 error: the EndpointSlice has no addressType: write IPv4, IPv6 or FQDN [missing-field]',
     ]);
     expect(diagnose(slice(labels, 'addressType: ipv4'))).toEqual([
-      '6:14 error: addressType is "ipv4": write IPv4 [bad-address-type]',
+      '6:14 error: addressType cannot be "ipv4": write IPv4 [bad-address-type]',
     ]);
   });
 });
@@ -330,14 +334,15 @@ suite('files', () => {
     const { services, diagnostics, files } = readInputs([folder]);
     expect(services.map(({ object }) => object.metadata.name)).toEqual(['web']);
     const shown = diagnostics.map(
-      ({ place, text, code }) => `${place?.file.slice(folder.length + 1)}: ${text} [${code}]`,
+      ({ place, text, help, code }) =>
+        `${place?.file.slice(folder.length + 1)}: ${[text, help].filter(Boolean).join(': ')} [${code}]`,
     );
     expect(shown).toEqual([
-      'undefined: 3 of 6 files have errors: --skip-invalid leaves out such files, and goes on with the others [left-out]',
-      'binary.yaml: the file is binary: kpc reads YAML and JSON [unreadable-file]',
+      'undefined: 3 of 6 files have errors: leave out such files with --skip-invalid, which goes on with the others [left-out]',
+      'binary.yaml: the file is binary: name YAML or JSON: kpc reads nothing else [unreadable-file]',
       'comments.yaml: the file holds no objects [empty-file]',
       'empty.yaml: the file holds no objects [empty-file]',
-      'latin1.yaml: the file is not UTF-8 text: kpc reads YAML and JSON [unreadable-file]',
+      'latin1.yaml: the file is not UTF-8 text: name YAML or JSON: kpc reads nothing else [unreadable-file]',
       'utf16.json: the file is UTF-16: save it as UTF-8 [unreadable-file]',
     ]);
     expect([...files.values()].map(({ name }) => name.slice(folder.length + 1))).toEqual([

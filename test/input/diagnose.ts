@@ -10,9 +10,9 @@ export function diagnose(text: string, name = 'in.yaml'): string[] {
 
 /** Diagnostics in the order in which they are shown, without the file's name. */
 export function describe(diagnostics: readonly Diagnostic[]): string[] {
-  return sortDiagnostics(diagnostics).map(({ severity, code, text, place }) => {
+  return sortDiagnostics(diagnostics).map(({ severity, code, text, help, place }) => {
     const location = place?.locate();
-    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${text} [${code}]`;
+    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${[text, help].filter(Boolean).join(': ')} [${code}]`;
   });
 }
 

@@ -76,7 +76,7 @@ suite('sync periods', () => {
       expect(diagnostics).toEqual(
         section === mode
           ? [
-              `4:${section.length + 16} error: kube-proxy does not start: syncPeriod is "5s", and minSyncPeriod is longer: "10s" [bad-sync-period]`,
+              `4:${section.length + 16} error: kube-proxy does not start: syncPeriod is "5s", and minSyncPeriod is longer: "10s": make syncPeriod the longer one [bad-sync-period]`,
             ]
           : [],
       );
@@ -85,7 +85,7 @@ suite('sync periods', () => {
 
   test('the least period is a second where nothing sets it', () => {
     expect(resolve('mode: nftables\nnftables: {syncPeriod: 500ms}').diagnostics).toEqual([
-      '4:24 error: kube-proxy does not start: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default [bad-sync-period]',
+      '4:24 error: kube-proxy does not start: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default: make syncPeriod the longer one [bad-sync-period]',
     ]);
   });
 });

@@ -6,9 +6,10 @@ import { kubeProxyVersions, releases } from '../../src/kube-proxy/releases.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 
 const check = (release: Release, gates: Record<string, boolean>) =>
-  checkFeatureGates(new Map(Object.entries(gates)), release).map(
-    ({ fault }) => diagnose('bad-feature-gate', fault).text,
-  );
+  checkFeatureGates(new Map(Object.entries(gates)), release).map(({ fault }) => {
+    const { text, help } = diagnose('bad-feature-gate', fault);
+    return [text, help].filter(Boolean).join(': ');
+  });
 
 const unknown = (release: Release, name: string) =>
   `kube-proxy ${kubeProxyVersions[release]} knows no feature gate "${name}", and does not start`;
@@ -82,7 +83,7 @@ describe('the feature gates of each release', () => {
     const hostNetwork = { UserNamespacesHostNetworkSupport: true, NodeDeclaredFeatures: false };
     expect(check('1.35', hostNetwork)).toEqual([]);
     expect(check('1.36', hostNetwork)).toContain(
-      'kube-proxy does not start: the feature gate UserNamespacesHostNetworkSupport is on, and needs NodeDeclaredFeatures, too',
+      'kube-proxy does not start: the feature gate UserNamespacesHostNetworkSupport is on, and needs NodeDeclaredFeatures, too: turn all of them on, or none',
     );
   });
 

@@ -91,18 +91,18 @@ describe('a chart', () => {
 
 describe('a template of another language', () => {
   test.each([
-    ['{{ .Name }}', 'a Go template: render it first, as with "helm template CHART | kpc compile -f -"'],
+    ['{{ .Name }}', 'a Go template'],
     ['{{ .Name }}-web', 'a Go template'],
     ['"{{ $name }}"', 'a Go template'],
-    ['{{ name }}', 'a Jinja or Mustache template: render it first, as with "jinja2 a.yaml | kpc compile -f -"'],
+    ['{{ name }}', 'a Jinja or Mustache template'],
     ['"{{name}}"', 'a Jinja or Mustache template'],
     ['{% if x %}a{% endif %}', 'a Jinja or Mustache template'],
-    ['${NAME}', '"${NAME}" is a variable that is not filled in: run "envsubst < a.yaml | kpc compile -f -"'],
+    ['${NAME}', '"${NAME}" is a variable that is not filled in'],
     ['${NAME:-web}', '"${NAME:-web}" is a variable that is not filled in'],
     ['$NAME', '"$NAME" is a variable that is not filled in'],
-    ['web-$(NAME)', '"$(NAME)" is a variable that kustomize fills in: run "kubectl kustomize . | kpc compile -f -"'],
-    ['<%= @name %>', 'an ERB template: render it first, as with "erb a.yaml | kpc compile -f -"'],
-    ['#@ data.values.name', 'a ytt template: render it first, as with "ytt -f a.yaml | kpc compile -f -"'],
+    ['web-$(NAME)', '"$(NAME)" is a variable that kustomize fills in'],
+    ['<%= @name %>', 'an ERB template'],
+    ['#@ data.values.name', 'a ytt template'],
     ['${var.name}', '"${var.name}" is a placeholder that is not filled in'],
     ['%%NAME%%', '"%%NAME%%" is a placeholder that is not filled in'],
     ['@NAME@', '"@NAME@" is a placeholder that is not filled in'],
@@ -145,6 +145,29 @@ test.each([
 ])('what %s prints is read from standard input', async (_, stdin) => {
   const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'ipvs', '--print', 'ipvsadm'], { stdin });
   expect(run, run.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
+});
+
+describe('a kind or apiVersion that is not filled in', () => {
+  test.each([
+    ['kind', '${KIND}', 'is a variable that is not filled in'],
+    ['kind', '$KIND', 'is a variable that is not filled in'],
+    ['kind', '{{ .Kind }}', 'a Go template'],
+    ['kind', '"{{ .Kind }}"', 'a Go template'],
+    ['kind', '"{{ kind }}"', 'a Jinja or Mustache template'],
+    ['kind', '$(KIND)', 'is a variable that kustomize fills in'],
+    ['kind', '#@ data.values.kind', 'a ytt template'],
+    ['kind', '__KIND__', 'is a placeholder that is not filled in'],
+    ['apiVersion', '${API}', 'is a variable that is not filled in'],
+    ['apiVersion', 'v$V', 'is a variable that is not filled in'],
+    ['apiVersion', '"{{ .Api }}/v1"', 'a Go template'],
+    ['apiVersion', '$(API)/v1', 'is a variable that kustomize fills in'],
+  ])('is one error that names the template: %s: %s', async (field, value, words) => {
+    const text = service('web').replace(new RegExp(`^${field}: .*`, 'm'), () => `${field}: ${value}`);
+    const run = await compile(write({ 'a.yaml': `${text}---\n${service('api', '10.96.0.11')}` }), '-f', 'a.yaml');
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(words);
+    expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
+  });
 });
 
 describe('braces that are no template', () => {
@@ -242,7 +265,7 @@ describe('what is left out', () => {
     const run = await compile(write(files), '-f', '.');
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(
-      'duplicate Service default/web, first defined at base/web.yaml:3, and 1 more of rendered that base holds too: leave one of them out, as with --exclude rendered [',
+      'duplicate Service default/web, first defined at base/web.yaml:3, and 1 more of rendered that base holds too [',
     );
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
   });

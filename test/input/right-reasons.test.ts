@@ -34,10 +34,7 @@ describe('a setting that kube-proxy takes and kpc-apply does not', () => {
       'conntrack: { maxPerCore: 12 }',
       'maxPerCore is "12", and kpc-apply takes no bundle with it: it must be 0, or 1024 at least',
     ],
-    [
-      'conntrack: { min: 99999999 }',
-      'min is "99999999", and kpc-apply takes no bundle with it: it must be 16777216 at most',
-    ],
+    ['conntrack: { min: 99999999 }', 'min is "99999999", and kpc-apply takes no bundle with it'],
     [
       'conntrack: { udpTimeout: 300000h }',
       'udpTimeout is "300000h", and kpc-apply takes no bundle with it: it must be 0, or',
@@ -58,14 +55,14 @@ describe('a setting that kube-proxy takes and kpc-apply does not', () => {
 
 describe('what is wrong with a setting', () => {
   test.for([
-    ['ipvs: { udpTimeout: 5 }', 'udpTimeout is the number 5, not a string: write a duration such as "15m0s" or "30s"'],
+    ['ipvs: { udpTimeout: 5 }', 'udpTimeout is the number 5, not a string'],
     ['conntrack: { udpTimeout: 0 }', 'udpTimeout is the number 0, not a string: write a duration'],
-    ['showHiddenMetricsForVersion: 1', 'showHiddenMetricsForVersion is the number 1, not a string: put it in quotes'],
-    ['conntrack: { min: 1.5 }', 'min is 1.5: a whole number from 0 to 2147483647'],
-    ['conntrack: { min: 3000000000 }', 'min 3000000000: a whole number from 0 to 2147483647'],
-    ['oomScoreAdj: 0.5', 'oomScoreAdj is 0.5: a whole number from -1000 to 1000'],
-    ['conntrack: { udpTimeout: -2s }', 'udpTimeout is "-2s": write a duration from 0 up'],
-    ['conntrack: { udpTimeout: 2d }', 'udpTimeout is "2d": write a duration such as 15m0s or 30s'],
+    ['showHiddenMetricsForVersion: 1', 'showHiddenMetricsForVersion is the number 1, not a string'],
+    ['conntrack: { min: 1.5 }', 'min cannot be 1.5'],
+    ['conntrack: { min: 3000000000 }', 'min cannot be 3000000000'],
+    ['oomScoreAdj: 0.5', 'oomScoreAdj cannot be 0.5'],
+    ['conntrack: { udpTimeout: -2s }', 'udpTimeout cannot be "-2s"'],
+    ['conntrack: { udpTimeout: 2d }', 'udpTimeout cannot be "2d"'],
   ] as const)('%s', async ([fields, words]) => {
     expect(await faultsOf(configuration(fields))).toContain(words);
   });

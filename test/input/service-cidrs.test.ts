@@ -42,7 +42,7 @@ suite('a ServiceCIDR', () => {
     expect([...skipped]).toEqual([['ServiceCIDR of networking.k8s.io/v1alpha1', 1]]);
   });
 
-  const one = 'cidrs holds one network, or one of each family [bad-cidr]';
+  const one = 'cidrs holds too many networks: write one network, or one of each family [bad-cidr]';
   const none = 'a ServiceCIDR needs a network in spec.cidrs: write one, or one of each family [bad-cidr]';
 
   test.each([
@@ -74,7 +74,7 @@ suite('a ServiceCIDR', () => {
         '4:16 error: cidrs[0] "10.96.0.0/12 }; flush ruleset" is not a network: write it like 10.0.0.0/8 or fd00::/64 [bad-cidr]',
       ],
     ],
-    ['10.96.0.0/12', ['4:15 error: cidrs is "10.96.0.0/12": it must be a list, each item after "- " [bad-type]']],
+    ['10.96.0.0/12', ['4:15 error: cidrs cannot be "10.96.0.0/12": write a list, each item after "- " [bad-type]']],
     ['[10]', ['4:16 error: cidrs[0] is the number 10, not a string: put it in quotes [bad-type]']],
   ])('with cidrs %s is refused', (cidrs, expected) => {
     expect(diagnose(serviceCidr('kubernetes', cidrs))).toEqual(expected);
@@ -83,7 +83,7 @@ suite('a ServiceCIDR', () => {
   test('needs a name, and one that is one', () => {
     const spec = 'spec: {cidrs: [10.96.0.0/12]}\n';
     expect(diagnose(`apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\n${spec}`)).toEqual([
-      '1:1 error: the object has no metadata.name [missing-name]',
+      '1:1 error: the object has no metadata.name: write one [missing-name]',
     ]);
     expect(diagnose(serviceCidr('Kubernetes', '[10.96.0.0/12]'))).toHaveLength(1);
   });
@@ -92,7 +92,7 @@ suite('a ServiceCIDR', () => {
   test('is there once', () => {
     const twice = [serviceCidr('a', '[10.0.0.0/24]'), serviceCidr('a', '[10.0.1.0/24]')].join('---\n');
     expect(diagnose(twice)).toEqual([
-      '8:18 error: duplicate ServiceCIDR a, first defined at in.yaml:3 [duplicate-object]',
+      '8:18 error: duplicate ServiceCIDR a, first defined at in.yaml:3: keep one of them [duplicate-object]',
     ]);
   });
 });

@@ -122,11 +122,11 @@ suite('what is wrong with a config', () => {
       'mode: kernelspace',
       `3:7 error: mode is kernelspace, the mode of Windows nodes, which kpc does not compile for: ${instead} [bad-mode]`,
     ],
-    ['mode: IPVS', '3:7 error: mode is "IPVS": write ipvs, iptables or nftables [bad-mode]'],
+    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables or nftables [bad-mode]'],
     ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR "10.0.0.0/33" ${networkHint}`],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
-      '3:14 error: clusterCIDR "10.0.0.0/8,10.1.0.0/16": write one network, or one of each family [bad-cidr]',
+      '3:14 error: clusterCIDR "10.0.0.0/8,10.1.0.0/16" holds several networks of one family: write one network, or one of each family [bad-cidr]',
     ],
     [
       'nodePortAddresses: [10.0.0.1]',
@@ -143,30 +143,33 @@ suite('what is wrong with a config', () => {
     ],
     [
       'ipvs: {tcpTimeout: 15x}',
-      '3:20 error: tcpTimeout is "15x": write a duration such as 15m0s or 30s [bad-duration]',
+      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s [bad-duration]',
     ],
-    ['ipvs: {udpTimeout: -5s}', '3:20 error: udpTimeout is "-5s": write a duration from 0 up [bad-duration]'],
+    ['ipvs: {udpTimeout: -5s}', '3:20 error: udpTimeout cannot be "-5s": write a duration from 0 up [bad-duration]'],
     [
       'ipvs: {scheduler: fastest}',
-      '3:19 error: scheduler is "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
+      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-scheduler]',
     ],
     [
       'iptables: {masqueradeBit: 32}',
-      '3:27 error: masqueradeBit 32: the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
     ],
     [
       'detectLocalMode: clusterCIDR',
-      '3:18 error: detectLocalMode is "clusterCIDR": write ClusterCIDR [bad-detect-local]',
+      '3:18 error: detectLocalMode cannot be "clusterCIDR": write ClusterCIDR [bad-detect-local]',
     ],
     [
       'detectLocalMode: BridgeInterface',
-      '3:18 error: detectLocalMode BridgeInterface needs detectLocal.bridgeInterface, or --pod-bridge-interface [bad-detect-local]',
+      '3:18 error: detectLocalMode BridgeInterface needs detectLocal.bridgeInterface: write it, or --pod-bridge-interface [bad-detect-local]',
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: "a b" is not a prefix of interface names: 14 bytes at most, without blanks, quotes, slashes or *; kube-proxy takes it, and its rules fail or match other interfaces [bad-detect-local]',
+      '4:36 error: "a b" is not a prefix of interface names: kube-proxy takes it, and its rules fail or match other interfaces: leave out blanks, quotes, slashes and *, and write at most 14 bytes [bad-detect-local]',
     ],
-    ['bindAddress: here', '3:14 error: bindAddress "here" is not an IP address [bad-address]'],
+    [
+      'bindAddress: here',
+      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+    ],
     [
       'ipvs:\n  stritARP: true',
       '4:3 warning: kube-proxy ignores "stritARP", because its configuration has no such field: did you mean strictARP? [unknown-field]',
@@ -190,11 +193,11 @@ suite('what is wrong with a config', () => {
     });
     expect(describe(diagnostics)).toEqual(
       [
-        'error: --masquerade-all is "maybe": write true or false [bad-flag]',
-        'error: --ipvs-udp-timeout is "5": write a duration such as 15m0s or 30s [bad-duration]',
-        'error: --iptables-masquerade-bit "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
+        'error: --masquerade-all cannot be "maybe": write true or false [bad-flag]',
+        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s [bad-duration]',
+        'error: --iptables-masquerade-bit cannot be "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
         `error: --proxy-mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
-        'error: --hostname-override " ": the name of a node is letters, digits, dashes and dots [bad-name]',
+        'error: --hostname-override cannot be " ": a node\'s name is lower-case letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );
   });
@@ -222,7 +225,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('bad YAML inside it', () => {
     expect(describe(read(configMap('|', 'mode: ipvs', '\tx: 1')).diagnostics)).toEqual([
-      '5:5 error: a tab is used for indentation: YAML takes spaces only [yaml-tab]',
+      '5:5 error: a tab is used for indentation: indent with spaces: YAML takes nothing else [yaml-tab]',
     ]);
   });
 
@@ -239,7 +242,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('a file that holds none, and one that holds two', () => {
     expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
-      '1:1 error: the file holds neither a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) nor a ConfigMap with one among its data, nor a configuration of kubeadm, kind or k3s [no-config]',
+      '1:1 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap with one among its data, or a configuration of kubeadm, kind or k3s [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
       '4:1 error: the file holds another KubeProxyConfiguration before this one: keep only one of them [duplicate-object]',

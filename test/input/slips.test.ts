@@ -48,7 +48,7 @@ test.each([
   ['with a prefix', 'spec:\n  selector:\n    app.kubernetes.io/name:web\n    tier: a\n', '6:27'],
 ])('a key without a space after its colon: %s', (_, spec, place) => {
   expect(diagnose(header + spec)).toEqual([
-    `${place} error: not valid YAML: a space is missing after the ":" of this key [bad-yaml]`,
+    `${place} error: not valid YAML: this key has no space after its ":": put one there [bad-yaml]`,
   ]);
 });
 
@@ -76,7 +76,7 @@ test.each([
 });
 
 const tooDeep =
-  'error: not valid YAML: this line is indented deeper than the key above it, which has its value already: indent both alike [bad-yaml]';
+  'error: not valid YAML: this line is indented deeper than the key above it, which has a value already: indent both alike [bad-yaml]';
 
 test.each([
   ['by two spaces', 'spec:\n  type: NodePort\n    clusterIP: 10.96.0.1\n', '6:5'],
@@ -96,7 +96,7 @@ test.each([
   ['an item', 'spec:\n  ports:\n  - port: 80\n - port: 81\n', '7:2'],
 ])('a line that is indented like no other: %s', (_, spec, place) => {
   expect(diagnose(header + spec)).toEqual([
-    `${place} error: not valid YAML: this line is indented like none of the keys above it: indent it like the one that it stands beside [bad-yaml]`,
+    `${place} error: not valid YAML: this line is indented like none of the keys above it: indent it like the keys that it belongs with [bad-yaml]`,
   ]);
 });
 
@@ -114,7 +114,7 @@ test('lines that are indented with characters that only look like spaces are key
   const warning = (name: string): string =>
     `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: the character U+00A0 looks like a space, and is none to YAML: write a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
-    '5:1 error: the Service has no spec [missing-field]',
+    '5:1 error: the Service has no spec: write one with ports [missing-field]',
     `6:1 ${warning('clusterIP')}`,
     `7:1 ${warning('ports')}`,
   ]);
@@ -136,23 +136,23 @@ test.each([
   [
     'a type in other capitals',
     ['  type: Nodeport', '  ports: [{ port: 80, nodePort: 30080 }]'],
-    'type is "Nodeport": write NodePort',
+    'type cannot be "Nodeport": write NodePort',
   ],
   [
     'a type with blanks',
     ["  type: ' NodePort '", '  ports: [{ port: 80, nodePort: 30080 }]'],
-    'type is " NodePort ": write NodePort',
+    'type cannot be " NodePort ": write NodePort',
   ],
   [
     'a type that lacks a letter',
     ['  type: ExternlName', '  externalName: a.example'],
-    'type is "ExternlName": write ExternalName',
+    'type cannot be "ExternlName": write ExternalName',
   ],
   ['a type under another name', ['  typ: NodePort', '  ports: [{ port: 80, nodePort: 30080 }]'], 'did you mean type?'],
   [
     'a protocol in other letters',
     ['  clusterIP: 10.96.0.10', '  ports: [{ name: a, port: 53 }, { name: b, port: 53, protocol: udp }]'],
-    'protocol is "udp": write UDP',
+    'protocol cannot be "udp": write UDP',
   ],
   [
     'a protocol under another name',

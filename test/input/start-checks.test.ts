@@ -82,9 +82,12 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'configSyncPeriod: soon',
-      '3:19 error: configSyncPeriod is "soon": write a duration such as 15m0s or 30s [bad-duration]',
+      '3:19 error: configSyncPeriod cannot be "soon": write a duration such as 15m0s or 30s [bad-duration]',
     ],
-    ['bindAddress: localhost', '3:14 error: bindAddress "localhost" is not an IP address [bad-address]'],
+    [
+      'bindAddress: localhost',
+      '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+    ],
     [
       'healthzBindAddress: localhost:10256',
       `3:21 error: ${stays}: healthzBindAddress "localhost:10256" has no IP address before the port: host names are not taken [bad-bind-address]`,
@@ -105,9 +108,18 @@ suite('a configuration with which kube-proxy does not start', () => {
       'nodePortAddresses: [""]',
       '3:21 error: nodePortAddresses "" is not a network: write it like 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-cidr]',
     ],
-    ['conntrack: {maxPerCore: -1}', '3:25 error: maxPerCore -1: a whole number from 0 to 2147483647 [bad-number]'],
-    ['conntrack: {udpTimeout: -1s}', '3:25 error: udpTimeout is "-1s": write a duration from 0 up [bad-duration]'],
-    ['clientConnection: {burst: -1}', '3:27 error: burst -1: a whole number from 0 to 2147483647 [bad-number]'],
+    [
+      'conntrack: {maxPerCore: -1}',
+      '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+    ],
+    [
+      'conntrack: {udpTimeout: -1s}',
+      '3:25 error: udpTimeout cannot be "-1s": write a duration from 0 up [bad-duration]',
+    ],
+    [
+      'clientConnection: {burst: -1}',
+      '3:27 error: burst cannot be -1: a whole number from 0 to 2147483647 [bad-number]',
+    ],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
   });
@@ -123,23 +135,32 @@ suite('a configuration with which kube-proxy does not start', () => {
 
 suite('a configuration that kube-proxy cannot decode, whatever its mode', () => {
   test.each([
-    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod is "31d": write a duration such as 15m0s or 30s [bad-duration]'],
-    ['ipvs: {syncPeriod: "30"}', 'syncPeriod is "30": write a duration such as 15m0s or 30s [bad-duration]'],
-    ['iptables: {syncPeriod: ""}', 'syncPeriod is "": write a duration such as 15m0s or 30s [bad-duration]'],
+    [
+      'nftables: {minSyncPeriod: 31d}',
+      'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s [bad-duration]',
+    ],
+    ['ipvs: {syncPeriod: "30"}', 'syncPeriod cannot be "30": write a duration such as 15m0s or 30s [bad-duration]'],
+    ['iptables: {syncPeriod: ""}', 'syncPeriod cannot be "": write a duration such as 15m0s or 30s [bad-duration]'],
     [
       'ipvs: {minSyncPeriod: 9999999h}',
-      'minSyncPeriod is "9999999h": write a duration such as 15m0s or 30s [bad-duration]',
+      'minSyncPeriod cannot be "9999999h": write a duration such as 15m0s or 30s [bad-duration]',
     ],
-    ['ipvs: {tcpTimeout: 1e3s}', 'tcpTimeout is "1e3s": write a duration such as 15m0s or 30s [bad-duration]'],
-    ['conntrack: {udpTimeout: null}', 'udpTimeout is empty: it must be a duration such as "15m0s" or "30s" [bad-type]'],
-    ['configSyncPeriod: null', 'configSyncPeriod is empty: it must be a duration such as "15m0s" or "30s" [bad-type]'],
+    ['ipvs: {tcpTimeout: 1e3s}', 'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s [bad-duration]'],
+    [
+      'conntrack: {udpTimeout: null}',
+      'udpTimeout cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+    ],
+    [
+      'configSyncPeriod: null',
+      'configSyncPeriod cannot be empty: write a duration such as "15m0s" or "30s" [bad-type]',
+    ],
     ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-type]'],
-    ['clientConnection: {qps: "5"}', 'qps is "5": it must be a number [bad-type]'],
-    ['logging: {verbosity: -1}', 'verbosity -1: a whole number from 0 to 4294967295 [bad-number]'],
-    ['logging: {options: {json: {splitStream: "yes"}}}', 'splitStream is "yes": it must be true or false [bad-type]'],
-    ['winkernel: {enableDSR: 1}', 'enableDSR is 1: it must be true or false [bad-type]'],
+    ['clientConnection: {qps: "5"}', 'qps cannot be "5": write a number [bad-type]'],
+    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0 to 4294967295 [bad-number]'],
+    ['logging: {options: {json: {splitStream: "yes"}}}', 'splitStream cannot be "yes": write true or false [bad-type]'],
+    ['winkernel: {enableDSR: 1}', 'enableDSR cannot be 1: write true or false [bad-type]'],
     ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-type]'],
-    ['ipvs: {scheduler: [rr]}', 'scheduler is a list: it must be a string [bad-type]'],
+    ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-type]'],
   ])('%s', (config, said) => {
     for (const mode of ['iptables', 'ipvs', 'nftables']) {
       expect(check(`mode: ${mode}\n${config}`)).toEqual([expect.stringContaining(` error: ${said}`)]);
@@ -286,13 +307,13 @@ suite('flags', () => {
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: --bind-address "localhost" is not an IP address [bad-address]',
-      'error: --conntrack-udp-timeout is "10": write a duration such as 15m0s or 30s [bad-duration]',
-      'error: --feature-gates "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
-      'error: --feature-gates "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',
+      'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s [bad-duration]',
+      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
+      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',
       'error: kube-proxy v1.37.2 knows no feature gate "NoSuchGate", and does not start: leave it out [bad-feature-gate]',
-      'error: --conntrack-max-per-core "2147483648": write a number from 0 to 2147483647 [bad-number]',
-      'error: --conntrack-min "-1": write a number from 0 to 2147483647 [bad-number]',
+      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-number]',
+      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-number]',
     ]);
   });
 });
@@ -331,7 +352,7 @@ suite("kube-proxy's ConfigMap", () => {
   test('of another version', () => {
     const text = head.replace('v1alpha1', 'v1alpha2');
     expect(describe(readConfig(new TextFile('config.yaml', text)).diagnostics)).toEqual([
-      '1:13 error: the KubeProxyConfiguration is of apiVersion "kubeproxy.config.k8s.io/v1alpha2": kube-proxy reads kubeproxy.config.k8s.io/v1alpha1 only [no-config]',
+      '1:13 error: the KubeProxyConfiguration is of apiVersion "kubeproxy.config.k8s.io/v1alpha2": write kubeproxy.config.k8s.io/v1alpha1: kube-proxy reads nothing else [no-config]',
     ]);
   });
 });

@@ -4,10 +4,10 @@ import { diagnose, service } from './diagnose.ts';
 
 test('ports that are wrong, or that stand in a spec that is missing, are not told to be missing as well', () => {
   expect(diagnose(service('clusterIP: 10.96.0.1', 'ports: { port: 80 }'))).toEqual([
-    '6:10 error: ports is a mapping: it must be a list, each item after "- " [bad-type]',
+    '6:10 error: ports cannot be a mapping: write a list, each item after "- " [bad-type]',
   ]);
   expect(diagnose('apiVersion: v1\nkind: Service\nmetadata: { name: web }\n')).toEqual([
-    '1:1 error: the Service has no spec [missing-field]',
+    '1:1 error: the Service has no spec: write one with ports [missing-field]',
   ]);
   const programsNothing = 'warning: kube-proxy programs nothing for this Service: it has no ports [no-ports]';
   expect(diagnose(service('clusterIP: 10.96.0.1'))).toEqual([`5:3 ${programsNothing}`]);
@@ -27,7 +27,7 @@ test('a Service that the input holds twice is named once among those that select
   const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
   const { stderr } = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin });
   expect(stderr).toContain('duplicate Service default/web');
-  expect(stderr).toContain('default/web selects no Pod of the input (app=web), and has no endpoints');
+  expect(stderr).toContain('default/web matches no Pod in the input (app=web), so it has no endpoints');
   expect(stderr).not.toContain('2 Services');
 });
 

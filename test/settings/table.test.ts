@@ -88,9 +88,9 @@ describe('a value that cannot be read is told with the name of its flag', () => 
     '%s',
     (name, key) => {
       const { diagnostics } = resolveSettings(undefined, { proxyMode: 'ipvs', [key]: '*' });
-      expect(diagnostics.map(({ severity, text }) => `${severity} ${text}`)).toEqual([
-        expect.stringMatching(new RegExp(`^error ${name} (?:is )?"\\*"`)),
-      ]);
+      expect(
+        diagnostics.map(({ severity, text, help }) => `${severity} ${[text, help].filter(Boolean).join(': ')}`),
+      ).toEqual([expect.stringMatching(new RegExp(`^error ${name} (?:is )?"\\*"`))]);
     },
   );
 });

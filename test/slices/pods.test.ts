@@ -150,7 +150,7 @@ describe('Nodes', () => {
     );
     expect(endpoints).toEqual(['10.244.1.1:8080, node worker-1, zone east']);
     expect(stderr).toContain(
-      'warning: Pod default/b has a Node that the input does not hold (worker-2), and the endpointslice controller leaves such a Pod out: add all Nodes (kubectl get nodes -o yaml) [unknown-node]',
+      'warning: Pod default/b has a Node that the input does not hold (worker-2), and the endpointslice controller leaves such a Pod out [unknown-node]',
     );
     expect(stderr).toContain('warning: Pod default/c has no spec.nodeName, and');
   });
@@ -286,7 +286,7 @@ describe('a selector that selects nothing', () => {
   test('far from all', async () => {
     const stderr = await stderrOf({ app: 'web' }, { job: 'backup' });
     expect(stderr).toContain(
-      'default/web selects no Pod of the input (app=web), and has no endpoints [selects-nothing]',
+      'default/web matches no Pod in the input (app=web), so it has no endpoints [selects-nothing]',
     );
   });
 

@@ -76,7 +76,7 @@ function check({ text, ...answer }: Answer, parsers: Parsers): string | undefine
     return `kubectl refuses it (${answer.error}): ${JSON.stringify(text)}`;
   }
   if (fault) {
-    if (refused.some(([, message]) => message.test(fault.text)) || answer.values.every(isNoObject)) return undefined;
+    if (refused.some(([, message]) => message.test([fault.text, fault.help].join(': '))) || answer.values.every(isNoObject)) return undefined;
     return `kpc refuses it (${fault.text}): ${JSON.stringify(text)}`;
   }
   const values = documents.map(({ value }) => value);
@@ -104,7 +104,7 @@ describe("kubectl's answers", () => {
   test.each(refused)('kubectl takes, and kpc refuses, %s', (_, message) => {
     const isSuch = (answer: Answer): boolean => {
       const [fault] = readDocuments(new TextFile('in.yaml', answer.text.replace(/^\uFEFF/, ''))).diagnostics;
-      return 'values' in answer && fault !== undefined && message.test(fault.text);
+      return 'values' in answer && fault !== undefined && message.test([fault.text, fault.help].join(': '));
     };
     expect(answers.some(isSuch)).toBe(true);
   });

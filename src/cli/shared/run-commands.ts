@@ -75,16 +75,20 @@ export async function runCommands(
   return status;
 }
 
+const invalid = ' is invalid. ';
+
 /**
  * The parser's error as all errors are printed. What follows its first line is what to do about it, and so is a sentence after the
  * one that calls an argument invalid.
  */
 function formatParserError(text: string): string {
   const [first = '', ...advice] = text.trimEnd().split('\n');
-  const [, refused, hint] = /^(.* is invalid)\. (.*)$/.exec(first) ?? [];
-  const help = [...(hint === undefined ? [] : [hint]), ...advice]
+  const end = first.lastIndexOf(invalid);
+  const [wrong, ...hints] =
+    end === -1 ? [first] : [first.slice(0, end + invalid.length - 2), first.slice(end + invalid.length)];
+  const help = [...hints, ...advice]
     .map((line) => line.replace(/^\((.*)\)$/, '$1').replace(/\.$/, ''))
     .map((line) => line.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()))
     .join('; ');
-  return formatError((refused ?? first).replace(/^error: /, ''), help === '' ? undefined : help);
+  return formatError((wrong ?? '').replace(/^error: /, ''), help === '' ? undefined : help);
 }
