@@ -478,9 +478,7 @@ describe('a damaged state folder', () => {
       files.set('/var/lib/kpc/awaiting.json', text);
       const { status, err } = await callApply(host, 'confirm');
       expect(status).toBe(3);
-      expect(err).toMatch(
-        /awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it and apply again/,
-      );
+      expect(err).toMatch(/awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it and apply again/);
     },
   );
 
@@ -639,9 +637,7 @@ test('who may not read the node is told so, without a stack trace', async () => 
   };
   const { status, err } = await callApply(refusing, 'plan', ipvs);
   expect(status).toBe(3);
-  expect(err).toMatch(
-    /^error: EACCES: permission denied.* \[system-error\]\n {2}help: run it as root\n$/,
-  );
+  expect(err).toMatch(/^error: EACCES: permission denied.* \[system-error\]\n {2}help: run it as root\n$/);
 });
 
 describe('what was not foreseen', () => {

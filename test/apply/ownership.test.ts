@@ -353,8 +353,7 @@ describe('KUBE-FIREWALL, which kubelet makes too', () => {
 });
 
 describe('a kube-proxy that runs', () => {
-  const refusal =
-    /^error: kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}help: stop it first/;
+  const refusal = /^error: kube-proxy is running \(process 77\): .*\[not-ready\]\n {2}help: stop it first/;
 
   test.each([
     [bundles.iptables, ['cleanup']],

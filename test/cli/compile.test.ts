@@ -232,7 +232,7 @@ describe('--check', () => {
   test('a folder that is not there is an error, not a difference', async () => {
     const run = await runKpc(['compile', '-f', svc, '--check', join(scratch, 'nowhere')]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/error: --check .*: there is no such folder: write it first with -o /);
+    expect(run.stderr).toMatch(/error: --check .*: there is no such folder .*\n {2}help: write it first with -o /);
   });
 });
 
@@ -290,7 +290,7 @@ describe('input', () => {
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`a link to something outside ${folder}: name that file or folder with -f`);
+    expect(run.stderr).toContain(`a link to something outside ${folder} [unreadable-file]`);
     expect(run.stderr).not.toContain('not for all');
   });
 
@@ -330,7 +330,7 @@ describe('input', () => {
   ])('for %s is refused', async (_, ...flags) => {
     const run = await runKpc(['compile', '-f', svc, ...flags]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^error: --(node|hostname-override) .*\[bad-name\]\n$/);
+    expect(run.stderr).toMatch(/^error: --(node|hostname-override) .*\[bad-name\]\n {2}help: .*\n$/);
   });
 
   test('that looks like a command to GitHub is not printed as one', async () => {
@@ -384,6 +384,7 @@ describe('--output json, for programs', () => {
           severity: 'error',
           code: 'bad-port',
           text: 'port cannot be 70000',
+          help: 'a port is a number from 1 to 65535',
           arguments: {
             problem: 'range',
             field: 'port',
@@ -403,7 +404,7 @@ describe('--output json, for programs', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'error: --output junit is for --check: name a folder with --check\n',
+      stderr: 'error: --output junit is for --check\n  help: name a folder with --check\n',
     });
   });
 });

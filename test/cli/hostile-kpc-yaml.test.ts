@@ -28,7 +28,7 @@ test('a kpc.yaml that is a link out of the repository is refused', async () => {
     const { status, stdout, stderr } = await runKpc(['compile'], { cwd: folder });
     expect(stdout + stderr).not.toMatch(quoted);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toMatch(/kpc\.yaml:1:1: error: a link to something outside the repository: .* \[bad-kpc-yaml\]/);
+    expect(stderr).toMatch(/kpc\.yaml: error: a link to something outside the repository \[bad-kpc-yaml\]/);
   }
   expect(await runKpc(['compile', '-f', 'svc.yaml', '--kpc-yaml', 'none'], { cwd })).toMatchObject({ status: 0 });
 });

@@ -85,7 +85,7 @@ describe('kpc.yaml', () => {
     const run = await compile(cwd, '--kpc-yaml', 'nowhere.yaml');
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('nowhere.yaml:1:1: error: there is no such file'),
+      stderr: expect.stringContaining('nowhere.yaml: error: there is no such file'),
     });
   });
 
@@ -119,14 +119,14 @@ describe('kpc.yaml', () => {
     ['diff: { golden: x }\n', 'kpc.yaml:1:9: error: kpc diff has no flag --golden'],
     ['diff: x\n', 'kpc.yaml:1:7: error: diff cannot be "x"'],
     ['node: worker-1\nmasquerade-all: maybe\n', 'kpc.yaml:2:17: error: masquerade-all cannot be "maybe"'],
-    ['node: { a: 1 }\n', 'kpc.yaml:1:7: error: node is a mapping'],
+    ['node: { a: 1 }\n', 'kpc.yaml:1:7: error: node cannot be a mapping'],
     ['proxy-mode: [a, b]\n', 'kpc.yaml:1:13: error: proxy-mode cannot be a list'],
     ['ip-family: ipv5\n', 'kpc.yaml:1:12: error: ip-family: '],
-    ['service-cluster-ip-range: nowhere\n', 'kpc.yaml:1:27: error: --service-cluster-ip-range is "nowhere"'],
+    ['service-cluster-ip-range: nowhere\n', 'kpc.yaml:1:27: error: --service-cluster-ip-range cannot be "nowhere"'],
     ['proxy-mode: fast\n', 'kpc.yaml:1:13: error: '],
     ['conntrack-min: -1\n', 'kpc.yaml:1:16: error: '],
     ['compile: { node: a, all-nodes: true }\n', 'kpc.yaml:1:21: error: all-nodes cannot be used with node'],
-    ['- a\n', 'kpc.yaml:1:1: error: kpc.yaml is a list'],
+    ['- a\n', 'kpc.yaml:1:1: error: kpc.yaml cannot be a list'],
     ['a: [\n', 'kpc.yaml:2:1: error: not valid YAML'],
     ['node: a\nnode: b\n', 'kpc.yaml:2:1: error: '],
     ['node: a\n---\nnode: b\n', 'kpc.yaml holds several documents'],

@@ -32,8 +32,8 @@ describe('the program', () => {
   });
 
   test.each([
-    [['complie'], "unknown command 'complie'", 'Did you mean compile?'],
-    [['compile', '--ipvs-schedular', 'rr'], "unknown option '--ipvs-schedular'", 'Did you mean --ipvs-scheduler?'],
+    [['complie'], "unknown command 'complie'", 'did you mean compile?'],
+    [['compile', '--ipvs-schedular', 'rr'], "unknown option '--ipvs-schedular'", 'did you mean --ipvs-scheduler?'],
     [['compile', '--print', 'ipvs'], "argument 'ipvs' is invalid", 'ipvsadm'],
     [['compile', '-f'], 'argument missing', ''],
   ])('%j is answered with what would be right', async (args, wrong, right) => {

@@ -13,12 +13,12 @@ writeFileSync(
 );
 
 test.each<[line: string, advice: string]>([
-  ['web.yaml', 'Did you mean "kpc compile -f web.yaml"?'],
-  ['svc/web', 'Did you mean "kpc describe svc/web -f FILE"?'],
-  ['svc web -f web.yaml', 'Did you mean "kpc describe web -f FILE"?'],
-  ['https://example.com/a.yaml', 'Did you mean "curl -sSL https://example.com/a.yaml | kpc compile -f -"?'],
+  ['web.yaml', 'did you mean "kpc compile -f web.yaml"?'],
+  ['svc/web', 'did you mean "kpc describe svc/web -f FILE"?'],
+  ['svc web -f web.yaml', 'did you mean "kpc describe web -f FILE"?'],
+  ['https://example.com/a.yaml', 'did you mean "curl -sSL https://example.com/a.yaml | kpc compile -f -"?'],
   ['describe svc/web', 'write "kpc describe svc/web -f FILE"'],
-  ['describe svc web -f web.yaml', 'Did you mean "kpc describe web"?'],
+  ['describe svc web -f web.yaml', 'did you mean "kpc describe web"?'],
   ['compile https://example.com/a.yaml', 'pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc'],
   ['compile *.json', 'kpc expands no patterns'],
   [
@@ -31,7 +31,7 @@ test.each<[line: string, advice: string]>([
   ['compile -f web.yaml -o jsonpath={.items}', '--output json prints all'],
   ['compile -f web.yaml --golden yaml', '-o names a folder, not a format'],
   ['diff web.yaml web.yaml -o yaml', 'kpc prints no YAML. Did you mean "--output json"?'],
-  ['describe web -f web.yaml -ojson', 'Did you mean "--output json"?'],
+  ['describe web -f web.yaml -ojson', 'did you mean "--output json"?'],
 ])('kpc %s', async (line, advice) => {
   const run = await runKpc(line.split(' '), { cwd });
   expect(run).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(advice) });

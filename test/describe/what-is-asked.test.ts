@@ -140,9 +140,7 @@ describe('a folder that is called as a Service is', () => {
   test.for(['nginx', 'default/nginx', '30080'])('%s', async (what) => {
     const run = await runKpc(['describe', what, 'svc.yaml'], { cwd });
     expect(run.stdout.split('\n')[0]).toContain('Service default/nginx ');
-    expect(run.stderr).toContain(
-      `note: "${what}" is taken for what is asked about: write "./${what}" to read it\n`,
-    );
+    expect(run.stderr).toContain(`note: "${what}" is taken for what is asked about: write "./${what}" to read it\n`);
     const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
     expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });
   });

@@ -22,7 +22,8 @@ test.each(['10.96.0.0', '10.0.0.0/8,10.1.0.0/16', ''])('no cluster range: %j', (
       severity: 'error',
       code: 'bad-range',
       arguments: { flag: '--service-cluster-ip-range', value: text },
-      text: `--service-cluster-ip-range is ${JSON.stringify(text)}: write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112`,
+      text: `--service-cluster-ip-range cannot be ${JSON.stringify(text)}`,
+      help: `write one network or one of each family, such as 10.96.0.0/16,fd00:10:96::/112`,
     },
   ]);
 });
@@ -33,7 +34,8 @@ test.each(['30000', '30000-70000', '5-4', '0-9'])('no port range: %j', (text) =>
       severity: 'error',
       code: 'bad-range',
       arguments: { flag: '--service-node-port-range', value: text },
-      text: `--service-node-port-range is "${text}": write the first and the last port, such as 30000-32767`,
+      text: `--service-node-port-range cannot be "${text}"`,
+      help: `write the first and the last port, such as 30000-32767`,
     },
   ]);
 });

@@ -153,7 +153,7 @@ describe('--load-balancer-ip-range', () => {
     });
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('--load-balancer-ip-range is "203.0.113.1-9"'),
+      stderr: expect.stringContaining('--load-balancer-ip-range cannot be "203.0.113.1-9"'),
     });
   });
 });
@@ -181,7 +181,7 @@ describe('--namespace', () => {
 
   test('must be one', async () => {
     const run = await runKpc(['compile', '-f', write(text), '-n', 'A b'], { cwd });
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('--namespace "A b": a namespace is') });
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('--namespace cannot be "A b"') });
   });
 });
 

@@ -42,13 +42,13 @@ const file = join(scratch, 'in.yaml');
 async function warningsOf(text: string): Promise<readonly string[]> {
   writeFileSync(file, text);
   const { stderr } = await runKpc(['describe', '-f', file, '--proxy-mode', 'nftables', '--node', 'n1']);
-  return [...stderr.matchAll(/in\.yaml:(\d+:\d+): warning: (.*) \[unknown-field\]/g)].map(
-    ([, at = '', said = '']) => `${at} ${said}`,
+  return [...stderr.matchAll(/in\.yaml:(\d+:\d+): warning: (.*) \[unknown-field\]\n.*\n.*\n {2}help: (.*)/g)].map(
+    ([, at = '', said = '', help = '']) => `${at} ${said}, ${help}`,
   );
 }
 
 const ignored = (at: string, where: string, key: string, meant: string) =>
-  `${at} ${where} has no field "${key}", and Kubernetes ignores it: did you mean ${meant}?`;
+  `${at} ${where} has no field "${key}", and Kubernetes ignores it, did you mean ${meant}?`;
 
 test.each<[text: string, warning: string]>([
   [

@@ -30,9 +30,11 @@ test('for people', () => {
   expect(renderDiagnostics(diagnostics, lineOf, false)).toBe(
     [
       'warning: compiled without a node [unnamed-port]',
+      '  help: name each port if there are several',
       'a.yaml:2:8: error: port 70000: too large [bad-port]',
       '   port: 70000',
       '         ^',
+      '  help: a port is a number from 1 to 65535',
       'a.yaml:3:203: warning: far to the right [no-ports]',
       `  ${right}`,
       `  ${' '.repeat(59)}^`,
@@ -50,7 +52,13 @@ test('in colour, with the same words', () => {
 
 test('for programs', () => {
   expect(diagnosticsToJson(diagnostics.slice(0, 2))).toEqual([
-    { severity: 'warning', code: 'unnamed-port', text: 'compiled without a node', arguments: {} },
+    {
+      severity: 'warning',
+      code: 'unnamed-port',
+      text: 'compiled without a node',
+      help: 'name each port if there are several',
+      arguments: {},
+    },
     {
       severity: 'error',
       code: 'bad-port',

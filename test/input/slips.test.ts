@@ -53,12 +53,12 @@ test.each([
 });
 
 test('a mapping of one key without that space is a text', () => {
-  const missing = '; a space is missing after the ":" [bad-type]';
+  const missing = ': put a space after the ":" [bad-type]';
   expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector:', '  app:web'))).toEqual([
-    `8:5 error: selector is "app:web": it must be a mapping of strings${missing}`,
+    `8:5 error: selector cannot be "app:web"${missing}`,
   ]);
   expect(diagnose(service('clusterIP: 10.96.0.1', 'ports:', '- port:80'))).toEqual([
-    `7:5 error: ports[0] is "port:80": it must be a mapping of fields${missing}`,
+    `7:5 error: ports[0] cannot be "port:80"${missing}`,
   ]);
   expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector: web'))).toEqual([
     '7:13 error: selector is "web": it must be a mapping of strings [bad-type]',

@@ -58,27 +58,27 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'iptables: {syncPeriod: -1s}',
-      `3:24 error: ${stays}: syncPeriod is "-1s", and must not be negative [bad-sync-period]`,
+      `3:24 error: ${stays}: syncPeriod cannot be "-1s": write a duration that is not negative [bad-sync-period]`,
     ],
     [
       'iptables: {minSyncPeriod: -1s}',
-      `3:27 error: ${stays}: minSyncPeriod is "-1s", and must not be negative [bad-sync-period]`,
+      `3:27 error: ${stays}: minSyncPeriod cannot be "-1s": write a duration that is not negative [bad-sync-period]`,
     ],
     [
       'iptables: {syncPeriod: 5s, minSyncPeriod: 10s}',
-      `3:24 error: ${stays}: syncPeriod is "5s", and minSyncPeriod is longer: "10s" [bad-sync-period]`,
+      `3:24 error: ${stays}: syncPeriod is "5s", and minSyncPeriod is longer: "10s": make syncPeriod the longer one [bad-sync-period]`,
     ],
     [
       'iptables: {syncPeriod: 500ms}',
-      `3:24 error: ${stays}: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default [bad-sync-period]`,
+      `3:24 error: ${stays}: syncPeriod is "500ms", and minSyncPeriod is longer: 1s, its default: make syncPeriod the longer one [bad-sync-period]`,
     ],
     [
       'iptables: {minSyncPeriod: 1m}',
-      `3:27 error: ${stays}: syncPeriod is 30s, its default, and minSyncPeriod is longer: "1m" [bad-sync-period]`,
+      `3:27 error: ${stays}: syncPeriod is 30s, its default, and minSyncPeriod is longer: "1m": make syncPeriod the longer one [bad-sync-period]`,
     ],
     [
       'configSyncPeriod: -15m',
-      `3:19 error: ${stays}: configSyncPeriod is "-15m", and must not be negative [bad-sync-period]`,
+      `3:19 error: ${stays}: configSyncPeriod cannot be "-15m": write a duration that is not negative [bad-sync-period]`,
     ],
     [
       'configSyncPeriod: soon',
@@ -90,15 +90,15 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'healthzBindAddress: localhost:10256',
-      `3:21 error: ${stays}: healthzBindAddress "localhost:10256" has no IP address before the port: host names are not taken [bad-bind-address]`,
+      `3:21 error: ${stays}: healthzBindAddress "localhost:10256" has no IP address before the port: write an address: host names are not taken [bad-bind-address]`,
     ],
     [
       'metricsBindAddress: ":10249"',
-      `3:21 error: ${stays}: metricsBindAddress ":10249" has no IP address before the port: host names are not taken [bad-bind-address]`,
+      `3:21 error: ${stays}: metricsBindAddress ":10249" has no IP address before the port: write an address: host names are not taken [bad-bind-address]`,
     ],
     [
       'metricsBindAddress: 0.0.0.0:0',
-      `3:21 error: ${stays}: metricsBindAddress "0.0.0.0:0" has no port from 1 to 65535 [bad-bind-address]`,
+      `3:21 error: ${stays}: metricsBindAddress "0.0.0.0:0" has no port: write one from 1 to 65535 [bad-bind-address]`,
     ],
     [
       'metricsBindAddress: "[::]"',
@@ -126,8 +126,8 @@ suite('a configuration with which kube-proxy does not start', () => {
 
   test('of several feature gates each that is wrong is named', () => {
     expect(check('featureGates: {APIServerIdentity: false, StorageVersionAPI: true}')).toEqual([
-      `3:35 error: ${stays}: the feature gate UnknownVersionInteroperabilityProxy is on, and needs APIServerIdentity, too [bad-feature-gate]`,
-      `3:61 error: ${stays}: the feature gate StorageVersionAPI is on, and needs APIServerIdentity, too [bad-feature-gate]`,
+      `3:35 error: ${stays}: the feature gate UnknownVersionInteroperabilityProxy is on, and needs APIServerIdentity, too: turn all of them on, or none [bad-feature-gate]`,
+      `3:61 error: ${stays}: the feature gate StorageVersionAPI is on, and needs APIServerIdentity, too: turn all of them on, or none [bad-feature-gate]`,
     ]);
     expect(check('featureGates:\n  NoSuchGate: true\n  NFTablesProxyMode: false')).toHaveLength(2);
   });

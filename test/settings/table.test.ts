@@ -90,7 +90,7 @@ describe('a value that cannot be read is told with the name of its flag', () => 
       const { diagnostics } = resolveSettings(undefined, { proxyMode: 'ipvs', [key]: '*' });
       expect(
         diagnostics.map(({ severity, text, help }) => `${severity} ${[text, help].filter(Boolean).join(': ')}`),
-      ).toEqual([expect.stringMatching(new RegExp(`^error ${name} (?:is )?"\\*"`))]);
+      ).toEqual([expect.stringMatching(new RegExp(`^error ${name} (?:cannot be |is )?"\\*"`))]);
     },
   );
 });

@@ -28,25 +28,28 @@ const refused: readonly (readonly [kind: string, message: RegExp])[] = [
   ],
   ['keys that are one in JSON, of which kubectl takes any', /^this key is in the same mapping as another one/],
   ['what stands behind the end of a document, which kubectl drops', /the document has ended before this/],
-  ['YAML behind JSON without "---"', /^after JSON another document begins|^not valid JSON|^a tab is used/],
+  ['YAML behind JSON without "---"', /^text follows the JSON|^not valid JSON|^a tab is used/],
   ['a byte order mark elsewhere than at the start of the file', /byte order mark/],
-  ['"---" and white space that is no blank, or a comment with a line end of YAML in it', /can follow "---"/],
+  [
+    '"---" and white space that is no blank, or a comment with a line end of YAML in it',
+    /text follows "---" without a space/,
+  ],
   ['U+2028, U+2029 and two carriage returns, which end lines to some readers only', /ends a line for some readers/],
   ['a document that is a block of text', /a document cannot be a block of text/],
   ['a block with its indentation given and spaces in the blank lines at its end', /remove those spaces/],
-  ['a collection in brackets whose lines are indented no deeper than its key', /must be indented deeper than what/],
-  ['a comment that follows a value without a space', /a space is missing before the "#"/],
+  ['a collection in brackets whose lines are indented no deeper than its key', /are not indented deeper than what/],
+  ['a comment that follows a value without a space', /a comment has no space before its "#"/],
   ['a tag of signs that no known tag has, or with something straight after it', /kubectl does not read this tag/],
   ['!!timestamp', /!!timestamp/],
   ['a value on the line where another one has ended', /the value has ended before this/],
-  ['an anchor with something straight behind its name', /the name of an anchor/],
+  ['an anchor with something straight behind its name', /no name of an anchor/],
   [
     'a line with "%" and quotes behind a whole value, which kubectl never reads',
     /"%": put it|quote that begins here has/,
   ],
   ['a key of several lines in brackets', /a mapping cannot begin here/],
   ['a dash alone in brackets, and a colon that begins a line', /this is not expected here/],
-  ['"?" with its ":" elsewhere than below it, or with none', /needs a ":" below the "\?"/],
+  ['"?" with its ":" elsewhere than below it, or with none', /has no ":" of its own/],
   ['a word in brackets with "?" in it', /in a text in brackets or braces without quotes/],
   ["the escapes \\' and of a line end before a blank line", /does not read the escape/],
   ['control characters behind "---"', /the character U\+000C cannot be in YAML/],
@@ -76,7 +79,11 @@ function check({ text, ...answer }: Answer, parsers: Parsers): string | undefine
     return `kubectl refuses it (${answer.error}): ${JSON.stringify(text)}`;
   }
   if (fault) {
-    if (refused.some(([, message]) => message.test([fault.text, fault.help].join(': '))) || answer.values.every(isNoObject)) return undefined;
+    if (
+      refused.some(([, message]) => message.test([fault.text, fault.help].join(': '))) ||
+      answer.values.every(isNoObject)
+    )
+      return undefined;
     return `kpc refuses it (${fault.text}): ${JSON.stringify(text)}`;
   }
   const values = documents.map(({ value }) => value);
