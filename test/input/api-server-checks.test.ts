@@ -142,7 +142,7 @@ suite('a Service', () => {
     (name) => {
       const messages = ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`);
       expect(messages).toHaveLength(1);
-      expect(messages[0]).toMatch(/^6:34 error: targetPort .*name of a container port is .*15 at most \[bad-port\]$/);
+      expect(messages[0]).toMatch(/^6:34 error: targetPort .*name of a container port: .*15 at most \[bad-port\]$/);
     },
   );
 
@@ -244,7 +244,7 @@ suite('an EndpointSlice', () => {
 
   test('names that are none', () => {
     expect(ofSlice('addressType: FQDN', 'endpoints: [{addresses: ["a\\nb"]}, {addresses: [db.example.com.]}]')).toEqual(
-      [expect.stringMatching(/^5:26 error: addresses\[0\] "a\\nb": a name is .*\[bad-name\]$/)],
+      [expect.stringMatching(/^5:26 error: addresses\[0\] cannot be "a\\nb": .*\[bad-name\]$/)],
     );
   });
 
@@ -285,7 +285,7 @@ suite('Endpoints', () => {
 
   test('a host name that is none', () => {
     expect(of('- addresses: [{ip: 10.0.0.1, hostname: "a\\nb"}]', '  ports: [{port: 80}]')).toEqual([
-      expect.stringMatching(/^5:40 error: hostname "a\\nb": a name is .*\[bad-name\]$/),
+      expect.stringMatching(/^5:40 error: hostname cannot be "a\\nb": .*\[bad-name\]$/),
     ]);
   });
 });

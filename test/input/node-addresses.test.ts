@@ -121,7 +121,7 @@ test.each([
 });
 
 test.each([
-  ['192.0.02.010', 'leading zeros'],
+  ['192.0.02.010', 'is read as 192.0.2.10'],
   ['::ffff:192.0.2.10', 'IPv4-mapped'],
   ['2001:DB8::1', 'RFC 5952'],
 ])('an address in an odd form is told as that of a Service: %s', (address, words) => {

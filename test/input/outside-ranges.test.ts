@@ -61,7 +61,7 @@ test('cluster IPs outside of the networks of their family are told in one warnin
   ];
   expect(await warnings(objects, ...ranges)).toEqual([
     expect.stringMatching(
-      /^-:2:\d+: warning: 2 values of clusterIP are outside of the range 10\.96\.0\.0\/16, and the API server refuses them \(shop\/b 10\.97\.0\.1, shop\/f 172\.16\.0\.1\): /,
+      /^-:2:\d+: warning: 2 values of clusterIP are outside of the range 10\.96\.0\.0\/16, and the API server refuses them \(shop\/b 10\.97\.0\.1, shop\/f 172\.16\.0\.1\) \[/,
     ),
   ]);
 });

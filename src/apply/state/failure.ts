@@ -1,6 +1,6 @@
 import { hasCode, isSystemError } from '../../bundle/errors.ts';
 
-/** What each code means, for the table in docs/diagnostics.md. */
+/** What each code means, for docs/codes.md. */
 export const failureMeanings = {
   'bad-bundle': 'a folder is not a bundle that can be applied',
   'bad-state-folder': 'the state folder cannot be trusted, or a file in it is damaged',
