@@ -128,12 +128,14 @@ export interface LoadedInputs {
 export function loadTexts(texts: InputTexts, options: InputOptions): LoadedInputs {
   const { assume = false, namespace, skipInvalid, traffic, into } = options;
   const { networks, diagnostics: wrongNetworks } = parsePodNetworks(options.assumeEndpoints ?? (assume || undefined));
+  const isTolerant = assume && options.assumeEndpoints === undefined;
   const inputs = collectInputs(texts.manifests, {
     workloads: networks !== undefined,
     traffic,
     namespace,
     skipInvalid,
     into,
+    isTolerant,
   });
   const config = texts.config && readConfigText(texts.config);
   const given = config ? config.config : inputs.configs[0];

@@ -7,6 +7,7 @@ import { count } from '../changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';
+import { describeElsewhere } from './elsewhere.ts';
 import type { Because, ClosedPort, DeafNodePort, Finding, SharedSubject } from './find-subject.ts';
 import { describePolicies } from '../diff/port-facts.ts';
 import type { Masquerade, MasqueradedClients } from './decompile.ts';
@@ -305,10 +306,11 @@ export function describeHidden(hidden: number): DescriptionLine {
 /** What to say where nothing was found. */
 export function describeNothing(
   what: string,
-  { suggestions, otherMode, deaf, closed }: Finding & { readonly kind: 'nothing' },
+  { suggestions, otherMode, deaf, closed, elsewhere }: Finding & { readonly kind: 'nothing' },
 ): string {
   if (deaf) return describeDeaf(deaf);
   if (closed) return describeClosed(closed);
+  if (elsewhere) return describeElsewhere(elsewhere);
   const hint = otherMode
     ? `; ${modeFacts[otherMode.lacking].title} has no chain of that kind, so this may be one that --proxy-mode ${otherMode.maker} makes`
     : suggestions.length === 0

@@ -18,6 +18,8 @@ import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
+import { findElsewhere } from './elsewhere.ts';
+import type { Elsewhere } from './elsewhere.ts';
 import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';
@@ -34,6 +36,7 @@ export type Finding =
       readonly otherMode: OtherMode | undefined;
       readonly deaf?: DeafNodePort | undefined;
       readonly closed?: ClosedPort | undefined;
+      readonly elsewhere?: Elsewhere | undefined;
     };
 
 /** An address of Services that was asked for with a port that they do not have. */
@@ -118,7 +121,10 @@ export function findSubject(text: string, view: View): Finding {
     return findName(named, view) ?? { kind: 'nothing', suggestions: suggest(named, view), otherMode: undefined };
   const deaf = findDeaf(what, view);
   const closed = deaf ? undefined : findClosed(what, view);
-  if (deaf ?? closed) return { kind: 'nothing', suggestions: [], otherMode: undefined, deaf, closed };
+  const asked = parseAskedAddress(what);
+  const elsewhere = asked && view.objects && findElsewhere(asked, view.objects, view.services);
+  if (deaf ?? closed ?? elsewhere)
+    return { kind: 'nothing', suggestions: [], otherMode: undefined, deaf, closed, elsewhere };
   const otherMode = findOtherMode(what, view);
   return { kind: 'nothing', suggestions: otherMode ? [] : suggest(what, view), otherMode };
 }

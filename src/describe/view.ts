@@ -4,6 +4,7 @@ import type { SideServices } from '../diff/side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { DecompiledPort } from './decompile.ts';
+import type { AddressObjects } from './elsewhere.ts';
 
 /** What is looked at: Services, and the state that one node has of them. */
 export interface View {
@@ -11,6 +12,8 @@ export interface View {
   readonly families: readonly Family[];
   readonly owners: Owners;
   readonly services: SideServices;
+  /** Of manifests only: what says whose an address is that the node does not serve. */
+  readonly objects?: AddressObjects | undefined;
   /** What the state shows of a Service port. */
   readonly shownOf: (label: string, family: Family) => DecompiledPort | undefined;
   /** What kube-proxy would program on the same node for other Services. */

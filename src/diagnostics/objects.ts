@@ -173,6 +173,10 @@ export const objectDiagnostics = {
         `this is not a Kubernetes object: it has no ${field}`,
         madeBy && makers[madeBy],
       ],
+      unrendered: ({ field, value }: FieldValue) => [
+        `${field} ${quote(value)} is a placeholder that is not filled in`,
+        'give kpc what the template makes, as with helm template, kubectl kustomize or envsubst',
+      ],
     }),
   },
   'skipped-kinds': {

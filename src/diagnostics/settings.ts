@@ -306,11 +306,21 @@ export const settingDiagnostics = {
     severity: 'note',
     meaning: 'nothing names a mode: which one kpc took',
     example: () => manifests(web),
-    /** Whether there is a configuration, which leaves the mode to kube-proxy. */
-    words: ({ isConfigured }: { readonly isConfigured: boolean }) =>
-      isConfigured
-        ? "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)"
-        : 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one',
+    words: ({
+      named,
+    }: {
+      /** What leaves the mode to kube-proxy. */
+      readonly named: 'empty-flag' | 'configuration' | 'nothing';
+    }) => {
+      switch (named) {
+        case 'empty-flag':
+          return `mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty`;
+        case 'configuration':
+          return "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
+        case 'nothing':
+          return 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one';
+      }
+    },
   },
   'kubernetes-version': {
     severity: 'note',

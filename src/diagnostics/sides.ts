@@ -2,13 +2,38 @@ import { dump, rules, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import { wordsBy } from './table.ts';
-import type { DetailsBy, DiagnosticTable, Wordings } from './table.ts';
+import type { DetailsBy, DiagnosticTable, Wordings, Words } from './table.ts';
 
 /** What shows that an output was cut off. */
 const cutOffSigns: readonly (readonly [RegExp, string])[] = [
   [/-save$/, 'a table without COMMIT'],
   [/^nft /, 'a table without its closing brace'],
 ];
+
+interface OtherHost {
+  /** What was printed there. */
+  readonly outputs: readonly string[];
+  readonly host: NamedHost;
+  /** The host whose output is read. */
+  readonly first: NamedHost;
+}
+
+interface NamedHost {
+  readonly kind: string;
+  readonly name: string;
+}
+
+function describeOtherHost({ outputs, host, first }: OtherHost): Words {
+  const printed = nameSome(outputs.map((output) => (output === 'rules' ? 'iptables' : output)));
+  return [
+    `ignored output of ${nameHost(host)} (${printed}), because ${nameHost(first)} comes first`,
+    'give each node a file of its own',
+  ];
+}
+
+function nameHost({ kind, name }: NamedHost): string {
+  return kind === 'Pod' ? `Pod ${name}` : name;
+}
 
 /** What printed it, and whether nothing else of the dump can be read. */
 interface UnreadOutput {
@@ -156,6 +181,15 @@ export const sideDiagnostics = {
       files: { 'in.yaml': web },
     }),
     words: wordsBy('problem', uncheckedWords),
+  },
+  'other-host': {
+    severity: 'warning',
+    meaning: 'a dump holds the output of several hosts, and kpc takes that of the first',
+    example: () =>
+      dump({
+        'node.txt': `root@worker-1:~# ipvsadm -Ln\nTCP  10.96.0.10:80 rr\nroot@worker-2:~# ipvsadm -Ln\nTCP  10.96.0.11:80 rr\n`,
+      }),
+    words: describeOtherHost,
   },
   'second-listing': {
     severity: 'warning',

@@ -1,3 +1,7 @@
+import type { Host } from '../dumps/hosts.ts';
+import { areApart } from '../dumps/hosts.ts';
+import type { OutputKind } from '../dumps/output-kinds.ts';
+import type { ToolOutput } from '../dumps/split-outputs.ts';
 import { families } from '../kernel/family.ts';
 import type { UnreadLine } from '../kernel/unread-line.ts';
 import { finishDrafts, startDrafts } from './kind-drafts.ts';
@@ -15,6 +19,10 @@ export class DumpDraft {
   /** By reason and file: the first line, and how many more there are. */
   readonly #unread = new Map<string, { more: number }>();
   readonly #doubts: Doubt[] = [];
+  /** The first host of each kind: an address and a name may be of one node. */
+  readonly #hosts = new Map<Host['kind'], Host>();
+  /** By file and host: the outputs of other hosts. */
+  readonly #ofOthers = new Map<string, OutputKind[]>();
   /** The first listing of each tool. */
   readonly #listings = new Map<string, { readonly items: Listing; readonly isWhole: boolean }>();
 
@@ -24,6 +32,23 @@ export class DumpDraft {
     if (this.#told.has(key)) return;
     this.#told.add(key);
     this.#faults.push(fault);
+  }
+
+  /** Whether an output is of another host than the first one, which is then said: a dump is of one node. */
+  isOfOtherHost(file: string, { host, kind, firstLine }: ToolOutput): boolean {
+    const first = host && this.#hosts.get(host.kind);
+    if (host && !first) this.#hosts.set(host.kind, host);
+    if (!host || !first || !areApart(first, host)) return false;
+    const key = `${host.name} ${file}`;
+    const known = this.#ofOthers.get(key);
+    if (known) {
+      if (!known.includes(kind)) known.push(kind);
+      return true;
+    }
+    const outputs = [kind];
+    this.#ofOthers.set(key, outputs);
+    this.#faults.push({ kind: 'other-host', file, line: firstLine, outputs, host, first });
+    return true;
   }
 
   /**

@@ -1,4 +1,5 @@
 import { joinWords } from '../base/join-words.ts';
+import type { Host } from '../dumps/hosts.ts';
 import type { OutputKind, ReadableKind } from '../dumps/output-kinds.ts';
 import { isRefused, refusalOf } from '../dumps/output-kinds.ts';
 import { placeRules } from '../dumps/rules-without-table.ts';
@@ -67,6 +68,15 @@ export type DumpFault =
       readonly output: DumpFileKind;
       readonly differences: readonly string[];
     }
+  /** Outputs of another host than the first one. */
+  | {
+      readonly kind: 'other-host';
+      readonly file: string;
+      readonly line: number;
+      readonly outputs: readonly OutputKind[];
+      readonly host: Host;
+      readonly first: Host;
+    }
   /** A word of iptables-nft-save of rules that it does not show. */
   | { readonly kind: 'legacy-tables'; readonly file: string }
   /** Lines between the outputs that are of no tool. */
@@ -124,7 +134,9 @@ function readFile(draft: DumpDraft, name: string, text: string): void {
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => nameOf('rules', output, name))))
     noteHidden(draft, name, kind, text);
-  for (const output of outputs) readOutput(draft, name, output);
+  for (const output of outputs) {
+    if (!draft.isOfOtherHost(name, output)) readOutput(draft, name, output);
+  }
   const last = outputs.at(-1);
   if (last && isList(last.kind) && !text.endsWith('\n')) draft.doubt({ file: name, kind: 'cut-line' });
 }
@@ -211,6 +223,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     }
     case 'ipvsadm --timeout': {
       const [tcp = 0, tcpFin = 0, udp = 0] = text.match(/\d+/g)?.map(Number) ?? [];
+      if (isSecond(new Map([['timeouts', `${tcp} ${tcpFin} ${udp}`]]))) return;
       draft.kinds.ipvsTimeouts.set({ tcp, tcpFin, udp });
       break;
     }
@@ -228,9 +241,12 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'nft list ruleset':
       readNftOutput(draft, file, output, read);
       break;
-    case 'sysctl':
-      draft.kinds.sysctls.add(read(parseSysctls(text)).sysctls);
+    case 'sysctl': {
+      const { sysctls } = read(parseSysctls(text));
+      if (isSecond(sysctls, false)) return;
+      draft.kinds.sysctls.add(sysctls);
       break;
+    }
     default:
       kind satisfies never;
   }

@@ -78,12 +78,13 @@ export function listLinks(links: readonly Link[]): Listing {
 
 /**
  * By what two listings of one tool differ, where they are of another node or another time: they have something in common, and of
- * that something is not alike, or both are whole and one has more. Parts that have nothing in common complete each other.
+ * that something is not alike, or both are whole and one has more, or all. Parts that have nothing in common complete each other.
  */
 export function findDifferences(first: Listing, second: Listing, areWhole: boolean): readonly string[] {
   const common = [...second.keys()].filter((key) => first.has(key));
   const unlike = common.filter((key) => first.get(key) !== second.get(key));
-  if (unlike.length > 0 || common.length === 0 || !areWhole) return unlike;
+  const isOneEmpty = (first.size === 0) !== (second.size === 0);
+  if (unlike.length > 0 || !areWhole || (common.length === 0 && !isOneEmpty)) return unlike;
   return [
     ...[...first.keys()].filter((key) => !second.has(key)),
     ...[...second.keys()].filter((key) => !first.has(key)),

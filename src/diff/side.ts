@@ -53,7 +53,7 @@ export interface SideServices {
 }
 
 /** What kpc chose, since nothing in the input says it. */
-export interface AssumedValues {
+interface AssumedValues {
   readonly services: readonly AssignedService[];
   /** The addresses of Pods that no input holds. */
   readonly pods: ReadonlySet<string>;

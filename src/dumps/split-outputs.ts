@@ -1,5 +1,7 @@
 import type { Command } from './commands.ts';
 import { isChatter, isEllipsis, readCommand, takePrefix } from './commands.ts';
+import type { Host } from './hosts.ts';
+import { readHost, readTitle } from './hosts.ts';
 import { beginsNft } from './nft-blocks.ts';
 import type { OutputKind } from './output-kinds.ts';
 import { isRefused, recognisers } from './output-kinds.ts';
@@ -13,6 +15,8 @@ export interface ToolOutput {
   readonly text: string;
   /** The command above it. */
   readonly command: Command | undefined;
+  /** Where it was printed, if the lines above it say so. */
+  readonly host: Host | undefined;
   /** Whether lines were left out of it, or a part was asked for. */
   readonly isPart: boolean;
 }
@@ -32,6 +36,7 @@ interface DraftOutput {
   readonly firstLine: number;
   readonly lines: string[];
   readonly command: Command | undefined;
+  readonly host: Host | undefined;
   /** Of rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
@@ -47,6 +52,7 @@ export function splitOutputs(text: string): SplitText {
   const strays: number[] = [];
   let current: DraftOutput | undefined;
   let command: Command | undefined;
+  let host: Host | undefined;
   const lines = new Lines(text);
   for (let given = lines.next(); given !== undefined; given = lines.next()) {
     let raw = given;
@@ -73,6 +79,7 @@ export function splitOutputs(text: string): SplitText {
           firstLine: lines.number,
           lines: [],
           command,
+          host,
           table: undefined,
           hasEllipsis: false,
           once: new Set(),
@@ -98,9 +105,15 @@ export function splitOutputs(text: string): SplitText {
     const typed = readCommand(line);
     if (typed) {
       command = typed;
+      host = readHost(line);
       current = undefined;
     } else if (isChatter(line)) {
       current?.lines.push('');
+      const titled = readTitle(line);
+      if (titled) {
+        host = titled;
+        current = undefined;
+      }
     } else if (current && takes(current, line, raw)) {
       noteTable(current, line);
       current.lines.push(current.kind === 'ip addr' ? raw : line);
@@ -116,6 +129,7 @@ export function splitOutputs(text: string): SplitText {
       firstLine: draft.firstLine,
       text: `${draft.lines.join('\n')}\n`,
       command: draft.command,
+      host: draft.host,
       isPart: draft.hasEllipsis || draft.command?.isPart === true || lacksLines(draft),
     })),
     strays,
@@ -171,7 +185,7 @@ function goesOn(current: DraftOutput, kind: OutputKind, line: string): boolean {
   if (current.kind !== kind) return false;
   // What a tool prints once is in a second listing when it comes again: of another node, or at another time.
   if (!current.hasEllipsis && current.once.has(onceOf(kind, line) ?? '')) return false;
-  if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return current.once.size === 0;
+  if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // Each table of iptables-save has such a line above it.
   if (line.startsWith('# Generated')) return current.lines.length === 0;
@@ -194,7 +208,7 @@ function onceOf(kind: OutputKind, line: string): string | undefined {
     case 'ipvsadm -Sn':
       return /^-A -\S+ \S+/.exec(line)?.[0];
     case 'ipvsadm -Ln':
-      return inProtocol.test(line) ? line.split(/\s+/, 2).join(' ') : undefined;
+      return titleOfList.exec(line)?.[0] ?? (inProtocol.test(line) ? line.split(/\s+/, 2).join(' ') : undefined);
     case 'ip addr':
       return /^\d+: \S+: </.exec(line)?.[0];
     default:

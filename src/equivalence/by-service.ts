@@ -6,7 +6,7 @@ import { Findings } from './findings.ts';
 import { targetFinder } from './subject.ts';
 
 /** What becomes of the same packets to some Services on two sides. */
-export interface ServiceEffect extends Effect {
+interface ServiceEffect extends Effect {
   /** "namespace/name", sorted; empty for packets to no Service. */
   readonly services: readonly string[];
 }

@@ -17,8 +17,8 @@ export interface ModeChoice {
 }
 
 /**
- * The mode that the flag names, else the configuration. Where nothing does, it is kube-proxy's default, but ipvs where
- * there is no configuration at all.
+ * The mode that the flag names, else the configuration. If neither does, it is kube-proxy's default, but ipvs if there is
+ * no configuration at all. An empty flag is kube-proxy's own default.
  */
 export function chooseMode(
   flag: string | undefined,
@@ -30,9 +30,9 @@ export function chooseMode(
   if (flag) return readMode(flag, '--proxy-mode', undefined, kubeProxy);
   const place = config?.source.place(['mode']);
   if (config?.object.mode) return readMode(config.object.mode, 'mode', place, kubeProxy);
-  const isConfigured = config !== undefined;
-  const mode = isConfigured ? 'iptables' : 'ipvs';
-  const note = diagnose('default-mode', { isConfigured }, place);
+  const named = flag === '' ? 'empty-flag' : config === undefined ? 'nothing' : 'configuration';
+  const mode = named === 'nothing' ? 'ipvs' : 'iptables';
+  const note = diagnose('default-mode', { named }, place);
   const [error] = checkMode(mode, kubeProxy, undefined, place);
   return { mode, note, ...(error ? { error } : {}) };
 }

@@ -55,6 +55,8 @@ export interface Inputs extends TrafficObjects {
 export interface ReadOptions {
   /** Whether Deployments and other workloads are read too. */
   readonly workloads?: boolean | undefined;
+  /** Whether workloads are read though no flag asks for them: the input may hold several of one name. */
+  readonly isTolerant?: boolean | undefined;
   /** Whether NetworkPolicies, Ingresses and Namespaces are read too; else they are among the skipped kinds. */
   readonly traffic?: boolean | undefined;
   /** Of objects that name none. */
@@ -87,6 +89,7 @@ export function collectFiles(
     namespace = 'default',
     skipInvalid = false,
     into = readsManifests,
+    isTolerant = false,
   }: ReadOptions = {},
   unreadable: readonly Diagnostic[] = [],
 ): CollectedObjects {
@@ -113,6 +116,11 @@ export function collectFiles(
   }
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
+  // A patch of a kustomization looks like the workload that it changes: if no flag asks for workloads, it is no error.
+  const patches = isTolerant
+    ? findDuplicates({ ...emptyCollection(), workloads: collected.workloads }, origins, true, into)
+    : [];
+  removeObjects(collected, new Set(patches.flatMap(({ again }) => again)));
   const duplicates = findDuplicates(collected, origins, skipInvalid, into);
   const unrendered = describeTemplates(templates, skipInvalid, into);
   if (skipInvalid) {
@@ -130,6 +138,9 @@ export function collectFiles(
       : []),
   ];
   const more = [
+    ...patches.map(({ diagnostic: { text, place } }) =>
+      diagnose('left-out', { problem: 'part', reason: text, files: 1, more: 0 }, place),
+    ),
     ...(skipInvalid ? leftOut.describe() : wrong),
     ...describeForeign(foreign),
     ...describeKustomizations(kustomizations, ofServices, into),

@@ -36,6 +36,7 @@ import { readServiceCidr } from './read-service-cidr.ts';
 import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
 import { readWorkload, workloadTypes } from './read-workload.ts';
 import { Report } from './report.ts';
+import { holdsMark } from './templates.ts';
 import { RightObjects } from './right-objects.ts';
 import type { RawObjects } from './schemas/all.ts';
 import type { TextFile } from './text-file.ts';
@@ -176,7 +177,14 @@ function collectObject(
   if (facts?.configures) return;
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    report.add([], 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
+    const place = Object.hasOwn(value, field) ? [field] : [];
+    report.add(place, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(report.source.place([]).file) });
+    return;
+  }
+  // What it would be filled in with may be a Service: it is not to be skipped as another kind.
+  for (const [field, written] of [['kind', kind] as const, ['apiVersion', apiVersion] as const]) {
+    if (!holdsMark(written)) continue;
+    report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
     return;
   }
   const object: TypedObject = { value, apiVersion, kind };

@@ -30,6 +30,11 @@ const statements: readonly { readonly kind: TemplateKind; readonly pattern: RegE
   { kind: 'ytt', pattern: /^[ \t]*#@ ?(?:load|data|if|for|def|overlay|end)\b/m },
 ];
 
+/** Whether a text holds what a template is to fill in. */
+export function holdsMark(text: string): boolean {
+  return marks.some(({ pattern }) => pattern.test(text));
+}
+
 /** A file that is a template, and where that shows. */
 export interface Template {
   readonly kind: TemplateKind;

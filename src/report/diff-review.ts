@@ -14,7 +14,7 @@ import type { Severity } from '../equivalence/findings.ts';
 import { targetWords } from './equivalence.ts';
 
 /** What becomes of packets, or why that was not asked. */
-export type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
+type PacketEffects = ({ readonly kind: 'asked' } & ServiceEffects) | { readonly kind: 'too-many' };
 
 /** Both sides of manifests or bundles, and how they differ. */
 export interface Review {
@@ -193,10 +193,13 @@ function packetLines(packets: PacketEffects, { services }: Side, { lines: limit 
   const hidden = effects.length - shown.length;
   return [
     title,
-    ...shown.map(({ target, senders, from, to, services: names, severity }) => {
+    ...shown.map(({ target, senders, from, to, services: names, severity, example }) => {
       const whose = names.length === 0 ? '' : ` of ${someOf(names)}`;
       const whom = senders.length > mostSenders ? '' : `, from ${senders.join(', ')}`;
-      return line(severityRoles[severity], `${targetWords[target]}${whose}${whom}: ${from} → ${to}`);
+      return line(
+        severityRoles[severity],
+        `${targetWords[target]}${whose} (such as ${example.to})${whom}: ${from} → ${to}`,
+      );
     }),
     ...(hidden > 0 ? [line('more', `and ${formatCount(hidden)} more`)] : []),
     ...hairpins,

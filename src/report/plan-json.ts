@@ -27,10 +27,15 @@ export function planValue(plan: Plan): object {
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
     ...(plan.higherSettings.length > 0 ? { higherSettings: plan.higherSettings.map(describeHigher) } : {}),
+    ...(plan.leftSettings.length > 0 ? { leftSettings: plan.leftSettings.map(describeLeft) } : {}),
     ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
     ...(plan.leftIpvs === undefined ? {} : { addressesLeft: listLeftAddresses(plan) }),
     ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
   };
+}
+
+function describeLeft({ setting: { path, value, onlyFrom }, from }: Plan['leftSettings'][number]) {
+  return { path, value: from, made: onlyFrom, before: value };
 }
 
 function describeHigher({ setting: { name, value, reason }, from }: Plan['higherSettings'][number]) {

@@ -67,6 +67,7 @@ export function formatPlanText(
       ({ setting: { name, value, reason }, from = '' }) =>
         `${name} stays ${from}: kube-proxy only raises it, to ${value}${reason === undefined ? '' : ` (${reason})`}\n`,
     ),
+    ...describeLeftSettings(plan).map((text) => `${text}\n`),
     ...plan.draining.map((server) => `${describeDraining(server)} drains\n`),
     ...(plan.kept > 0 ? [`${connections(plan.kept)} open to real servers that drain\n`] : []),
     ...(plan.held.length > 0 ? [`${describeHeld(plan.held)}\n`] : []),
@@ -79,6 +80,19 @@ export function formatPlanText(
   ];
   if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
   return printableLines(`${formatPlan(plan)}\n${notes.join('')}${summarizePlan(plan)}\n`);
+}
+
+/** The sysctls that a rollback leaves as they are. */
+export function describeLeftSettings({ leftSettings }: Plan): readonly string[] {
+  return leftSettings.map(
+    ({ setting: { path, value, onlyFrom }, from }) =>
+      `${nameSetting(path)} stays ${from ?? 'absent'}: kpc-apply set it to ${onlyFrom?.join(' and ')}, and it was changed since; it was ${value} before`,
+  );
+}
+
+/** "/proc/sys/net/ipv4/ip_forward" → "net.ipv4.ip_forward". */
+function nameSetting(path: string): string {
+  return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
 }
 
 /** The release whose kube-proxy a bundle follows; undefined for the newest, of which there is nothing to say. */

@@ -27,6 +27,10 @@ export function describeDumpFault(fault: DumpFault, file: string): Diagnostic {
       const { output, differences } = fault;
       return diagnose('second-listing', { output, differences }, placeAtLine(file, fault.line));
     }
+    case 'other-host': {
+      const { outputs, host, first } = fault;
+      return diagnose('other-host', { outputs, host, first }, placeAtLine(file, fault.line));
+    }
     case 'strays':
       return diagnose('stray-lines', { count: fault.count }, placeAtLine(file, fault.line));
   }

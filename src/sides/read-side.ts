@@ -146,8 +146,9 @@ export async function compileSide(
   if (settled.kind !== 'settled' || refused.length > 0) {
     return failedReading(loaded, [...wrong, ...refused, ...loaded.diagnostics]);
   }
-  const isModeNamed = !loaded.modeNote || wanted !== loaded.prepared.settings;
-  const reading = readingOf(path, loaded, compileBy(settled.release), isModeNamed, settled.reason);
+  const isTaken = wanted !== loaded.prepared.settings;
+  const modeFrom = isTaken && other.kind === 'dump' ? 'dump' : loaded.modeNote && !isTaken ? 'nothing' : 'named';
+  const reading = readingOf(path, loaded, compileBy(settled.release), modeFrom, settled.reason);
   return { ...reading, diagnostics: mergeDiagnostics(wrong, reading.diagnostics) };
 }
 
@@ -224,24 +225,31 @@ export function compileLoaded(read: LoadedInputs, options: Pick<SideOptions, 'no
     return { side: undefined, diagnostics: [...wrong, ...loaded.diagnostics], files, notes: [] };
   }
   const content = compileNode(prepared, { nodeName, hostAddresses, ipFamily: options.ipFamily });
-  const reading = readingOf('-f', loaded, content, modeNote === undefined, undefined);
+  const reading = readingOf('-f', loaded, content, modeNote ? 'nothing' : 'named', undefined);
   return {
     ...reading,
     diagnostics: [...(modeNote ? [modeNote] : []), ...mergeDiagnostics(wrong, reading.diagnostics)],
   };
 }
 
+/** Where the mode of manifests is from. */
+const modeReasons = {
+  named: '',
+  nothing: ' (nothing names a mode)',
+  dump: " (the dump's; other settings by flags and defaults)",
+} as const;
+
 function readingOf(
   name: string,
   { diagnostics, files, inputs }: LoadedInputs,
   compiled: BundleContent,
-  isModeNamed: boolean,
+  modeFrom: keyof typeof modeReasons,
   /** Why this release, where nothing but what was read says so. */
   reason: string | undefined,
 ): SideReading {
   const { node, settings, families } = compiled;
   const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const mode = `mode ${settings.mode}${isModeNamed ? '' : ' (nothing names a mode)'}`;
+  const mode = `mode ${settings.mode}${modeReasons[modeFrom]}`;
   const why = reason === undefined ? '' : ` (${reason})`;
   const release = settings.release === newestRelease && why === '' ? '' : `, Kubernetes ${settings.release}${why}`;
   return {
@@ -254,16 +262,21 @@ function readingOf(
 }
 
 /**
- * The addresses of the node itself, as the other side knows them. A bundle's are not to hide that the Node object in the
- * manifests has got another address since.
+ * The addresses of the node itself, as the other side knows them. They are not to hide that the Node object in the manifests has
+ * got another address since, or that the other side is another node.
  */
 function hostAddressesOf(other: StoredSide, node: Node | undefined): NodeContext['hostAddresses'] | undefined {
+  const known = knownAddresses(other);
+  const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+  const isOfNode = own.every(({ address: text }) => known?.some((each) => each.text === parseAddress(text)?.text));
+  return isOfNode ? known : undefined;
+}
+
+function knownAddresses(other: StoredSide): NodeContext['hostAddresses'] | undefined {
   switch (other.kind) {
     case 'bundle': {
       const known = other.manifest?.node.hostAddresses ?? [];
-      const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
-      const isCurrent = known.length > 0 && own.every(({ address }) => known.includes(address));
-      return isCurrent ? known.flatMap((text) => parseAddress(text) ?? []) : undefined;
+      return known.length > 0 ? known.flatMap((text) => parseAddress(text) ?? []) : undefined;
     }
     case 'dump':
       return other.hostAddresses;

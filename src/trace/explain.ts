@@ -1,6 +1,7 @@
 import { joinWords } from '../base/join-words.ts';
 import { count as countThing } from '../changes/counts.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
+import { describeElsewhere, findElsewhere } from '../describe/elsewhere.ts';
 import { isLoopback, joinHostPort } from '../kernel/address.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Rule } from '../kernel/iptables.ts';
@@ -165,6 +166,8 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const notes: string[] = [];
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
   if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
+  const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
+  if (elsewhere) notes.push(describeElsewhere(elsewhere));
   notes.push(...unservedNodePort(trace, scene));
   const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
   if (sticky) {

@@ -3,6 +3,7 @@ import type { ServiceHealthCheck } from '../cluster/model.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
 import type { Ingress, Namespace, NetworkPolicy, Node, Pod, Service, Sourced } from '../cluster/objects.ts';
 import type { DecompiledPort } from '../describe/decompile.ts';
+import type { AddressObjects } from '../describe/elsewhere.ts';
 import type { Side } from '../diff/side.ts';
 import type { Address, Network } from '../kernel/address.ts';
 import { loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
@@ -31,6 +32,7 @@ export interface Scene {
   /** Pods by "namespace/name". */
   readonly pods: ReadonlyMap<string, Pod>;
   readonly ingresses: readonly Sourced<Ingress>[];
+  readonly objects: AddressObjects;
   readonly policing: Policing;
   readonly healthChecks: readonly ServiceHealthCheck[];
 }
@@ -108,6 +110,7 @@ export function sceneOf(
     ports,
     pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
     ingresses: objects.ingresses,
+    objects,
     policing: policingOf(side, objects, ports),
     healthChecks: side.services?.cluster.healthChecks ?? [],
   };

@@ -37,6 +37,59 @@ test.each(['iptables', 'nftables'])(
   },
 );
 
+describe('a rollback puts back a sysctl', () => {
+  const path = '/proc/sys/net/ipv4/vs/conntrack';
+  const value = (node: ReturnType<typeof createFakeNode>): string | undefined => node.files.get(path)?.trim();
+  const nodeWith = (found: string): ReturnType<typeof createFakeNode> => {
+    const node = createFakeNode();
+    node.files.set(path, `${found}\n`);
+    return node;
+  };
+
+  test('that apply set, and is still as it was set', async () => {
+    const node = nodeWith('0');
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    expect(value(node)).toBe('1');
+    const run = await callApply(node.host, 'rollback');
+    expect([run.status, value(node)]).toEqual([0, '0']);
+    expect(run.err).not.toContain('stays');
+  });
+
+  test('but not one that the administrator has changed since, and says so', async () => {
+    const node = nodeWith('0');
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    node.files.set(path, '2\n');
+    const words = 'net.ipv4.vs.conntrack stays 2: kpc-apply set it to 1, and it was changed since; it was 0 before\n';
+    expect((await callApply(node.host, 'rollback', '--dry-run')).out).toContain(words);
+    const run = await callApply(node.host, 'rollback');
+    expect([run.status, value(node)]).toEqual([0, '2']);
+    expect(run.err).toContain(`note: ${words}`);
+  });
+
+  test('nor one that apply never set', async () => {
+    const node = nodeWith('1');
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    node.files.set(path, '0\n');
+    const run = await callApply(node.host, 'rollback');
+    expect([run.status, value(node)]).toEqual([0, '0']);
+  });
+
+  test('over several applies, and again', async () => {
+    const node = nodeWith('0');
+    await callApply(node.host, 'apply', bundle('ipvs'));
+    await callApply(node.host, 'apply', 'fixtures/nodeport/expected-ipvs');
+    const { out } = await callApply(node.host, 'rollback', '--list', '--output', 'json');
+    const { states } = JSON.parse(out) as { readonly states: readonly { readonly id: number }[] };
+    const first = Math.min(...states.map(({ id }) => id));
+    expect((await callApply(node.host, 'rollback', '--to', String(first))).status).toBe(0);
+    expect(value(node)).toBe('0');
+    expect((await callApply(node.host, 'rollback')).status).toBe(0);
+    expect(value(node)).toBe('1');
+    expect((await callApply(node.host, 'rollback')).status).toBe(0);
+    expect(value(node)).toBe('0');
+  });
+});
+
 test('a sysctl that was not 1 is not named', async () => {
   const node = createFakeNode();
   await callApply(node.host, 'apply', bundle('iptables'));

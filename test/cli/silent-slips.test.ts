@@ -284,3 +284,17 @@ describe('flags', () => {
     expect((await compile()).stderr).not.toContain('kpc.yml');
   });
 });
+
+describe('an empty --proxy-mode', () => {
+  test.each([
+    ['', 'iptables', "note: mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty"],
+    ['kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode: ipvs\n', 'ipvs', ''],
+  ])('is what kube-proxy makes of it: %s', async (config, mode, note) => {
+    write({ 'in.yaml': service('port: 80'), ...(config ? { 'config.yaml': config } : {}) });
+    const flags = config ? ['--config', 'config.yaml'] : [];
+    const run = await runKpc(['compile', 'in.yaml', '--proxy-mode=', ...flags, '-o', 'out'], { cwd });
+    expect(run.status).toBe(0);
+    expect(run.stderr).toContain(`mode ${mode}, ipv4`);
+    expect(run.stderr).toContain(note);
+  });
+});

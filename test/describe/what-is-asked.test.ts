@@ -247,3 +247,37 @@ Members:
     expect(run.stdout).not.toContain('10.244.0.1:80');
   });
 });
+
+describe('an address that the node does not serve', () => {
+  const elsewhere = manifests
+    .replace('[{ip: 203.0.113.7}]', '[{ip: 203.0.113.8, ipMode: Proxy}]')
+    .concat(
+      '---\napiVersion: v1\nkind: Node\nmetadata: {name: node-2}\nstatus: {addresses: [{type: InternalIP, address: 192.168.10.12}]}\n',
+    );
+  beforeAll(() => writeFileSync(join(cwd, 'elsewhere.yaml'), elsewhere));
+
+  const proxied =
+    '203.0.113.8 is a load balancer address of default/nginx with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer';
+  const owned = '192.168.10.12 is an address of node node-2, not of node-1';
+
+  test.for([
+    ['203.0.113.8', proxied],
+    ['203.0.113.8:80', proxied],
+    ['192.168.10.12', `${owned}: ask with --node node-2`],
+    ['192.168.10.12:30080', `${owned}; node port 30080 of default/nginx answers there: ask with --node node-2`],
+    ['192.168.10.12:30080/udp', `${owned}: ask with --node node-2`],
+  ] as const)('%s is named as what it is', async ([what, words]) => {
+    const flags = ['--node', 'node-1', '--proxy-mode', 'nftables'];
+    const run = await runKpc(['describe', what, 'elsewhere.yaml', ...flags], { cwd });
+    expect(run).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`kpc: ${words}\n`) });
+  });
+
+  test.for([
+    ['203.0.113.8:80', proxied],
+    ['192.168.10.12:30080', `${owned}; node port 30080`],
+  ] as const)('%s is named in a trace, too', async ([what, words]) => {
+    const flags = ['--node', 'node-1', '--proxy-mode', 'nftables', '--from', 'external'];
+    const run = await runKpc(['trace', '-f', 'elsewhere.yaml', ...flags, '--to', what], { cwd });
+    expect(run.stdout).toContain(`left to routing: no rule of a Service changes it\n  ${words}`);
+  });
+});

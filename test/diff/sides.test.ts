@@ -164,6 +164,37 @@ describe.concurrent('the sides of kpc diff', () => {
     expect(all.stdout).not.toContain('… and');
     expect(all.stdout.split('\n').length).toBeGreaterThan(2000);
   });
+
+  const ofNodes = ['a', 'b'].map(
+    (name, i) =>
+      `---\napiVersion: v1\nkind: Node\nmetadata: { name: ${name} }\nstatus: { addresses: [{ type: InternalIP, address: 192.168.10.${i + 1} }] }\n`,
+  );
+  const nodePort =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { type: NodePort, clusterIP: 10.96.0.10, ports: [{ port: 80, nodePort: 30080 }] }\n';
+
+  test('the addresses in a dump do not hide that it is of another node', async () => {
+    const manifests = write('other-node/svc.yaml', nodePort + ofNodes.join(''));
+    const dump = write(
+      'other-node/dump.txt',
+      '$ ipvsadm -Sn\n-A -t 10.96.0.10:80 -s rr\n-A -t 192.168.10.2:30080 -s rr\n$ ip addr\n' +
+        '2: eth0: <BROADCAST,UP> mtu 1500\n    inet 192.168.10.2/24 scope global eth0\n',
+    );
+    const run = (node: string) => runKpc(['diff', dump, manifests, '--node', node, '--proxy-mode', 'ipvs']);
+    expect((await run('a')).stdout).toContain('+ virtual server TCP 192.168.10.1:30080');
+    expect((await run('b')).stdout).not.toContain('virtual server TCP');
+  });
+
+  test('of a dump the mode is taken, which is said, and no setting that would hide a difference', async () => {
+    const manifests = write('cidr/svc.yaml', nodePort + ofNodes.join(''));
+    const flags = ['--node', 'a', '--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16', '--print', 'nftables'];
+    const { stdout } = await runKpc(['compile', manifests, ...flags, '-q']);
+    const dump = write('cidr/dump.txt', stdout);
+    const run = await runKpc(['diff', dump, manifests, '--node', 'a']);
+    expect(run).toMatchObject({ status: 1, stdout: expect.stringContaining('chain services') });
+    expect(run.stderr).toContain("mode nftables (the dump's; other settings by flags and defaults)");
+    const same = await runKpc(['diff', dump, manifests, '--node', 'a', '--cluster-cidr', '10.244.0.0/16']);
+    expect(same.stdout).not.toContain('chain services');
+  });
 });
 
 function toList(items: readonly unknown[]): string {

@@ -50,8 +50,53 @@ describe('a second listing of a tool, of another node or another time', () => {
       (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
     );
     const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
-    expect(run.stderr.match(/a second listing/g)).toHaveLength(2);
+    expect(
+      run.stderr.match(/output of 10\.109\.0\.1[12] \(ipvsadm -Ln\), because 10\.109\.0\.10 comes first/g),
+    ).toHaveLength(2);
     expect(run.stderr).not.toContain('stray');
+  });
+
+  test.for([
+    ['root@node-a:~# ipvsadm -Ln', 'root@node-b:~# ipvsadm -Ln'],
+    ['[root@node-a ~]# ipvsadm -Ln', '[root@node-b ~]# ipvsadm -Ln'],
+    ['me@node-a ~ % ipvsadm -Ln', 'me@node-b ~ % sudo ipvsadm -Ln'],
+    ['node-a:~ # ipvsadm -Ln', 'node-b:~ # ipvsadm -Ln'],
+    ['node-a# ipvsadm -Ln', 'node-b# ipvsadm -Ln'],
+    ['$ ssh -p 22 root@node-a ipvsadm -Ln', '$ ssh root@node-b ipvsadm -Ln'],
+    ['me@pc:~$ docker exec -it node-a ipvsadm -Ln', 'me@pc:~$ docker exec node-b ipvsadm -Ln'],
+    ['node-a | CHANGED | rc=0 >>', 'node-b | CHANGED | rc=0 >>'],
+  ])('of hosts that differ is never merged: %s', async ([first = '', second = '']) => {
+    const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
+    const run = await runKpc(['describe', '-'], { stdin });
+    expect(run.stderr).toContain(
+      '-:5:1: warning: ignored output of node-b (ipvsadm -Ln), because node-a comes first',
+    );
+    expect(run.stdout).not.toContain('10.109.131.67');
+    expect(run.stdout).toContain('10.109.131.66');
+  });
+
+  test.for([
+    ['root@node-a:~# ipvsadm -Ln', 'root@node-a.example.com:~# ipvsadm -Ln'],
+    ['root@node-a:~# ipvsadm -Ln', '# ipvsadm -Ln'],
+    ['sh-5.1# ipvsadm -Ln', 'bash-5.1# ipvsadm -Ln'],
+    ['root@node-a:~# ipvsadm -Ln', '$ ssh 10.0.0.1 ipvsadm -Ln'],
+  ])('of what may be one host is: %s', async ([first = '', second = '']) => {
+    const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
+    const run = await runKpc(['describe', '-'], { stdin });
+    expect(run.stderr).not.toContain('ignored output');
+    expect(run.stdout).toContain('10.109.131.67');
+  });
+
+  test('without a single Service', async () => {
+    const run = await runKpc(['describe', '-'], { stdin: titles + titles + server + real });
+    expect(run.stderr).toContain('a second listing of ipvsadm -Ln');
+  });
+
+  test('of sysctls', async () => {
+    const run = await runKpc(['describe', '-'], {
+      stdin: `${server}$ sysctl -a\nnet.ipv4.vs.conntrack = 1\n$ sysctl -a\nnet.ipv4.vs.conntrack = 0\n`,
+    });
+    expect(run.stderr).toContain('a second listing of sysctl');
   });
 
   test('parts that complete each other are one', async () => {

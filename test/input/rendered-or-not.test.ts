@@ -150,6 +150,29 @@ test.each([
   expect(run, run.stderr).toMatchObject({ status: 0, stdout: '-A -t 10.96.0.10:80 -s rr\n' });
 });
 
+describe('a kind or apiVersion that is not filled in', () => {
+  test.each([
+    ['kind', '${KIND}', 'is a variable that is not filled in'],
+    ['kind', '$KIND', 'is a variable that is not filled in'],
+    ['kind', '{{ .Kind }}', 'a Go template'],
+    ['kind', '"{{ .Kind }}"', 'a Go template'],
+    ['kind', '"{{ kind }}"', 'a Jinja or Mustache template'],
+    ['kind', '$(KIND)', 'is a variable that kustomize fills in'],
+    ['kind', '#@ data.values.kind', 'a ytt template'],
+    ['kind', '__KIND__', 'is a placeholder that is not filled in'],
+    ['apiVersion', '${API}', 'is a variable that is not filled in'],
+    ['apiVersion', 'v$V', 'is a variable that is not filled in'],
+    ['apiVersion', '"{{ .Api }}/v1"', 'a Go template'],
+    ['apiVersion', '$(API)/v1', 'is a variable that kustomize fills in'],
+  ])('is one error that names the template: %s: %s', async (field, value, words) => {
+    const text = service('web').replace(new RegExp(`^${field}: .*`, 'm'), () => `${field}: ${value}`);
+    const run = await compile(write({ 'a.yaml': `${text}---\n${service('api', '10.96.0.11')}` }), '-f', 'a.yaml');
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain(words);
+    expect(run.stderr.match(/(?:error|warning):/g)).toHaveLength(1);
+  });
+});
+
 describe('braces that are no template', () => {
   const alert =
     "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\ndata:\n  a: 'of {{ $labels.job }}'\n  b: |\n    {{ if .Values.x }}\n";

@@ -4,7 +4,15 @@ import { commit, writeRecord } from '../state/commit-change.ts';
 import { awaitConfirmation } from './confirm-apply.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { explainError, Failure } from '../state/failure.ts';
-import { isRepair, joinEarlier, nextId, pruneStates, stateAfter, stateLeft } from '../state/history.ts';
+import {
+  isRepair,
+  joinEarlier,
+  joinSettingsMade,
+  nextId,
+  pruneStates,
+  stateAfter,
+  stateLeft,
+} from '../state/history.ts';
 import type { Host } from '../node/host.ts';
 import {
   addressKey,
@@ -177,12 +185,17 @@ function takeSnapshot(
 ): Promise<Snapshot> {
   const { toolMark } = host;
   const { touched } = plan.share;
+  const settingsMade = Object.fromEntries(plan.settings.map(({ setting: { path, value } }) => [path, [value]]));
   if (unfinished) {
-    return Promise.resolve({ ...unfinished, state, touched: joinBelongings(unfinished.touched, touched), toolMark });
+    const all = {
+      touched: joinBelongings(unfinished.touched, touched),
+      settingsMade: joinSettingsMade([unfinished, { settingsMade }]),
+    };
+    return Promise.resolve({ ...unfinished, ...all, state, toolMark });
   }
   const now = { takenAt: host.now(), uptime: host.uptime() };
   const id = `${now.takenAt}-${host.pid}`;
-  return joinEarlier(host, folder, { id, ...now, state, reading, record, touched, toolMark });
+  return joinEarlier(host, folder, { id, ...now, state, reading, record, touched, settingsMade, toolMark });
 }
 
 /** The state that the node is in. One that has no name yet gets one. */

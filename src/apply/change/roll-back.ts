@@ -16,7 +16,7 @@ import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
 import { readRecord, readSnapshot } from '../state/record.ts';
-import type { StateMark } from '../state/record.ts';
+import type { SettingsMade, StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/running-kube-proxy.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 
@@ -121,12 +121,26 @@ async function chooseState(session: Session, to: number | undefined, isUnfinishe
   );
 }
 
+/** The wish to put back a setting only where kpc-apply set it, and it is still as it was set: the rest is the administrator's. */
+function ofKpcApply(settings: Target['settings'], made: SettingsMade): Target['settings'] {
+  return settings.flatMap((setting) => {
+    const onlyFrom = made[setting.path];
+    return onlyFrom === undefined ? [] : { ...setting, onlyFrom };
+  });
+}
+
 /**
  * The wish to have a node as it was, but for real servers that waited for the end of their connections then: these stay
  * where they are still there, and do not come back where they are not. Nor does what was left of IPVS for them.
  */
 function requestState({ mark, snapshot }: KeptState): ChangeRequest {
-  const request: ChangeRequest = { ...requestSnapshot(snapshot), origin: { kind: 'rollback', to: mark } };
+  const whole = requestSnapshot(snapshot);
+  const { settingsMade } = snapshot;
+  const goBack = async (): Promise<Target> => {
+    const wanted = await whole.target();
+    return settingsMade ? { ...wanted, settings: ofKpcApply(wanted.settings, settingsMade) } : wanted;
+  };
+  const request: ChangeRequest = { ...whole, target: goBack, origin: { kind: 'rollback', to: mark } };
   const { draining, leftIpvs, owned } = snapshot.record;
   if (leftIpvs !== undefined) {
     const { chains, jumps, besideKubelet } = withoutBelongings(owned, guardIn(parseReading(snapshot.reading)));

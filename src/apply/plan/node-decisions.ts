@@ -28,6 +28,8 @@ export interface Setting {
   readonly reason?: string | undefined;
   /** Set where a higher number stays as it is. */
   readonly onlyRaises?: true | undefined;
+  /** What kpc-apply has set it to. Any other value is somebody else's, and stays. */
+  readonly onlyFrom?: readonly string[] | undefined;
 }
 
 /** Whether a value is as a setting asks for: the same, or a higher number where that may stay. */

@@ -50,6 +50,8 @@ export interface Plan {
   readonly settings: readonly SettingChange[];
   /** Those that stay as they are, because they are higher and only to be raised. */
   readonly higherSettings: readonly SettingChange[];
+  /** Those that stay as they are, because others have changed them since kpc-apply did. */
+  readonly leftSettings: readonly SettingChange[];
   readonly delta: KernelDelta;
   /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
@@ -109,7 +111,8 @@ export function makePlan(node: NodeState, target: Target, claims: Claims, terms:
   const changes = target.settings.flatMap((setting) => changeSetting(node, setting) ?? []);
   return {
     modules: target.modules.filter((module) => findModule(node.modules, module) === 'loadable'),
-    settings: changes.filter(({ setting, from }) => !isMet(setting, from)),
+    settings: changes.filter((change) => !isMet(change.setting, change.from) && !isLeft(change)),
+    leftSettings: changes.filter(isLeft),
     higherSettings: changes.filter(({ setting, from }) => isMet(setting, from)),
     delta: diffStates(present, state),
     ...ipvs,
@@ -237,6 +240,10 @@ export function listStages(plan: Plan): readonly Plan[] {
   if (!plan.takeover || plan.stage !== 'whole') return [plan];
   const rest = { modules: [], settings: [], delta: diffStates(plan.takeover, plan.state), present: plan.takeover };
   return [withoutRelease(plan), { ...plan, ...rest, stage: 'after takeover' }];
+}
+
+function isLeft({ setting: { onlyFrom }, from }: SettingChange): boolean {
+  return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 
 function changeSetting(node: NodeState, setting: Setting): SettingChange | undefined {

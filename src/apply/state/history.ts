@@ -3,7 +3,7 @@ import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
 import type { ChangeOrigin } from '../change/observe-node.ts';
 import { readSnapshot } from './record.ts';
-import type { OwnershipRecord, Snapshot, StateFolder, StateMark } from './record.ts';
+import type { OwnershipRecord, SettingsMade, Snapshot, StateFolder, StateMark } from './record.ts';
 
 /** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
 const mostStates = 5;
@@ -112,7 +112,20 @@ export function findState({ states, presentOnce, damaged, before }: History, id:
   const next = others.filter(({ mark }) => mark.id > id).toSorted((a, b) => b.mark.id - a.mark.id);
   const settings = Object.assign({}, ...[...next, state].map((each) => each.snapshot.reading.settings));
   const reading: Snapshot['reading'] = { ...snapshot.reading, settings };
-  return { ...state, snapshot: { ...snapshot, touched, reading } };
+  const settingsMade = joinSettingsMade([snapshot, ...later]);
+  return { ...state, snapshot: { ...snapshot, touched, reading, settingsMade } };
+}
+
+/** The settings that several changes have made; undefined if one of them does not say. */
+export function joinSettingsMade(changes: readonly Pick<Snapshot, 'settingsMade'>[]): SettingsMade | undefined {
+  const all = new Map<string, Set<string>>();
+  for (const { settingsMade } of changes) {
+    if (!settingsMade) return undefined;
+    for (const [path, values] of Object.entries(settingsMade)) {
+      all.set(path, new Set([...(all.get(path) ?? []), ...values]));
+    }
+  }
+  return Object.fromEntries([...all].map(([path, values]) => [path, [...values]]));
 }
 
 /** What to do where a plain rollback has nothing to go back to, or a state is not kept. */
@@ -170,7 +183,12 @@ export async function joinEarlier(host: Host, folder: StateFolder, snapshot: Sna
   const earlier = state && (await readState(host, folder, state.id, record.bootId).catch(() => undefined));
   if (!earlier) return snapshot;
   const settings = { ...earlier.reading.settings, ...reading.settings };
-  return { ...snapshot, touched: joinBelongings(earlier.touched, touched), reading: { ...reading, settings } };
+  return {
+    ...snapshot,
+    touched: joinBelongings(earlier.touched, touched),
+    reading: { ...reading, settings },
+    settingsMade: joinSettingsMade([earlier, snapshot]),
+  };
 }
 
 /** Removes the states that are too many: first the one that the node is in, then those with the lowest ids. */

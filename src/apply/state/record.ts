@@ -69,6 +69,9 @@ export interface DrainingServer {
   readonly sinceBoot?: number | undefined;
 }
 
+/** By path. */
+export type SettingsMade = Readonly<Record<string, readonly string[]>>;
+
 /**
  * A state of the node to go back to: what the tools printed, and what was kpc-apply's then. Raw output and not parsed
  * values: it outlives changes of this program, and a person can read it.
@@ -85,6 +88,8 @@ export interface Snapshot {
   readonly record: OwnershipRecord;
   /** What has been changed or made since, at most: it is put back or taken away. */
   readonly touched: Belongings;
+  /** The settings that have been changed since, and all values that they got. Older versions did not write it. */
+  readonly settingsMade?: SettingsMade | undefined;
   /** What tells the tools of the process that made the change: see Host. */
   readonly toolMark?: string | undefined;
 }
@@ -159,16 +164,18 @@ interface StoredReading extends Omit<NodeReading, 'nftables'> {
 }
 
 /** A snapshot in a file. */
-interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt' | 'uptime' | 'state' | 'toolMark'> {
+interface StoredSnapshot extends Pick<Snapshot, 'id' | 'takenAt' | 'uptime' | 'state' | 'settingsMade' | 'toolMark'> {
   readonly reading: StoredReading;
   readonly record: StoredRecord;
   readonly touched: StoredBelongings;
 }
 
 /** A way back writes these files: whatever a snapshot says, they are kernel settings of the network. */
-const settingsShape: Shape<NodeReading['settings']> = (value, path) =>
-  mapOf(text)(value, path) ??
-  (Object.keys(value as object).every(isSettingPath) ? undefined : `${path} must name sysctls of the network`);
+const byPath =
+  <T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> =>
+  (value, path) =>
+    mapOf(shape)(value, path) ??
+    (Object.keys(value as object).every(isSettingPath) ? undefined : `${path} must name sysctls of the network`);
 
 /** All processes that have it are ended one day: it must be no variable that others have. */
 const toolMarkShape = textThat('a mark of kpc-apply', (mark) => /^KPC_APPLY_RUN=[\da-f-]{36}$/.test(mark));
@@ -185,10 +192,11 @@ const snapshotShape = objectOf<StoredSnapshot>({
     ipvsadm: text,
     ipvsTimeouts: text,
     addresses: text,
-    settings: settingsShape,
+    settings: byPath(text),
   }),
   record: recordShape,
   touched: belongingsShape,
+  settingsMade: optional(byPath(listOf(text))),
   toolMark: optional(toolMarkShape),
 });
 

@@ -10,7 +10,7 @@ import type { RollBackChoices, RollBackOutcome } from '../../apply/change/roll-b
 import { printable } from '../../base/printable.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { planValue } from '../../report/plan-json.ts';
-import { formatPlanText } from '../../report/plan-text.ts';
+import { describeLeftSettings, formatPlanText } from '../../report/plan-text.ts';
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/states.ts';
 import { standBy } from '../../apply/change/stand-by.ts';
 import { reportOutcome } from './apply-command.ts';
@@ -138,6 +138,9 @@ const runRollback: Work = async (session, options, { terminal, host }) => {
         `the node is as in ${nameState(to)}`,
         `back to ${nameState(to)}: `,
       );
+      if ('plan' in outcome) {
+        for (const text of describeLeftSettings(outcome.plan)) await terminal.err(`note: ${printable(text)}\n`);
+      }
       if (outcome.kind === 'changed') await terminal.err('"kpc-apply rollback" again undoes this\n');
       return status;
     }

@@ -228,6 +228,7 @@ async function readView(
     state,
     families,
     services,
+    objects: 'inputs' in reading ? reading.inputs : undefined,
     owners,
     shownOf: findShown(state, owners),
     compile: (cluster) => compileState(cluster, services.node, services.settings, families, undefined),

@@ -213,7 +213,7 @@ function isPlain(word: string): boolean {
  */
 export function parseOutFolder(hasOutput: boolean): (folder: string) => string {
   return (folder) => {
-    if (folder.trim() === '') throw new InvalidArgumentError('-o needs the name of a folder.');
+    if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
     const format = folder.toLowerCase();
     if (!formats.has(format) && !/^(?:jsonpath|jsonpath-as-json|go-template|custom-columns)(?:-file)?=/.test(format))
       return folder;

@@ -1,0 +1,88 @@
+// What kpc assumes where manifests from git lack what only a cluster gives.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { runKpc } from '../support/run-kpc.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'kpc-assume-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const service = (name: string, spec: string): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: ${name} }\nspec: { ${spec} }\n---\n`;
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec: { replicas: 2, template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: c, image: x }] } } }
+---
+`;
+const web = service('web', 'type: LoadBalancer, selector: { app: web }, ports: [{ port: 80 }]');
+const real = service('real', 'type: LoadBalancer, clusterIP: 10.43.0.7, ports: [{ port: 80, nodePort: 30080 }]');
+
+function write(name: string, text: string): string {
+  writeFileSync(join(cwd, name), text);
+  return name;
+}
+
+const git = write('git.yaml', web + deployment);
+const mixed = write('mixed.yaml', web + deployment + real);
+
+describe.concurrent('manifests from git', () => {
+  test('are described without flags, and each value is marked', async () => {
+    const run = await runKpc(['describe', git, '--proxy-mode', 'iptables'], { cwd });
+    expect(run.status).toBe(0);
+    expect(run.stderr).toContain(
+      'assumed, because the input lacks them: 1 cluster IP from 10.96.0.0/12, 1 node port, ' +
+        '1 load balancer address from 192.0.2.0/24, 2 ready Pods from 10.244.0.0/16, 2 Nodes (node-1, node-2); --no-assume forbids this',
+    );
+    expect(run.stdout).toMatch(
+      /default\/web +LoadBalancer +10\.\d+\.\d+\.\d+\*, 192\.0\.2\.\d+\* +80\/TCP +3\d{4}\* +2\/2\*/,
+    );
+    expect(run.stdout).toContain('on node node-1 (assumed), mode iptables');
+    const again = await runKpc(['describe', git, '--proxy-mode', 'iptables'], { cwd });
+    expect(again.stdout).toBe(run.stdout);
+  });
+
+  test('are not assumed anything of with --no-assume', async () => {
+    const run = await runKpc(['describe', git, '--no-assume'], { cwd });
+    expect(run.stdout).toContain('none yet');
+    expect(run.stderr).not.toContain('[assumed]');
+  });
+
+  test('keep what a cluster gave, which is said', async () => {
+    const run = await runKpc(['describe', mixed], { cwd });
+    expect(run.stdout).toMatch(/default\/real +LoadBalancer +10\.43\.0\.7 .*no load balancer address/);
+    expect(run.stderr).toContain("the input's own values stay: 1 Service with a cluster IP");
+  });
+
+  test('take the ranges and the node that flags name', async () => {
+    const flags = ['--service-cluster-ip-range', '172.20.0.0/16', '--assume-endpoints=10.9.0.0/16', '--node', 'a'];
+    const run = await runKpc(['describe', git, ...flags], { cwd });
+    expect(run.stdout).toMatch(/172\.20\.\d+\.\d+\*/);
+    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-1)');
+  });
+
+  test('differ only where they were changed', async () => {
+    const scaled = write('scaled.yaml', (web + deployment).replace('replicas: 2', 'replicas: 3'));
+    const run = await runKpc(['diff', git, scaled, '-q', '--proxy-mode', 'iptables'], { cwd });
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('~ default/web  endpoints 2 → 3*\n    * assumed\n\nPackets on node-1 (assumed)\n');
+    expect(run.stdout).not.toMatch(/KUBE-/);
+    expect((await runKpc(['diff', git, git], { cwd })).stdout).toBe('No difference.\n');
+  });
+
+  test('are compiled with --assume alone, which the error without it prints', async () => {
+    const refused = await runKpc(['compile', git, '--proxy-mode', 'iptables', '-o', 'out'], { cwd });
+    expect(refused.status).toBe(2);
+    const [, command = ''] = /with --assume, as with "kpc ([^"]+)"/.exec(refused.stderr) ?? [];
+    expect(command).toBe('compile git.yaml --proxy-mode iptables -o out --assume');
+    expect(await runKpc(command.split(' '), { cwd })).toMatchObject({ status: 0 });
+    expect(await runKpc(['diff', 'out', git], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+  });
+
+  test('are traced, and the trace names what is assumed', async () => {
+    const run = await runKpc(['trace', '--from', 'pod', '--to', 'svc/web', git, '-q'], { cwd });
+    expect(run.status).toBe(0);
+    expect(run.stdout).toMatch(/^ {2}assumed: 10\.\d+\.\d+\.\d+, node-1, 10\.244\./m);
+  });
+});
