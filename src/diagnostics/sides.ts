@@ -162,8 +162,6 @@ export const sideDiagnostics = {
         `${path} is what a node printed, not manifests: nothing of it is compiled`,
         `look at it with kpc describe -f ${path}, or compare it with kpc diff`,
       ],
-      /** What is wrong with it as a dump. */
-      unreadable: ({ reasons }: { readonly reasons: readonly string[] }) => reasons.join('; '),
     }),
   },
   'no-table': {

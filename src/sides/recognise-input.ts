@@ -64,8 +64,9 @@ export async function describeNoManifests(
       case 'dump':
         return diagnose('no-manifests', { what: stored.kind, path });
       case 'unreadable': {
-        const reasons = stored.reading.diagnostics.map(({ text }) => text);
-        return diagnose('no-manifests', { what: 'unreadable', reasons });
+        const [reason] = stored.reading.diagnostics;
+        if (reason) return reason;
+        break;
       }
       case 'manifests':
         break;

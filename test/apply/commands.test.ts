@@ -751,8 +751,8 @@ describe('what was not foreseen', () => {
 
 test.each([
   [['apply'], /missing required argument/],
-  [['apply', ipvs, '--drain-timeout', 'soon'], /Write a duration like 30s/],
-  [['apply', ipvs, '--ipvs-exclude-cidrs', '10.0.0.0'], /is not a CIDR/],
+  [['apply', ipvs, '--drain-timeout', 'soon'], /help: write a duration like 30s/],
+  [['apply', ipvs, '--ipvs-exclude-cidrs', '10.0.0.0'], /help: write CIDRs like/],
   [['frobnicate'], /unknown command/],
 ])('%j is a usage error', async (args, message) => {
   const { status, err } = await callApply(createFakeNode().host, ...args);

@@ -150,7 +150,7 @@ describe('a folder', () => {
     const run = await compile(file, '-o', folder);
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('is a golden, for git: write it with --golden'),
+      stderr: expect.stringContaining('is a golden, for git\n  help: write it with --golden'),
     });
     expect(readTree(folder)).toEqual(before);
   });
@@ -163,7 +163,7 @@ describe('a folder', () => {
     const run = await compile(file, '--golden', folder);
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('is a bundle, for a node: write it with -o'),
+      stderr: expect.stringContaining('is a bundle, for a node\n  help: write it with -o'),
     });
     expect(readTree(folder)).toEqual(before);
   });

@@ -56,7 +56,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const cwd = join(cases, 'scale-deployment');
     const gone = await runKpc(['diff', '--rules', 'before', 'nowhere'], { cwd });
     expect(gone.status).toBe(2);
-    expect(gone.stderr).toContain('nowhere:1:1: error: there is no such file or folder');
+    expect(gone.stderr).toContain('nowhere: error: there is no such file or folder');
     write('broken/manifest.json', '{');
     const broken = await runKpc(['diff', '--rules', join(scratch, 'broken'), 'before'], { cwd });
     expect(broken.status).toBe(2);
@@ -91,7 +91,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const fleet = join(scratch, 'whole-fleet');
     const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
     await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
-    const advice = `error: ${fleet} holds the bundles of a fleet: name the folder of one node, such as ${fleet}/worker-1`;
+    const advice = `error: ${fleet} holds the bundles of a fleet [fleet-folder]\n  help: name the folder of one node, such as ${fleet}/worker-1`;
     for (const args of [
       ['diff', fleet, 'fixtures/cluster/shop.yaml'],
       ['describe', '--bundle', fleet],

@@ -113,7 +113,7 @@ describe('virtual servers are read from', () => {
     /^10\.96\.7\.7:80\/TCP .* 10\.96\.7\.7 +80\/TCP +2$/m,
     /^10\.96\.0\.10:53\/UDP .* 53\/UDP +0$/m,
     /^\[fd00:96::7\]:80\/TCP .* fd00:96::7 +80\/TCP +1$/m,
-    /^node port 30080\/TCP +NodePort +the node's, IPv4 +node port 30080 +2$/m,
+    /^node port 30080\/TCP +NodePort +the node's, IPv4 +30080\/TCP +2$/m,
   ];
   test.each([
     ['ipvsadm -Ln', `${ipvsTitles}${ipvsServers}`],

@@ -39,7 +39,7 @@ const kpc = (...args: readonly string[]) => runKpc(args, { cwd });
 
 /** How often a warning of the code stands in what was said. */
 function countOf(code: string, stderr: string): number {
-  return stderr.split('\n').filter((line) => line.includes(': warning: ') && line.endsWith(`[${code}]`)).length;
+  return stderr.split('\n').filter((line) => /(?:^|: )warning: /.test(line) && line.endsWith(`[${code}]`)).length;
 }
 
 const primary = ['--nodeport-addresses', 'primary'];

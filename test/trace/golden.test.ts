@@ -58,7 +58,7 @@ describe.concurrent('what kpc trace cannot answer', () => {
     [['--from', 'pod', '--to', '10.9.9.9'], 'which port of 10.9.9.9? Write 10.9.9.9:80'],
     [['--all', 'web', '--from', 'missing'], 'no Pod default/missing in the input'],
     [['--all', 'web', '--output', 'svg'], '--output svg draws the way of a packet'],
-    [['--from', 'pod'], 'which packet? Write --from SOURCE --to DESTINATION, or --all SERVICE'],
+    [['--from', 'pod'], 'no packet is named\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });
     expect(run.status).toBe(2);

@@ -249,7 +249,9 @@ tests:
   - hello
 `);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  const errors = [...stderr.matchAll(/^t\.yaml:(\d+:\d+): error: (.*) \[/gm)].map(([, at, text]) => `${at} ${text}`);
+  const errors = [
+    ...stderr.matchAll(/^t\.yaml:(\d+:\d+): error: (.*) \[.*\n.*\n +\^\n(?: {2}help: (.*)\n)?/gm),
+  ].map(([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`);
   expect(errors).toEqual([
     '3:1 kpc test knows no field "nodse" here: did you mean node?',
     '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external: name an address, or one of these words',
@@ -291,8 +293,8 @@ test.each([
 test.each([
   ['', 'no tests here'],
   ['inputs: svc.yaml\n', 'no tests here'],
-  ['tests: [{from: pod, to: svc/nginx, expect: refused}]\n', 'which cluster?'],
-  ['- from: pod\n', 'it must be a mapping of fields'],
+  ['tests: [{from: pod, to: svc/nginx, expect: refused}]\n', 'the tests name no cluster'],
+  ['- from: pod\n', 'help: write a mapping of fields'],
   ['inputs: svc.yaml\ntests: [{from: a b\n', 'error: '],
 ])('a file without tests, or without a cluster: %j', async (text, words) => {
   const run = await runFile(text);

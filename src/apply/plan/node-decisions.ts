@@ -28,7 +28,7 @@ export interface Setting {
   readonly reason?: string | undefined;
   /** Set where a higher number stays as it is. */
   readonly onlyRaises?: true | undefined;
-  /** What kpc-apply has set it to. Any other value is somebody else's, and stays. */
+  /** What kpc-apply has set it to. Any other value is another program's, and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
