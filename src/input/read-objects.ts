@@ -133,8 +133,9 @@ export function markCollection(collected: CollectedObjects): () => void {
 /** Takes objects out of the lists that hold them. */
 export function removeObjects(collected: CollectedObjects, objects: ReadonlySet<unknown>): void {
   for (const list of listsOf(collected)) {
-    const left = list.filter((each) => !objects.has(each));
-    list.splice(0, list.length, ...left);
+    let length = 0;
+    for (const each of list) if (!objects.has(each)) list[length++] = each;
+    list.length = length;
   }
 }
 

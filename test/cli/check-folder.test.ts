@@ -38,10 +38,7 @@ const ofManyNodes = [
   ['empty', /the folder is empty \[nothing-to-check\]\n {2}help: write it first with -o .*empty/],
   ['other', /it holds no bundle and no golden of a node/],
   ['file', /it is not a folder/],
-  [
-    'bundle',
-    /it is the bundle of one node \[nothing-to-check\]\n {2}help \[nothing-to-check\]\n {2}help: name the folder of all nodes/,
-  ],
+  ['bundle', /it is the bundle of one node \[nothing-to-check\]\n {2}help: name the folder of all nodes/],
 ] as const;
 
 async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {

@@ -16,7 +16,7 @@ test.each<[line: string, advice: string]>([
   ['web.yaml', 'did you mean "kpc compile -f web.yaml"?'],
   ['svc/web', 'did you mean "kpc describe svc/web -f FILE"?'],
   ['svc web -f web.yaml', 'did you mean "kpc describe web -f FILE"?'],
-  ['https://example.com/a.yaml', 'did you mean "curl -sSL https://example.com/a.yaml | kpc compile -f -"?'],
+  ['https://example.com/a.yaml', 'Did you mean "curl -sSL https://example.com/a.yaml | kpc compile -f -"?'],
   ['describe svc/web', 'write "kpc describe svc/web -f FILE"'],
   ['describe svc web -f web.yaml', 'did you mean "kpc describe web"?'],
   ['compile https://example.com/a.yaml', 'pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc'],

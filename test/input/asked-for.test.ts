@@ -64,7 +64,7 @@ test('of two that ask for one address, the first by name gets it, in any order',
   expect(second).not.toBe(first);
   expect(describe(all.diagnostics)).toEqual([
     expect.stringMatching(
-      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is not free in 203\.0\.113\.0\/24 \(--load-balancer-ip-range\): kpc chooses another address \[no-load-balancer-ip\]$/,
+      /^4:\d+ warning: default\/b: loadBalancerIP 203\.0\.113\.3 is not free in 203\.0\.113\.0\/24: kpc chooses another address: name a range that holds it with --load-balancer-ip-range \[no-load-balancer-ip\]$/,
     ),
   ]);
 });
@@ -104,7 +104,8 @@ test('what is no address says nothing to a load balancer, and nothing where no r
   expect(addressesOf(assign([balanced('1', { loadBalancerIP: '203.0.113.3' })], []))).toEqual(['']);
 });
 
-const noRange = 'the Service wants an IPv6 address, but --service-cluster-ip-range has none [no-cluster-ip]';
+const noRange =
+  'the Service wants an IPv6 address, but --service-cluster-ip-range has none: name a range of each family [no-cluster-ip]';
 
 test('a Service that requires both families is an error where there is a range of one', () => {
   const all = assign(

@@ -8,7 +8,7 @@ import { TextFile } from '../../src/input/text-file.ts';
 import { describe, diagnose, service } from './diagnose.ts';
 
 const nameShape =
-  'a name is lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends';
+  'write lower-case letters, digits and dashes, 63 characters at most, with a letter or digit at both ends';
 
 /** What is wrong with a Service that has a cluster address and these lines of spec, which start at line 6. */
 function wrongWith(lines: readonly string[]): string[] {
@@ -141,7 +141,7 @@ suite('lists in lists', () => {
 suite('Services', () => {
   test('names that would reach a terminal', () => {
     expect(diagnose(service('type: ExternalName', 'externalName: "a\\e[31m"'))).toEqual([
-      `6:17 error: externalName "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
+      `6:17 error: externalName cannot be "a\\u001b[31m": ${nameShape.replace('digits and dashes, 63', 'digits, dashes and dots, 253')} [bad-name]`,
     ]);
     expect(diagnose(service('type: ExternalName', 'externalName: db.example.com.'))).toEqual([]);
   });
@@ -209,7 +209,7 @@ suite('Services', () => {
 
   test('an address that is none, and one with a prefix length', () => {
     expect(wrongWith(['ports: [{port: 80}]', 'externalIPs: [10.0.0.256, 10.0.0.1/32]'])).toEqual([
-      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '7:17 error: externalIPs[0] "10.0.0.256" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
       '7:29 error: externalIPs[1] "10.0.0.1/32" is not an IP address: write it without the prefix length [bad-address]',
     ]);
   });
@@ -238,8 +238,8 @@ suite('Services', () => {
   test('wrong shapes and wrong values are told in one run', () => {
     const text = `${service('clusterIP: nowhere', 'ports: [{port: 70000}]').replace('web', '"We\\"b"')}`;
     expect(diagnose(text)).toEqual([
-      `3:18 error: name "We\\"b": ${nameShape} [bad-name]`,
-      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      `3:18 error: name cannot be "We\\"b": ${nameShape} [bad-name]`,
+      '5:14 error: clusterIP "nowhere" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
       '6:18 error: port cannot be 70000: a port is a number from 1 to 65535 [bad-port]',
     ]);
   });
@@ -251,14 +251,14 @@ suite('Services', () => {
     ['a sign that turns text around', '"a\\u202eb"', '"a\\u202eb"'],
   ])('a name with %s', (_, written, shown) => {
     const text = service('clusterIP: 10.96.0.1', 'ports: [{port: 1}]').replace('web', written);
-    expect(diagnose(text)).toEqual([`3:18 error: name ${shown}: ${nameShape} [bad-name]`]);
+    expect(diagnose(text)).toEqual([`3:18 error: name cannot be ${shown}: ${nameShape} [bad-name]`]);
   });
 
   test('no name', () => {
     expect(
       diagnose('apiVersion: v1\nkind: Service\nmetadata: {generateName: web-}\nspec: {ports: [{port: 1}]}\n'),
     ).toEqual([
-      '3:11 error: the object has no metadata.name: write one: write one: write one: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name [missing-name]',
+      '3:11 error: the object has no metadata.name: the name that the cluster made of generateName is not in this file: give the object as the cluster has it, or write a name [missing-name]',
     ]);
   });
 

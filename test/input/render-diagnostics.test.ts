@@ -63,6 +63,7 @@ test('for programs', () => {
       severity: 'error',
       code: 'bad-port',
       text: 'port 70000: too large',
+      help: 'a port is a number from 1 to 65535',
       arguments: tooLarge,
       file: 'a.yaml',
       line: 2,

@@ -44,7 +44,7 @@ test('without a config and flags: the defaults of kube-proxy, but for the mode',
     modeNote: {
       severity: 'note',
       code: 'default-mode',
-      arguments: { isConfigured: false },
+      arguments: { named: 'nothing' },
       text: 'mode ipvs: neither --proxy-mode nor a configuration (--config) names one',
       place: undefined,
     },
@@ -116,7 +116,7 @@ suite('what is wrong with a config', () => {
   test.each([
     [
       'mode: userspace',
-      `3:7 error: mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
+      `3:7 error: mode is userspace, which kube-proxy has not had since v1.26: it does not start: ${instead} [bad-mode]`,
     ],
     [
       'mode: kernelspace',
@@ -168,7 +168,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'bindAddress: here',
-      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '3:14 error: bindAddress "here" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
     ],
     [
       'ipvs:\n  stritARP: true',
@@ -196,7 +196,7 @@ suite('what is wrong with a config', () => {
         'error: --masquerade-all cannot be "maybe": write true or false [bad-flag]',
         'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s [bad-duration]',
         'error: --iptables-masquerade-bit cannot be "1e1": the bit of the packet mark is a number from 0 to 31 [bad-masquerade-bit]',
-        `error: --proxy-mode is userspace, which kube-proxy has not had since v1.26: it does not start; ${instead} [bad-mode]`,
+        `error: --proxy-mode is userspace, which kube-proxy has not had since v1.26: it does not start: ${instead} [bad-mode]`,
         'error: --hostname-override cannot be " ": a node\'s name is lower-case letters, digits, dashes and dots [bad-name]',
       ].sort((a, b) => (codeOf(a) < codeOf(b) ? -1 : 1)),
     );

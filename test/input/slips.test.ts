@@ -22,7 +22,7 @@ test('of other keys that come twice each is told', () => {
 });
 
 const odd = (code: string): string =>
-  `error: not valid YAML: the character ${code} looks like a space, and is none to YAML: write a normal space [bad-yaml]`;
+  `error: not valid YAML: the character ${code} is not a space to YAML: replace ${code}, which only looks like a space, with a normal space [bad-yaml]`;
 
 test.each([
   ['in the indentation', object.replace('  clusterIP', '\u00a0 clusterIP'), `6:1 ${odd('U+00A0')}`],
@@ -61,7 +61,7 @@ test('a mapping of one key without that space is a text', () => {
     `7:5 error: ports[0] cannot be "port:80"${missing}`,
   ]);
   expect(diagnose(service('clusterIP: 10.96.0.1', ports, 'selector: web'))).toEqual([
-    '7:13 error: selector is "web": it must be a mapping of strings [bad-type]',
+    '7:13 error: selector cannot be "web": write a mapping of strings [bad-type]',
   ]);
 });
 
@@ -112,7 +112,7 @@ test.each([
 test('lines that are indented with characters that only look like spaces are keys of another name', () => {
   const text = object.replace(/^ {2}(clusterIP|ports)/gm, '\u00a0\u00a0$1');
   const warning = (name: string): string =>
-    `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: the character U+00A0 looks like a space, and is none to YAML: write a normal space [unknown-field]`;
+    `warning: a Service has no field "\u00a0\u00a0${name}", and Kubernetes ignores it: replace U+00A0, which only looks like a space, with a normal space [unknown-field]`;
   expect(diagnose(text)).toEqual([
     '5:1 error: the Service has no spec: write one with ports [missing-field]',
     `6:1 ${warning('clusterIP')}`,

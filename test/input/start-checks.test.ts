@@ -54,7 +54,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'featureGates: {WorkloadWithJob: true}',
-      `3:33 error: ${stays}: the feature gate WorkloadWithJob is on, and needs GenericWorkload, too [bad-feature-gate]`,
+      `3:33 error: ${stays}: the feature gate WorkloadWithJob is on, and needs GenericWorkload, too: turn all of them on, or none [bad-feature-gate]`,
     ],
     [
       'iptables: {syncPeriod: -1s}',
@@ -86,7 +86,7 @@ suite('a configuration with which kube-proxy does not start', () => {
     ],
     [
       'bindAddress: localhost',
-      '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      '3:14 error: bindAddress "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
     ],
     [
       'healthzBindAddress: localhost:10256',
@@ -307,7 +307,7 @@ suite('flags', () => {
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1: write one such as 10.0.0.1 or fd00::1 [bad-address]',
+      'error: --bind-address "localhost" is not an IP address: write one such as 10.0.0.1 or fd00::1 [bad-address]',
       'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s [bad-duration]',
       'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-feature-gate]',
       'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-feature-gate]',

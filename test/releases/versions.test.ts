@@ -119,13 +119,17 @@ describe('kpc diff --to-kubernetes-version', () => {
     }
     const unknown = await kpc('diff', '--to-kubernetes-version', '1.34', 'web.yaml');
     expect(unknown).toMatchObject({ status: 2, stdout: '' });
-    expect(unknown.stderr).toContain('error: --kubernetes-version is not given: the Node "node-1" does not say');
+    expect(unknown.stderr).toContain(
+      'error: --kubernetes-version is not given: the Node "node-1" does not give its version',
+    );
   });
 
   test('what cannot be compared is an error', async () => {
     const far = await kpc('diff', '--to-kubernetes-version', '1.38', 'web-132.yaml');
     expect(far).toMatchObject({ status: 2, stdout: '' });
-    expect(far.stderr).toContain('--to-kubernetes-version "1.38": kpc knows the kube-proxy of Kubernetes 1.30 to 1.37');
+    expect(far.stderr).toContain(
+      '--to-kubernetes-version "1.38" is not a release that kpc follows [bad-kubernetes-version]\n  help: write one of Kubernetes 1.30 to 1.37',
+    );
     const two = await kpc('diff', '--to-kubernetes-version', '1.36', 'web-132.yaml', 'web.yaml');
     expect(two).toMatchObject({ status: 2, stdout: '' });
     expect(two.stderr).toContain('leave out web.yaml');
@@ -204,7 +208,7 @@ describe('a bundle beside manifests', () => {
       expect(run.stderr).toContain(`Kubernetes ${release}`);
     }
     const newest = await kpc('diff', 'lent-1.35', 'web.yaml', '--kubernetes-version', '1.36');
-    expect(newest.stdout).toContain('shop/labelled added');
+    expect(newest.stdout).toContain('+ shop/labelled  type ClusterIP');
   });
 
   test('of ignored externalIPs stays so', async () => {
@@ -273,9 +277,9 @@ describe('--kubernetes-version auto', () => {
   });
 
   test.each([
-    ['v1.29.3', 'the Node "node-1" runs "v1.29.3", and kpc knows Kubernetes 1.30 to 1.37'],
-    ['v1.40.0', 'the Node "node-1" runs "v1.40.0", and kpc knows Kubernetes 1.30 to 1.37'],
-    ['', 'the Node "node-1" does not say its version'],
+    ['v1.29.3', 'the Node "node-1" runs "v1.29.3", which kpc does not follow'],
+    ['v1.40.0', 'the Node "node-1" runs "v1.40.0", which kpc does not follow'],
+    ['', 'the Node "node-1" does not give its version'],
   ])('a Node of version %j is an error that says which releases there are', async (version, words) => {
     write('strange.yaml', web + nodeText('node-1', version, '192.168.0.1'));
     const auto = ['--kubernetes-version', 'auto'];
