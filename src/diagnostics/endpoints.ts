@@ -218,8 +218,7 @@ export const endpointDiagnostics = {
     meaning: 'the selector of a Service is empty: an API server stores it as no selector',
     example: () =>
       manifests(
-        aService(`${anIP}, selector: {}, ports: [{ port: 80 }]`) +
-          pod(container, 'phase: Running, podIP: 10.244.0.1'),
+        aService(`${anIP}, selector: {}, ports: [{ port: 80 }]`) + pod(container, 'phase: Running, podIP: 10.244.0.1'),
       ),
     words: ({ service }: { readonly service: string }) => [
       `the selector of ${service} is empty: here it takes all Pods of the namespace, but the API server stores it as none`,
@@ -334,8 +333,7 @@ export const endpointDiagnostics = {
     meaning: 'no EndpointSlice of a Service has a port with the name and protocol of the Service port',
     example: () =>
       manifests(
-        aService(`${anIP}, ports: [{ name: http, port: 80 }]`) +
-          endpoint('').replace('{ port', '{ name: htpp, port'),
+        aService(`${anIP}, ports: [{ name: http, port: 80 }]`) + endpoint('').replace('{ port', '{ name: htpp, port'),
       ),
     words: (details: UnknownSlicePort) => {
       const { service, port, protocol, name } = details;

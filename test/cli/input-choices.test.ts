@@ -248,9 +248,7 @@ describe.concurrent('a result without a Service', () => {
       const before = readAll(folder);
       const run = await runKpc(['compile', '-f', file, '-f', write(node('worker-1')), '-q', ...way, folder]);
       expect(run).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toMatch(
-        /^error: .*would remove all Services from a node.*\]\n {2}help: .*add --allow-empty/,
-      );
+      expect(run.stderr).toMatch(/^error: .*would remove all Services from a node.*\]\n {2}help: .*add --allow-empty/);
       expect(run.stderr).toContain(`[${code}]`);
       expect(readAll(folder)).toEqual(before);
     }

@@ -68,9 +68,7 @@ describe('a second listing of a tool, of another node or another time', () => {
   ])('of hosts that differ is never merged: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).toContain(
-      '-:5:1: warning: ignored output of node-b (ipvsadm -Ln), because node-a comes first',
-    );
+    expect(run.stderr).toContain('-:5:1: warning: ignored output of node-b (ipvsadm -Ln), because node-a comes first');
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
   });

@@ -249,9 +249,9 @@ tests:
   - hello
 `);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  const errors = [
-    ...stderr.matchAll(/^t\.yaml:(\d+:\d+): error: (.*) \[.*\n.*\n +\^\n(?: {2}help: (.*)\n)?/gm),
-  ].map(([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`);
+  const errors = [...stderr.matchAll(/^t\.yaml:(\d+:\d+): error: (.*) \[.*\n.*\n +\^\n(?: {2}help: (.*)\n)?/gm)].map(
+    ([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`,
+  );
   expect(errors).toEqual([
     '3:1 kpc test knows no field "nodse" here: did you mean node?',
     '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external: name an address, or one of these words',
