@@ -253,20 +253,20 @@ tests:
     ([, at, text, help]) => `${at} ${text}${help === undefined ? '' : ` -> ${help}`}`,
   );
   expect(errors).toEqual([
-    '3:1 kpc test knows no field "nodse" here: did you mean node?',
+    '3:1 kpc test knows no field "nodse" here -> did you mean node?',
     '5:17 from: no Pod default/externl in the input, and externl is not pod, remote-pod, node, external: name an address, or one of these words',
     '6:9 to: no Service nginxx here: did you mean default/nginx?',
     '7:13 expect: refuse is none of delivered, refused, dropped, forwarded, local, unknown: did you mean refused?',
     '9:21 to: which port of 10.0.0.1? Write 10.0.0.1:80, for example',
-    '10:12 proto is "tpc": write tcp, udp, sctp or icmp',
+    '10:12 proto cannot be "tpc" -> write tcp, udp, sctp or icmp',
     '11:13 expect: which port of 10.0.0.1? Write 10.0.0.1:80, for example',
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
-    '15:32 10.244.1.10:8080 1.5: write its share of connections, from 0 to 1',
+    '15:32 10.244.1.10:8080 cannot be 1.5 -> write its share of connections, from 0 to 1',
     '19:13 source: only an endpoint sees a source: expect delivered, or endpoints',
-    '21:12 node and nodes mean the same: keep one of them',
-    '22:5 a test needs expect',
-    '22:5 a test needs to',
-    '23:5 tests[5] is "hello": it must be a mapping of fields',
+    '21:12 node and nodes mean the same -> keep one of them',
+    '22:5 a test has no expect -> write expect: it needs from, to and expect',
+    '22:5 a test has no to -> write to: it needs from, to and expect',
+    '23:5 tests[5] cannot be "hello" -> write a mapping of fields',
   ]);
 });
 
