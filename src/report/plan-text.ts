@@ -2,6 +2,8 @@ import type { Foresight } from '../apply/change/apply-bundle.ts';
 import { countPlan, describeDraining, describeHeld, describePlan } from '../apply/plan/describe-plan.ts';
 import type { PlannedChange } from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../changes/change-words.ts';
+import type { ChangeKind } from '../changes/kernel-change.ts';
+import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/ownership.ts';
 import { isEmptyPlan, listLeftAddresses } from '../apply/plan/plan.ts';
 import type { Plan } from '../apply/plan/plan.ts';
@@ -16,18 +18,18 @@ import type { Release } from '../kube-proxy/releases.ts';
 const signs = { add: '+', change: '~', remove: '-' } as const;
 
 /** A plan as people read it: Service by Service, then what belongs to none. '' for one that changes nothing. */
-function formatPlan(plan: Plan): string {
+function formatPlan(plan: Plan, namesAll: boolean): string {
   const groups = groupBy(describePlan(plan), (change) => change.service ?? '');
   const names = [...groups.keys()].sort();
   // What belongs to no Service (sysctls, base chains) comes first, as it does when it is applied.
-  return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [])).join('\n');
+  return names.map((name) => formatGroup(name || 'this node', groups.get(name) ?? [], namesAll)).join('\n');
 }
 
 /** Objects of which a Service has many are counted: their number says more than their list. */
-const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain']);
+const counted: ReadonlySet<PlannedChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
-function formatGroup(name: string, changes: readonly PlannedChange[]): string {
-  const isCounted = ({ object }: PlannedChange) => counted.has(object) && changes.length > 8;
+function formatGroup(name: string, changes: readonly PlannedChange[], namesAll: boolean): string {
+  const isCounted = ({ object }: PlannedChange) => !namesAll && counted.has(object) && changes.length > 8;
   const lines = changes
     .filter((change) => !isCounted(change))
     .map(({ action, object, text }) => `${signs[action]} ${object} ${text}`);
@@ -44,13 +46,46 @@ export function summarizePlan(plan: Plan): string {
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
 }
 
-/** A plan for people; `nothing` is what to say of an empty one. Without a bundle, it is one that goes back to an earlier state. */
-export function formatPlanText(
-  plan: Plan,
-  bundle: StoredBundle | undefined,
-  nothing: string,
-  foresight?: Foresight,
-): string {
+/** "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
+function summarizeChanges(plan: Plan): string {
+  const [added, changed, removed] = listByChange(plan).map((objects) => objects || 'nothing');
+  return `Plan: ${added} to add, ${changed} to change, ${removed} to remove`;
+}
+
+/** "Drift: 2 chains are missing, 1 set is extra; kpc-apply apply repairs it". */
+function summarizeDrift(plan: Plan): string {
+  const [missing, differing, extra] = listByChange(plan);
+  const parts = [
+    ...(missing ? [`${missing} missing`] : []),
+    ...(differing ? [`${differing} changed`] : []),
+    ...(extra ? [`${extra} extra`] : []),
+  ];
+  return `Drift: ${parts.join(', ')}; kpc-apply apply repairs it`;
+}
+
+/** What is added, changed and removed, each as "17 sets and 11 chains", or ''. */
+function listByChange(plan: Plan): readonly [added: string, changed: string, removed: string] {
+  const counts = countPlan(plan);
+  const list = (change: ChangeKind): string =>
+    joinWords(
+      counts.filter((each) => each.change === change).map(({ object, number }) => countObjects(number, object)),
+    );
+  return [list('added'), list('changed'), list('removed')];
+}
+
+/** What a plan is shown for. */
+export interface PlanView {
+  /** What apply would do, or how the node differs from what it was made. */
+  readonly as: 'plan' | 'drift';
+  /** The bundle that is planned; undefined for an earlier state of the node. */
+  readonly bundle: StoredBundle | undefined;
+  readonly foresight?: Foresight;
+  /** Whether each of many chains and set entries is named. */
+  readonly namesAll?: boolean | undefined;
+}
+
+/** A plan for people. */
+export function formatPlanText(plan: Plan, { as, bundle, foresight, namesAll = false }: PlanView): string {
   const { conflicts, foreign } = plan.share;
   const release = bundle && olderReleaseOf(bundle);
   const notes = [
@@ -78,8 +113,12 @@ export function formatPlanText(
       ({ text, advice }) => `! apply would refuse: ${text}${advice === undefined ? '' : `; ${advice}`}\n`,
     ),
   ];
-  if (isEmptyPlan(plan)) return printableLines(`${nothing}\n${notes.join('')}`);
-  return printableLines(`${formatPlan(plan)}\n${notes.join('')}${summarizePlan(plan)}\n`);
+  if (isEmptyPlan(plan)) {
+    const nothing = as === 'drift' ? 'the node matches the bundle' : 'Plan: nothing to change';
+    return printableLines(`${nothing}\n${notes.join('')}`);
+  }
+  const summary = as === 'drift' ? summarizeDrift(plan) : summarizeChanges(plan);
+  return printableLines(`${formatPlan(plan, namesAll)}\n${notes.join('')}${summary}\n`);
 }
 
 /** The sysctls that a rollback leaves as they are. */

@@ -27,9 +27,13 @@ describe('plan', () => {
     const { host, commands } = createFakeNode();
     const { status, out } = await callApply(host, 'plan', ipvs);
     expect(status).toBe(1);
-    expect(out).toMatch(/^this node\n {2}~ setting net\.ipv4\.ip_forward: 0 → 1\n/);
+    expect(out).toMatch(/^this node\n {2}~ sysctl net\.ipv4\.ip_forward: 0 → 1\n/);
     expect(out).toMatch(/\n {2}\+ virtual server TCP \d+\.\d+\.\d+\.\d+:\d+ with \d+ real servers?\n/);
-    expect(out).toMatch(/\d+ virtual servers added.*\n$/);
+    expect(out).toMatch(/\n {2}\+ 34 sets\n/);
+    expect(out).toMatch(
+      /\nPlan: 34 sets, .* 1 link and \d+ addresses to add, 4 sysctls and \d+ chains to change, nothing to remove\n$/,
+    );
+    expect((await callApply(host, 'plan', ipvs, '--all')).out).toMatch(/\n {2}\+ set KUBE-LOOP-BACK\n/);
     expect(commands.filter(({ tool, stdin }) => stdin !== undefined && tool !== 'perl')).toEqual([]);
   });
 
@@ -61,6 +65,16 @@ describe('plan', () => {
     expect((await callApply(host, 'apply', ipvs, '--adopt')).status).toBe(0);
     expect((await callApply(host, 'verify', ipvs)).status).toBe(0);
   });
+});
+
+test('verify says what drifted', async () => {
+  const { host } = createFakeNode();
+  await callApply(host, 'apply', ipvs);
+  const extra = '-a -t 10.96.32.60:443 -r 10.9.9.9:443 -m -w 1\n';
+  await host.run({ tool: 'ipvsadm', args: ['-R'], stdin: extra });
+  const { status, out } = await callApply(host, 'verify', ipvs);
+  expect(status).toBe(1);
+  expect(out).toMatch(/\nDrift: 1 virtual server changed; kpc-apply apply repairs it\n$/);
 });
 
 describe('apply', () => {
@@ -517,7 +531,7 @@ describe('dump', () => {
       /^\d+ virtual servers, \d+ sets, \d+ chains and \d+ addresses, written to /,
     );
     const { status, out } = await callApply(host, 'plan', folder);
-    expect([status, out]).toEqual([0, 'nothing would change\n']);
+    expect([status, out]).toEqual([0, 'Plan: nothing to change\n']);
     expect(readFileSync(join(folder, 'ipvsadm.restore'), 'utf8')).toBe(readFileSync(`${ipvs}/ipvsadm.restore`, 'utf8'));
   });
 });

@@ -591,7 +591,7 @@ describe('dump', () => {
       const folder = `/tmp/kpc-dump-${process.pid}-${Math.random().toString(36).slice(2)}`;
       expect((await callApply(node.host, 'dump', '-o', folder)).status).toBe(0);
       const { status, out } = await callApply(node.host, 'plan', folder);
-      expect([status, out]).toEqual([0, 'nothing would change\n']);
+      expect([status, out]).toEqual([0, 'Plan: nothing to change\n']);
     },
   );
 });

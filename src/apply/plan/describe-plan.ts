@@ -41,7 +41,7 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
   const { modules, settings } = plan;
   const ofNode: readonly ChangeCount[] = [
     { object: 'kernel module', change: 'added', number: modules.length },
-    { object: 'setting', change: 'changed', number: settings.length },
+    { object: 'sysctl', change: 'changed', number: settings.length },
   ];
   return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
 }

@@ -18,6 +18,8 @@ export interface PlanOptions extends ClaimOptions {
   readonly stateDir: string;
   readonly output: 'text' | 'json';
   readonly drainTimeout?: number;
+  /** Name each chain and set entry. */
+  readonly all?: boolean;
 }
 
 export function addPlanCommand(
@@ -30,6 +32,7 @@ export function addPlanCommand(
     .description('Show what apply would change on this node: exit status 1 if it would change anything.')
     .argument('<folder>', 'the bundle')
     .addOption(drainOption())
+    .option('--all', 'name each chain and set entry, however many there are')
     .addOption(outputOption());
   addStateOption(addClaimOptions(command)).action(async (folder: string, options: PlanOptions) =>
     done(await runPlan(folder, options, environment)),
@@ -44,7 +47,7 @@ async function runPlan(folder: string, options: PlanOptions, environment: ApplyE
   await environment.terminal.out(
     options.output === 'json'
       ? formatPlanJson(plan, bundle, foresight)
-      : formatPlanText(plan, bundle, 'nothing would change', foresight),
+      : formatPlanText(plan, { as: 'plan', bundle, foresight, namesAll: options.all }),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }

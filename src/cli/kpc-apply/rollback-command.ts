@@ -113,7 +113,7 @@ const runDry: Work = async (session, options, { terminal }) => {
     default:
       planned satisfies never;
   }
-  await terminal.out(formatPlanText(planned.plan, undefined, 'nothing would change'));
+  await terminal.out(formatPlanText(planned.plan, { as: 'plan', bundle: undefined }));
   return exitStatus.ok;
 };
 

@@ -35,7 +35,7 @@ async function runVerify(
   await environment.terminal.out(
     options.output === 'json'
       ? formatPlanJson(plan, bundle)
-      : formatPlanText(plan, bundle, 'the node matches the bundle'),
+      : formatPlanText(plan, { as: 'drift', bundle }),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }
