@@ -2,8 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Fixture } from './support/fixtures.ts';
-import { listFixtures } from './support/fixtures.ts';
+import { listFixtures, type Fixture } from './support/fixtures.ts';
 import { runKpc } from './support/run-kpc.ts';
 
 /** UPDATE_GOLDEN=1 writes what comes out over what is expected; the difference is then read in git. */

@@ -1,5 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync, type Stats } from 'node:fs';
 import { isatty } from 'node:tty';
 
 /** The most bytes that become one text: V8 has no longer ones. */

@@ -1,24 +1,17 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { nodeOfBundle } from './bundle-node.ts';
-import { isOwnEntryChange } from './certify-entries.ts';
-import type { PartOfServices } from './certify-entries.ts';
-import { areSameLines, lineBefore } from './certify-lines.ts';
-import type { Versions } from './certify-lines.ts';
+import { isOwnEntryChange, type PartOfServices } from './certify-entries.ts';
+import { areSameLines, lineBefore, type Versions } from './certify-lines.ts';
 import { isOwnNftChange } from './certify-nftables.ts';
 import { isOwnServerChange } from './certify-servers.ts';
 import type { Compile } from './check-forms.ts';
 import { checkServiceValues } from './check-values.ts';
-import type { BundleFiles } from './make-bundle.ts';
-import { countState, formatFile } from './make-bundle.ts';
-import type { BundleFileName, Manifest } from './manifest.ts';
-import { bundleFileNames, settingsOf } from './manifest.ts';
-import { openBundle, readListedManifest } from './read-bundle.ts';
-import type { StoredBundle } from './read-bundle.ts';
-import { readServices, writeServices } from './services-file.ts';
-import type { ServicePortRecord } from './services-file.ts';
+import { countState, formatFile, type BundleFiles } from './make-bundle.ts';
+import { bundleFileNames, settingsOf, type BundleFileName, type Manifest } from './manifest.ts';
+import { openBundle, readListedManifest, type StoredBundle } from './read-bundle.ts';
+import { readServices, writeServices, type ServicePortRecord } from './services-file.ts';
 
 /**
  * The bundle of these files, where it differs from one that is known to hold what kpc writes in nothing but endpoints

@@ -1,11 +1,9 @@
 import { findChangedLines } from '../base/changed-lines.ts';
 import type { Cluster } from '../cluster/model.ts';
 import { families } from '../kernel/family.ts';
-import { compareEntries, parseEntry } from '../kernel/set-entry.ts';
-import type { SetEntry } from '../kernel/set-entry.ts';
+import { compareEntries, parseEntry, type SetEntry } from '../kernel/set-entry.ts';
 import { setName } from '../kube-proxy/sets.ts';
-import { areSameLines, lineAfter, lineBefore } from './certify-lines.ts';
-import type { Versions } from './certify-lines.ts';
+import { areSameLines, lineAfter, lineBefore, type Versions } from './certify-lines.ts';
 
 /** A text, and the Service ports of it that changed. */
 export interface PartOfServices {

@@ -2,10 +2,8 @@ import { findChangedLines } from '../base/changed-lines.ts';
 import { compareElements } from '../kernel/nftables/compare-elements.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
-import { isEndpointOfPart } from './certify-entries.ts';
-import type { PartOfServices } from './certify-entries.ts';
-import { lineAfter, lineBefore } from './certify-lines.ts';
-import type { Versions } from './certify-lines.ts';
+import { isEndpointOfPart, type PartOfServices } from './certify-entries.ts';
+import { lineAfter, lineBefore, type Versions } from './certify-lines.ts';
 
 /**
  * Whether nftables.nft changed as the part did: in rules of chains that come of one Service port each, and in

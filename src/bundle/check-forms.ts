@@ -6,11 +6,8 @@ import type { KernelState } from '../kernel/state.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
 import { freshTexts } from './bundle-texts.ts';
-import type { Bundle, BundleFiles } from './make-bundle.ts';
-import { makeBundle } from './make-bundle.ts';
-import type { Manifest } from './manifest.ts';
-import { settingsOf } from './manifest.ts';
-import { bundleFileNames } from './manifest.ts';
+import { makeBundle, type Bundle, type BundleFiles } from './make-bundle.ts';
+import { settingsOf, bundleFileNames, type Manifest } from './manifest.ts';
 import type { BundleMeaning, StoredBundle } from './read-bundle.ts';
 import { describeStrangeLine } from './strange-lines.ts';
 

@@ -3,15 +3,12 @@ import { describePortChange } from '../diagnostics/services.ts';
 import { portChanges } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isLabelValue, isName } from '../base/object-names.ts';
-import { describeUnusable, parseAddress } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
+import { describeUnusable, parseAddress, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
 import { isModeOf } from '../kube-proxy/modes.ts';
 import { findWrongSettings } from '../settings/values.ts';
-import type { Manifest } from './manifest.ts';
-import { settingsOf } from './manifest.ts';
+import { settingsOf, type Manifest } from './manifest.ts';
 
 /** The values of manifest.json that are of the right shape and that kpc would not write, a line each. */
 export function checkManifestValues(manifest: Manifest): readonly string[] {

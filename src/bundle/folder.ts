@@ -1,6 +1,5 @@
 import { describeError, hasCode } from './errors.ts';
-import { writeFileSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import { writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { largestFile } from '../base/read-file.ts';

@@ -8,10 +8,8 @@ import type { Compile } from './check-forms.ts';
 import { cutLines, indexLines } from './cut-lines.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { goldenNodeFile, goldenServiceFile } from './golden-names.ts';
-import type { BundleContent, BundleFiles } from './make-bundle.ts';
-import { formatFile, writeServiceRanges } from './make-bundle.ts';
-import type { BundleFileName, Manifest } from './manifest.ts';
-import { writeSettings } from './manifest.ts';
+import { formatFile, writeServiceRanges, type BundleContent, type BundleFiles } from './make-bundle.ts';
+import { writeSettings, type BundleFileName, type Manifest } from './manifest.ts';
 
 /** The version of the golden's format. */
 export const goldenVersion = 1;

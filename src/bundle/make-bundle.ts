@@ -5,15 +5,18 @@ import type { Cluster, NodeContext } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { CountName } from '../kube-proxy/modes.ts';
-import { modeFacts, programs } from '../kube-proxy/modes.ts';
+import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';
 import { writeNode } from './bundle-node.ts';
-import type { BundleTexts } from './bundle-texts.ts';
-import { freshTexts } from './bundle-texts.ts';
-import type { BundleFileName, HealthCheck, Manifest } from './manifest.ts';
-import { bundleFileNames, formatVersion, writeSettings } from './manifest.ts';
-import type { StateFile } from './state-files.ts';
-import { stateFiles } from './state-files.ts';
+import { freshTexts, type BundleTexts } from './bundle-texts.ts';
+import {
+  bundleFileNames,
+  formatVersion,
+  writeSettings,
+  type BundleFileName,
+  type HealthCheck,
+  type Manifest,
+} from './manifest.ts';
+import { stateFiles, type StateFile } from './state-files.ts';
 
 /** Everything that goes into a bundle. */
 export interface BundleContent {

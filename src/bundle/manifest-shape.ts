@@ -16,8 +16,13 @@ import { proxyModes } from '../kube-proxy/modes.ts';
 import { newestRelease, releases } from '../kube-proxy/releases.ts';
 import { settingsShape } from '../settings/values.ts';
 import { address, network, port } from './address-shapes.ts';
-import type { BundleFileName, HealthCheck, Manifest, StoredRange } from './manifest.ts';
-import { readKubeProxyVersion } from './manifest.ts';
+import {
+  readKubeProxyVersion,
+  type BundleFileName,
+  type HealthCheck,
+  type Manifest,
+  type StoredRange,
+} from './manifest.ts';
 
 const checksum = textThat('a SHA-256 in hex', (value) => /^[0-9a-f]{64}$/.test(value));
 const kubeProxyVersion = textThat(

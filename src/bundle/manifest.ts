@@ -4,10 +4,8 @@ import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Family } from '../kernel/family.ts';
 import type { IpvsTimeouts } from '../kernel/ipvs.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
-import type { StateFileName } from './state-files.ts';
-import { stateFileNames } from './state-files.ts';
+import { kubeProxyVersions, parseRelease, type Release } from '../kube-proxy/releases.ts';
+import { stateFileNames, type StateFileName } from './state-files.ts';
 
 /** The version of the bundle's format: kpc-apply refuses one it does not know. */
 export const formatVersion = 1;

@@ -1,5 +1,4 @@
-import { lstatSync, realpathSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import { lstatSync, realpathSync, type Dirent } from 'node:fs';
 import { join, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { goldenHead } from '../base/own-names.ts';

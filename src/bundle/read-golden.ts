@@ -1,6 +1,5 @@
 import { conflictText, findConflict } from '../base/merge-conflict.ts';
-import { readShape } from '../base/shape.ts';
-import type { Shape, ShapeReading } from '../base/shape.ts';
+import { readShape, isObject, type Shape, type ShapeReading } from '../base/shape.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
@@ -9,18 +8,20 @@ import type { Cluster, ServiceInfo } from '../cluster/model.ts';
 import { releases } from '../kube-proxy/releases.ts';
 import { nodeOfBundle } from './bundle-node.ts';
 import { checkManifestValues, checkServiceValues } from './check-values.ts';
-import type { GoldenContext, GoldenHead } from './golden.ts';
-import { isObject } from '../base/shape.ts';
-import { assignedSection, assumedSection, goldenVersion, parseSections } from './golden.ts';
+import {
+  assignedSection,
+  assumedSection,
+  goldenVersion,
+  parseSections,
+  type GoldenContext,
+  type GoldenHead,
+} from './golden.ts';
 import { goldenHead } from '../base/own-names.ts';
 import { goldenNodeFile, goldenServiceFile, isGoldenFile } from './golden-names.ts';
-import type { BundleFiles } from './make-bundle.ts';
-import { makeBundle } from './make-bundle.ts';
-import type { Manifest } from './manifest.ts';
-import { formatVersion, settingsOf, writeSettings } from './manifest.ts';
+import { makeBundle, type BundleFiles } from './make-bundle.ts';
+import { formatVersion, settingsOf, writeSettings, type Manifest } from './manifest.ts';
 import { assignedShape, assumedShape, manifestShape } from './manifest-shape.ts';
-import { readServiceRanges } from './read-bundle.ts';
-import type { StoredBundle } from './read-bundle.ts';
+import { readServiceRanges, type StoredBundle } from './read-bundle.ts';
 import { readServices } from './services-file.ts';
 
 /** A golden as the bundle that it stands for, or what is wrong with it, a line each. */

@@ -1,12 +1,17 @@
 import { readShape } from '../base/shape.ts';
-import type { Cluster, Endpoint, ServiceHealthCheck, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { servicePortLabel } from '../cluster/model.ts';
+import {
+  servicePortLabel,
+  type Cluster,
+  type Endpoint,
+  type ServiceHealthCheck,
+  type ServiceInfo,
+  type ServicePort,
+} from '../cluster/model.ts';
 import type { EndpointStatus } from '../cluster/objects.ts';
 import { StatusSharing } from '../cluster/share-status.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
 import { LongText } from '../kernel/long-text.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
 import { servicesShape } from './services-shape.ts';
 import { readAddress, readNetwork } from './stored-address.ts';
 

@@ -1,5 +1,4 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
+import { parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 
 /** An address of a bundle's JSON, whose shape has been checked. Throws a TypeError for what is none all the same. */
 export function readAddress(text: string): Address {

@@ -1,11 +1,9 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
 import type { ChainChange } from '../kernel/iptables-delta.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import type { FamilyTablesDelta } from '../kernel/tables-delta.ts';
-import type { ChangeLister } from './change-lister.ts';
-import { tally } from './change-lister.ts';
+import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { Owners, SideOwners } from './owners.ts';
 

@@ -1,6 +1,5 @@
 import type { LinkChange } from '../kernel/link-delta.ts';
-import type { ChangeLister } from './change-lister.ts';
-import { tally } from './change-lister.ts';
+import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
 

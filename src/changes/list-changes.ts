@@ -1,6 +1,5 @@
 import type { KernelDelta } from '../kernel/delta.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
-import { objectKinds } from '../kernel/kinds.ts';
+import { objectKinds, type ObjectKind } from '../kernel/kinds.ts';
 import { tableChanges } from './chain-changes.ts';
 import type { ChangeCount, ChangeLister } from './change-lister.ts';
 import type { OwnedChange } from './kernel-change.ts';

@@ -1,15 +1,20 @@
 import { joinHostPort } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
-import { diffNftTables } from '../kernel/nftables/delta.ts';
-import type { NftChange, NftTableDelta } from '../kernel/nftables/delta.ts';
+import { diffNftTables, type NftChange, type NftTableDelta } from '../kernel/nftables/delta.ts';
 import type { Element } from '../kernel/nftables/element.ts';
 import { formatElementValue, formatKey, quote } from '../kernel/nftables/format-expression.ts';
 import { formatBaseChain, formatSetProperties } from '../kernel/nftables/format.ts';
 import { elementMeaning, isSameBase, keyMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
-import { isLearned } from '../kernel/nftables/table.ts';
-import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
-import { tally } from './change-lister.ts';
-import type { ChangedObject, ChangeLister } from './change-lister.ts';
+import {
+  isLearned,
+  type NftChain,
+  type NftCounter,
+  type NftMap,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+} from '../kernel/nftables/table.ts';
+import { tally, type ChangedObject, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import { targetsOf } from './nft-owners.ts';
 import type { Owners, SideOwners } from './owners.ts';

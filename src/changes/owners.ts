@@ -1,15 +1,12 @@
 import { joinHostPort } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
-import type { Chain, Rule } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { tableNames, type Chain, type Rule } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
-import { entryKey } from '../kernel/set-entry.ts';
-import type { SetEntry } from '../kernel/set-entry.ts';
+import { entryKey, type SetEntry } from '../kernel/set-entry.ts';
 import type { LinkAddress } from '../kernel/link.ts';
-import type { NftOwners } from './nft-owners.ts';
-import { findNftOwners, renameNftOwners } from './nft-owners.ts';
+import { findNftOwners, renameNftOwners, type NftOwners } from './nft-owners.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';

@@ -1,10 +1,7 @@
 import { joinHostPort } from '../kernel/address.ts';
-import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
-import { formatRealServer, formatServiceOptions } from '../kernel/ipvs.ts';
-import type { VirtualServerChange } from '../kernel/ipvs-delta.ts';
-import { virtualServerKey } from '../kernel/ipvs-delta.ts';
-import type { ChangeLister } from './change-lister.ts';
-import { tally } from './change-lister.ts';
+import { formatRealServer, formatServiceOptions, type RealServer, type VirtualServer } from '../kernel/ipvs.ts';
+import { virtualServerKey, type VirtualServerChange } from '../kernel/ipvs-delta.ts';
+import { tally, type ChangeLister } from './change-lister.ts';
 import type { ChangeKind, OwnedChange } from './kernel-change.ts';
 import type { SideOwners } from './owners.ts';
 

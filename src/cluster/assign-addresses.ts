@@ -1,11 +1,8 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { addressAfter, contains, parseAddress } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { familyNames } from '../kernel/family.ts';
+import { addressAfter, contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
+import { familyNames, type Family } from '../kernel/family.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isLeftToOther, skipReason } from './build-cluster.ts';
 import type { FieldPath, Service, ServicePortSpec, Sourced } from './objects.ts';
 import { maxPoolSize, pick } from './stable-choice.ts';

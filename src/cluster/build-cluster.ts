@@ -1,24 +1,29 @@
-import type { Address } from '../kernel/address.ts';
-import { parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families, familyNames } from '../kernel/family.ts';
+import { parseAddress, parseNetwork, type Address } from '../kernel/address.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import type { HintReading, ServiceWithSlices } from './endpoints.ts';
+import {
+  endpointsByPort,
+  headlessLabel,
+  proxyNameLabel,
+  settleRivals,
+  writtenAddresses,
+  type HintReading,
+  type ServiceWithSlices,
+} from './endpoints.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { isLocal } from './endpoint-choice.ts';
-import { endpointsByPort, headlessLabel, proxyNameLabel, settleRivals, writtenAddresses } from './endpoints.ts';
 import { readForwardingMethod, readScheduler } from './ipvs-annotations.ts';
-import type {
-  Cluster,
-  Endpoint,
-  NodeContext,
-  ServiceHealthCheck,
-  ServiceInfo,
-  ServicePort,
-  ServicePortPlaces,
-  ServiceRange,
+import {
+  servicePortLabel,
+  type Cluster,
+  type Endpoint,
+  type NodeContext,
+  type ServiceHealthCheck,
+  type ServiceInfo,
+  type ServicePort,
+  type ServicePortPlaces,
+  type ServiceRange,
 } from './model.ts';
-import { servicePortLabel } from './model.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { EndpointSlice, Service, ServicePortSpec, Source, Sourced } from './objects.ts';
 

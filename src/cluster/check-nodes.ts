@@ -1,7 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { nodeAddresses } from './node-context.ts';
 import type { Node, ProxySettings, Source } from './objects.ts';
 

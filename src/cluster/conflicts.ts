@@ -1,8 +1,6 @@
-import type { Address } from '../kernel/address.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster, ServicePort } from './model.ts';
 
 /** An address, port and protocol that a Service port wants for itself. */

@@ -1,11 +1,9 @@
-import type { Address } from '../kernel/address.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location, Place } from '../kernel/origin.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { compareEndpoints } from './endpoint-order.ts';
-import { ByName } from './by-name.ts';
-import type { ReadonlyByName } from './by-name.ts';
+import { ByName, type ReadonlyByName } from './by-name.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 import type { EndpointSlice, EndpointStatus, Service, SliceEndpoint, Sourced } from './objects.ts';

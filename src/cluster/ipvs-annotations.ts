@@ -1,7 +1,5 @@
-import { schedulers } from '../kernel/ipvs.ts';
-import type { ForwardingMethod } from '../kernel/ipvs.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { schedulers, type ForwardingMethod } from '../kernel/ipvs.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { PortChange } from '../diagnostics/services.ts';
 import { groupBy } from './group-by.ts';
 import type { Cluster, ServicePort } from './model.ts';

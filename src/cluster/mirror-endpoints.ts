@@ -1,7 +1,6 @@
 import { serviceNameLabel } from './endpoints.ts';
 import { parseAddress } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { EndpointPort, Endpoints, EndpointSlice, FieldPath, SliceEndpoint, Source, Sourced } from './objects.ts';
 
 const skipMirrorLabel = 'endpointslice.kubernetes.io/skip-mirror';

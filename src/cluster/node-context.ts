@@ -1,5 +1,11 @@
-import type { Address } from '../kernel/address.ts';
-import { compareAddresses, contains, loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
+import {
+  compareAddresses,
+  contains,
+  loopbackAddresses,
+  parseAddress,
+  parseNetwork,
+  type Address,
+} from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { NodeContext } from './model.ts';
 import { nodePortNetworks } from './node-port-addresses.ts';

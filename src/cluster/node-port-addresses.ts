@@ -1,4 +1,3 @@
-import type { Address, Network } from '../kernel/address.ts';
 import {
   contains,
   hostNetwork,
@@ -8,11 +7,11 @@ import {
   loopbackAddresses,
   loopbackNetworks,
   parseNetwork,
+  type Address,
+  type Network,
 } from '../kernel/address.ts';
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import type { Cluster, NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';

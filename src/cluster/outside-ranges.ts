@@ -1,7 +1,5 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { contains, parseAddress } from '../kernel/address.ts';
-import type { Network } from '../kernel/address.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { contains, parseAddress, type Network } from '../kernel/address.ts';
 import type { AssignmentRanges, PortRange } from './assign-addresses.ts';
 import type { FieldPath, Service, Sourced } from './objects.ts';
 

@@ -1,6 +1,5 @@
 import type { Family } from '../kernel/family.ts';
-import type { LocalTraffic } from './local-traffic.ts';
-import { detectLocalTraffic } from './local-traffic.ts';
+import { detectLocalTraffic, type LocalTraffic } from './local-traffic.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 

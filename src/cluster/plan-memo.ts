@@ -1,6 +1,5 @@
 import type { NodeIdentity, ServicePort } from './model.ts';
-import type { TrafficPlan } from './plan-traffic.ts';
-import { planTraffic } from './plan-traffic.ts';
+import { planTraffic, type TrafficPlan } from './plan-traffic.ts';
 
 /**
  * Keeps what was planned for Service ports on one node, for the nodes after it that are no different to them. Most

@@ -1,9 +1,7 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { contains } from '../kernel/address.ts';
+import { contains, type Address, type Network } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Origin, Place } from '../kernel/origin.ts';
-import { chooseEndpoints, isExternallyAccessible, isLocal } from './endpoint-choice.ts';
-import type { EndpointChoice } from './endpoint-choice.ts';
+import { chooseEndpoints, isExternallyAccessible, isLocal, type EndpointChoice } from './endpoint-choice.ts';
 import type { Endpoint, NodeIdentity, ServicePort } from './model.ts';
 
 /**

@@ -1,5 +1,4 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { compareText } from '../kernel/compare-text.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from './model.ts';
 import type { ServiceWithSlices } from './endpoints.ts';
 import type { Service } from './objects.ts';

@@ -1,14 +1,10 @@
-import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { lacksAnything, lacksLoadBalancer } from '../cluster/assign-addresses.ts';
+import { lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
 import type { DrawnValues } from '../diagnostics/assignment.ts';
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Inputs } from '../input/read-inputs.ts';
-import type { Network } from '../kernel/address.ts';
-import { addressAfter, contains, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families as bothFamilies } from '../kernel/family.ts';
+import { addressAfter, contains, parseAddress, parseNetwork, type Network } from '../kernel/address.ts';
+import { families as bothFamilies, type Family } from '../kernel/family.ts';
 import type { IpFamilyChoice, Prepared } from './compile-node.ts';
 
 /**

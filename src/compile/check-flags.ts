@@ -1,13 +1,11 @@
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { diagnose, isError } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseShard } from '../fleet/shard.ts';
 import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { checkNodeName } from './fleet-nodes.ts';
 import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
-import type { InputOptions } from './load-texts.ts';
-import { checkNamespace } from './load-texts.ts';
+import { checkNamespace, type InputOptions } from './load-texts.ts';
 
 /** The flags of a command, of which it may know some only. */
 export interface GivenFlags extends Partial<InputOptions> {

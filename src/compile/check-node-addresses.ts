@@ -1,9 +1,14 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { ListeningPlace } from '../diagnostics/addresses.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { addressOddity, describeSpecial, isLoopback, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import {
+  addressOddity,
+  describeSpecial,
+  isLoopback,
+  parseAddress,
+  parseNetwork,
+  type Address,
+} from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { NodeContext } from '../cluster/model.ts';

@@ -1,7 +1,6 @@
 import { checkNodeAddresses } from './check-node-addresses.ts';
 import { checkLocalDetection } from '../cluster/check-nodes.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import { findNearest } from '../base/find-nearest.ts';
 import type { Prepared } from './compile-node.ts';

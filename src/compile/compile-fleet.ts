@@ -1,10 +1,8 @@
 import { BundleMemo } from '../bundle/bundle-texts.ts';
-import type { Bundle, BundleContent } from '../bundle/make-bundle.ts';
-import { makeBundle } from '../bundle/make-bundle.ts';
+import { makeBundle, type Bundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodesOf, hasErrors } from './compile.ts';
-import type { Request } from './compile.ts';
+import { checkNodesOf, hasErrors, type Request } from './compile.ts';
 import { compileNode, NodeMemo } from './compile-node.ts';
 import type { Fleet } from './fleet-nodes.ts';
 import { prepareForNodes } from './kubernetes-version.ts';

@@ -1,16 +1,20 @@
-import { isError } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Assumptions } from './assumptions.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import type { AssignmentRanges } from '../cluster/assign-addresses.ts';
-import { assignAddresses } from '../cluster/assign-addresses.ts';
+import { assignAddresses, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import { buildCluster, settleOnNode } from '../cluster/build-cluster.ts';
 import { findConflicts } from '../cluster/conflicts.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { checkAnnotations } from '../cluster/ipvs-annotations.ts';
 import type { Cluster, NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
-import type { Node, ProxySettings, Service, Source, Sourced } from '../cluster/objects.ts';
-import { workloadKinds } from '../cluster/objects.ts';
+import {
+  workloadKinds,
+  type Node,
+  type ProxySettings,
+  type Service,
+  type Source,
+  type Sourced,
+} from '../cluster/objects.ts';
 import { findOutsiders } from '../cluster/outside-ranges.ts';
 import { assignableNetworks, serviceRanges } from '../cluster/service-ranges.ts';
 import { findUnserved } from '../cluster/unserved.ts';
@@ -19,19 +23,16 @@ import { findUnloadableRanges } from '../cluster/unloadable-ranges.ts';
 import { checkSize } from '../cluster/size-limit.ts';
 import type { Inputs } from '../input/read-inputs.ts';
 import { programs } from '../kube-proxy/modes.ts';
-import type { Behaviours, FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { behavioursOf } from '../kube-proxy/releases.ts';
+import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { compileIptables } from '../iptables/compile-iptables.ts';
 import { IptablesMemo } from '../iptables/iptables-memo.ts';
 import { compileIpvs } from '../ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../ipvs/ipvs-memo.ts';
-import type { Address, Network } from '../kernel/address.ts';
+import { isLoopback, type Address, type Network } from '../kernel/address.ts';
 import { compileNftables } from '../nftables/compile-nftables.ts';
 import { findLongComments } from '../nftables/long-comments.ts';
 import { NftablesMemo } from '../nftables/nftables-memo.ts';
-import { isLoopback } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../slices/stray-slices.ts';

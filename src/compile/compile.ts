@@ -1,13 +1,10 @@
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import { isError } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
-import { checkNodes, oneNode } from './check-node.ts';
-import type { CheckedNodes } from './check-node.ts';
+import { checkNodes, oneNode, type CheckedNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
 import { settleVersion } from './kubernetes-version.ts';
-import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
-import { loadTexts } from './load-texts.ts';
+import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 import { describeLocalhostListeners } from './localhost-listeners.ts';
 import { describeNodeGaps } from './node-gaps.ts';
 

@@ -1,7 +1,5 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Shard } from '../fleet/shard.ts';
-import { isInShard, parseShard } from '../fleet/shard.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isInShard, parseShard, type Shard } from '../fleet/shard.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-node.ts';

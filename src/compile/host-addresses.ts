@@ -1,5 +1,4 @@
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Address } from '../kernel/address.ts';
 import { splitOutputs } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';

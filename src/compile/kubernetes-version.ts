@@ -1,15 +1,12 @@
 import type { ArgumentsOf } from '../diagnostics/codes.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { checkMode } from '../input/choose-mode.ts';
 import { checkFeatureGates } from '../input/feature-gates.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { behavioursOf, newestRelease, parseRelease, releases } from '../kube-proxy/releases.ts';
+import { behavioursOf, newestRelease, parseRelease, releases, type Release } from '../kube-proxy/releases.ts';
 import type { LoadedInputs } from './load-texts.ts';
-import type { Prepared } from './compile-node.ts';
-import { checkLoading, prepareForRelease } from './compile-node.ts';
+import { checkLoading, prepareForRelease, type Prepared } from './compile-node.ts';
 
 /** Which release's kube-proxy was asked for. */
 export type VersionChoice =

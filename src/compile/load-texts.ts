@@ -1,15 +1,12 @@
-import { diagnose, isError } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeEmptyResult } from '../cluster/left-out.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { isName } from '../base/object-names.ts';
-import type { RangeFlags } from '../input/assignment-ranges.ts';
-import { parseAssignmentRanges } from '../input/assignment-ranges.ts';
+import { parseAssignmentRanges, type RangeFlags } from '../input/assignment-ranges.ts';
 import type { LoadedFiles } from '../input/load-files.ts';
 import { readConfigText } from '../input/read-config.ts';
-import type { Inputs } from '../input/read-inputs.ts';
+import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
 import { findOutermost } from '../input/kustomizations.ts';
-import { collectInputs, readsManifests } from '../input/read-inputs.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
@@ -17,12 +14,9 @@ import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import { assumeCluster, describeAssumptions } from './assumptions.ts';
-import type { IpFamilyChoice, Prepared } from './compile-node.ts';
-import { prepare } from './compile-node.ts';
-import type { HostText } from './host-addresses.ts';
-import { parseHostAddresses } from './host-addresses.ts';
-import type { VersionChoice } from './kubernetes-version.ts';
-import { parseVersionChoice, startingRelease } from './kubernetes-version.ts';
+import { prepare, type IpFamilyChoice, type Prepared } from './compile-node.ts';
+import { parseHostAddresses, type HostText } from './host-addresses.ts';
+import { parseVersionChoice, startingRelease, type VersionChoice } from './kubernetes-version.ts';
 
 /** All texts that a node is compiled from; a diagnostic in the place of one that cannot be read. */
 export interface InputTexts {

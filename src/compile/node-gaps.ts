@@ -1,13 +1,10 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { describeNode } from '../cluster/node-context.ts';
 import { addressesIn, nodePortNetworks } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { Address } from '../kernel/address.ts';
-import { isLoopback, parseNetwork } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { isLoopback, parseNetwork, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import { isNodePortWord } from '../kube-proxy/node-port-words.ts';
 import type { Prepared } from './compile-node.ts';

@@ -2,13 +2,11 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNamedFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Hosts } from './fleet-nodes.ts';
-import type { HostText } from './host-addresses.ts';
-import { badHostAddresses, parseHostAddresses } from './host-addresses.ts';
+import { badHostAddresses, parseHostAddresses, type HostText } from './host-addresses.ts';
 
 /** Reads a file, or says why it cannot be read. */
 export function readHostText(file: string): HostText | Diagnostic {

@@ -1,9 +1,7 @@
 import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Stdin } from '../input/load-files.ts';
-import { loadFile, loadFiles } from '../input/load-files.ts';
+import { loadFile, loadFiles, type Stdin } from '../input/load-files.ts';
 import { readHostText } from './read-hosts.ts';
-import type { InputOptions, InputTexts, LoadedInputs } from './load-texts.ts';
-import { loadTexts } from './load-texts.ts';
+import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 
 /** The options of all commands that compile manifests: what to read, and how to compile it. */
 export interface FileOptions extends InputOptions {

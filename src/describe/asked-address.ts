@@ -1,5 +1,4 @@
-import { parseAddress } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
+import { parseAddress, type Address } from '../kernel/address.ts';
 import { parseAddressRange, singleAddress } from '../kernel/address-range.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 

@@ -1,8 +1,7 @@
 import { labelInComment } from '../changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, RuleArg, Tables, Target } from '../kernel/iptables.ts';
 import { nameProtocol } from '../kernel/iptables-rule.ts';
 import { jumpChain } from '../kernel/restrict.ts';
@@ -10,8 +9,7 @@ import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { PortAddress, TrafficPolicy } from '../diff/port-facts.ts';
 import type { DecompiledPort, MasqueradedClients } from './decompile.ts';
-import { addAddress, addEndpoint, finishDraft, startDraft } from './port-draft.ts';
-import type { PortDraft } from './port-draft.ts';
+import { addAddress, addEndpoint, finishDraft, startDraft, type PortDraft } from './port-draft.ts';
 
 /** A Service port while its rules are read. */
 interface Draft extends PortDraft {

@@ -1,9 +1,7 @@
 import type { Owners } from '../changes/owners.ts';
 import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
-import { joinHostPort } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
-import { families } from '../kernel/family.ts';
-import type { Protocol } from '../kernel/family.ts';
+import { joinHostPort, type Address } from '../kernel/address.ts';
+import { families, type Protocol } from '../kernel/family.ts';
 import type { Chain, Rule } from '../kernel/iptables.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import { jumpChain } from '../kernel/restrict.ts';

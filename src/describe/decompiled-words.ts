@@ -4,12 +4,10 @@ import { isLoopback } from '../kernel/address.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import type { DecompiledPort } from './decompile.ts';
-import type { DescriptionLine } from './describe-words.ts';
-import { cutLines, pathLines } from './describe-words.ts';
+import { cutLines, pathLines, type DescriptionLine } from './describe-words.ts';
 import { listensOn } from '../kube-proxy/node-port-listeners.ts';
 import { nameInKubectl, parseAskedName } from './asked-name.ts';
-import type { ClosedPort, DeafNodePort } from './find-subject.ts';
-import { bareName, parseRuleLine } from './find-subject.ts';
+import { bareName, parseRuleLine, type ClosedPort, type DeafNodePort } from './find-subject.ts';
 import type { OwnAddresses } from './node-addresses.ts';
 
 /**

@@ -1,10 +1,12 @@
-import type { EndpointReason, EndpointUse, UnboundHints } from '../cluster/endpoint-choice.ts';
 import {
   chooseEndpoints,
   explainEndpoints,
   explainUnboundHints,
   isExternallyAccessible,
   usesLocalEndpoints,
+  type EndpointReason,
+  type EndpointUse,
+  type UnboundHints,
 } from '../cluster/endpoint-choice.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
@@ -12,15 +14,11 @@ import { withoutName } from './service-table.ts';
 import { conditionOf } from '../diff/service-changes.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Location } from '../kernel/origin.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { DecompiledPort, Masquerade } from './decompile.ts';
-import type { DnsRecord } from './dns.ts';
-import { dnsRecords } from './dns.ts';
-import type { EnvironmentVariable } from './environment.ts';
-import { environmentVariables } from './environment.ts';
-import type { KernelItem } from './kernel-items.ts';
-import { collectKernelItems } from './kernel-items.ts';
+import { dnsRecords, type DnsRecord } from './dns.ts';
+import { environmentVariables, type EnvironmentVariable } from './environment.ts';
+import { collectKernelItems, type KernelItem } from './kernel-items.ts';
 import type { View } from './view.ts';
 
 /** All there is to say of one Service, as data. */

@@ -1,8 +1,7 @@
 import { targetsOf } from '../changes/nft-owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
-import { isLearned } from '../kernel/nftables/table.ts';
-import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import { parseNftName } from '../kube-proxy/nftables-names.ts';
 import type { SharedSubject } from './find-subject.ts';
 import type { View } from './view.ts';

@@ -1,25 +1,25 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
 import { isServiceChain } from '../changes/owners.ts';
-import type { Address } from '../kernel/address.ts';
-import { isLoopback, joinHostPort } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Chain, Rule, TableName } from '../kernel/iptables.ts';
-import { formatRule, tableNames } from '../kernel/iptables.ts';
+import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import { formatEntry, parseEntry } from '../kernel/set-entry.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { FindListeners, NodePortListeners } from '../kube-proxy/node-port-listeners.ts';
-import { findNodePortListeners, listensOn } from '../kube-proxy/node-port-listeners.ts';
+import {
+  findNodePortListeners,
+  listensOn,
+  type FindListeners,
+  type NodePortListeners,
+} from '../kube-proxy/node-port-listeners.ts';
 import { isNftServiceName } from '../kube-proxy/nftables-names.ts';
 import { setName } from '../kube-proxy/sets.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';
 import { nameInDns, nameInKubectl, parseAskedName } from './asked-name.ts';
 import { destinationOf } from './decompile-iptables.ts';
-import { findElsewhere } from './elsewhere.ts';
-import type { Elsewhere } from './elsewhere.ts';
+import { findElsewhere, type Elsewhere } from './elsewhere.ts';
 import { bareNftName, findNftSubject, nftNames } from './find-nftables.ts';
 import { mostSuggestions, nearest } from './suggest.ts';
 import type { View } from './view.ts';

@@ -1,18 +1,15 @@
 import { readingOrder } from '../changes/list-changes.ts';
 import type { ServicePort } from '../cluster/model.ts';
 import { joinHostPort } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Chain, TableName } from '../kernel/iptables.ts';
-import { formatRule, tableNames } from '../kernel/iptables.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { formatRule, tableNames, type Chain, type TableName } from '../kernel/iptables.ts';
 import { formatServiceOptions } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import { entryKey, formatEntry } from '../kernel/set-entry.ts';
 import type { KernelState } from '../kernel/state.ts';
-import { collectNftItems } from './nftables-items.ts';
-import type { NftItem } from './nftables-items.ts';
+import { collectNftItems, type NftItem } from './nftables-items.ts';
 import type { View } from './view.ts';
 
 /** One thing in the kernel that is there for a Service port; `place` is the field it comes from. */

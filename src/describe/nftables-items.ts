@@ -1,9 +1,7 @@
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
-import { findTable, isLearned } from '../kernel/nftables/table.ts';
-import type { NftMap, NftSet } from '../kernel/nftables/table.ts';
+import { findTable, isLearned, type NftMap, type NftSet } from '../kernel/nftables/table.ts';
 import type { Location, Origin } from '../kernel/origin.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';

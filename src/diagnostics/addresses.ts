@@ -1,6 +1,5 @@
 import { quote } from '../base/wording.ts';
-import { severityBy } from './table.ts';
-import type { Wordings } from './table.ts';
+import { severityBy, type Wordings } from './table.ts';
 
 /** A field and what is written there. */
 export interface WrittenValue {

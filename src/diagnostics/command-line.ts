@@ -1,9 +1,7 @@
 import { anIP, manifests, aService, web } from './examples.ts';
 import { escapeText, quote } from '../base/wording.ts';
-import { describeFound } from './found.ts';
-import type { Found } from './found.ts';
-import { wordsBy } from './table.ts';
-import type { DiagnosticTable, Severity } from './table.ts';
+import { describeFound, type Found } from './found.ts';
+import { wordsBy, type DiagnosticTable, type Severity } from './table.ts';
 
 /** One of kpc's own flags that take ranges, and its value. */
 export interface RangeFlag {

@@ -1,6 +1,5 @@
 import type { Location, Place } from '../kernel/origin.ts';
-import type { ArgumentsOf, DiagnosticCode } from './codes.ts';
-import { entryOf } from './codes.ts';
+import { entryOf, type ArgumentsOf, type DiagnosticCode } from './codes.ts';
 import type { Severity } from './table.ts';
 
 /** A diagnostic as data, without its place. */

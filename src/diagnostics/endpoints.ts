@@ -14,8 +14,7 @@ import {
 import { nameSome } from '../base/name-some.ts';
 import { printable } from '../base/printable.ts';
 import { quote } from '../base/wording.ts';
-import { severityBy, wordsBy } from './table.ts';
-import type { DiagnosticTable, Words } from './table.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
 
 const serviceNameLabel = 'kubernetes.io/service-name';
 

@@ -1,17 +1,13 @@
-import { anIP, container, manifests, aNode, pod, aService, slice, web } from './examples.ts';
-import type { Example } from './examples.ts';
+import { anIP, container, manifests, aNode, pod, aService, slice, web, type Example } from './examples.ts';
 import { adviseOnOddSpace } from '../base/odd-space.ts';
 import { joinWords } from '../base/join-words.ts';
 import { escapeText, quote } from '../base/wording.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
-import { behaviourChanges, kubeProxyVersions } from '../kube-proxy/releases.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { addressSeverity, addressWords } from './addresses.ts';
-import type { WrittenValue } from './addresses.ts';
+import { behaviourChanges, kubeProxyVersions, type Release } from '../kube-proxy/releases.ts';
+import { addressSeverity, addressWords, type WrittenValue } from './addresses.ts';
 import { shapeWords } from './shape.ts';
-import { severityBy, wordsBy } from './table.ts';
-import type { DiagnosticTable, Severity } from './table.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Severity } from './table.ts';
 
 const portHelp = 'a port is a number from 1 to 65535';
 

@@ -2,12 +2,9 @@ import { compile, container, deployment, endpoint, manifests, aNode, aNodePort, 
 import { joinWords } from '../base/join-words.ts';
 import { nameSome } from '../base/name-some.ts';
 import { quote } from '../base/wording.ts';
-import type { Family } from '../kernel/family.ts';
-import { familyNames } from '../kernel/family.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { severityBy, wordsBy } from './table.ts';
-import type { DiagnosticTable, Words } from './table.ts';
+import { familyNames, type Family } from '../kernel/family.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
 
 interface UnknownFlagNode {
   readonly flag: '--node' | 'hostnameOverride';

@@ -1,10 +1,8 @@
 import { manifests, web } from './examples.ts';
 import { formatCount } from '../base/format-count.ts';
 import { quote } from '../base/wording.ts';
-import { describeFound } from './found.ts';
-import type { Found } from './found.ts';
-import { severityBy, wordsBy } from './table.ts';
-import type { DiagnosticTable, Words } from './table.ts';
+import { describeFound, type Found } from './found.ts';
+import { severityBy, wordsBy, type DiagnosticTable, type Words } from './table.ts';
 
 interface Value {
   readonly value: string;

@@ -1,8 +1,7 @@
 import { annotated, anIP, endpoint, largeInput, manifests, aService } from './examples.ts';
 import { quote } from '../base/wording.ts';
 import { shapeWords } from './shape.ts';
-import { severityBy, wordsBy } from './table.ts';
-import type { DiagnosticTable } from './table.ts';
+import { severityBy, wordsBy, type DiagnosticTable } from './table.ts';
 
 /** The kind of Service for which a field means nothing. */
 export type IgnoredFieldReason =

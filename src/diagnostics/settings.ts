@@ -1,15 +1,17 @@
 import { compile, configured, manifests, aNode, aNodePort, web } from './examples.ts';
 import { quote } from '../base/wording.ts';
-import { listModes, modeFacts, proxyModeNames } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import { behaviourChanges, kubeProxyVersions, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
-import type { BehaviourChange } from '../kube-proxy/releases.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { describeFound } from './found.ts';
-import type { Found } from './found.ts';
+import { listModes, modeFacts, proxyModeNames, type ProxyMode } from '../kube-proxy/modes.ts';
+import {
+  behaviourChanges,
+  kubeProxyVersions,
+  newestRelease,
+  releaseRange,
+  type BehaviourChange,
+  type Release,
+} from '../kube-proxy/releases.ts';
+import { describeFound, type Found } from './found.ts';
 import { shapeWords } from './shape.ts';
-import { wordsBy } from './table.ts';
-import type { DetailsBy, DiagnosticTable, Severity, Wordings } from './table.ts';
+import { wordsBy, type DetailsBy, type DiagnosticTable, type Severity, type Wordings } from './table.ts';
 
 /** A flag, or a field of the configuration, and what was written there. */
 interface Setting {

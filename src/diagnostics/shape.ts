@@ -1,6 +1,5 @@
 import { quote } from '../base/wording.ts';
-import { describeFound } from './found.ts';
-import type { Found } from './found.ts';
+import { describeFound, type Found } from './found.ts';
 import type { Wordings, Words } from './table.ts';
 
 type WrongType = {

@@ -1,6 +1,5 @@
 import { manifests, web } from './examples.ts';
-import { wordsBy } from './table.ts';
-import type { DiagnosticTable } from './table.ts';
+import { wordsBy, type DiagnosticTable } from './table.ts';
 import { yamlWords } from './yaml-problem.ts';
 
 /** What keeps a text from being read as YAML or JSON. */

@@ -1,8 +1,6 @@
 import { labelInComment } from '../changes/owners.ts';
-import type { KernelDelta } from '../kernel/delta.ts';
-import { diffStates } from '../kernel/delta.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { diffStates, type KernelDelta } from '../kernel/delta.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import type { StatePair } from './belonging.ts';

@@ -1,19 +1,14 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Chain, Rule, TableName, Tables } from '../kernel/iptables.ts';
-import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
-import type { Ownership } from '../kernel/restrict.ts';
-import { jumpChain, ownsJump, restrictState } from '../kernel/restrict.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { emptyState } from '../kernel/state.ts';
+import { jumpChain, ownsJump, restrictState, type Ownership } from '../kernel/restrict.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
 import { classifyChain, isKubeProxyJump } from '../kube-proxy/chains.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { isKubeProxySet } from '../kube-proxy/sets.ts';
 import { coverRulesToRead, coverState, intersectCoverage } from './coverage.ts';
-import type { ServerBelonging } from './server-belonging.ts';
-import { classifyServers } from './server-belonging.ts';
+import { classifyServers, type ServerBelonging } from './server-belonging.ts';
 import type { Side } from './side.ts';
 
 /** Two states cut down to what can be compared. */

@@ -1,9 +1,6 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { TableName, Tables } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
-import { mapKinds } from '../kernel/kinds.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { tableNames, type TableName, type Tables } from '../kernel/iptables.ts';
+import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { Link } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/tables-delta.ts';

@@ -1,6 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
-import { isSame } from './diff-sides.ts';
-import type { ServicePortDiff, SideDiff } from './diff-sides.ts';
+import { isSame, type ServicePortDiff, type SideDiff } from './diff-sides.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
 import { count } from '../changes/counts.ts';
 import type { ChangeKind, KernelChange } from '../changes/kernel-change.ts';

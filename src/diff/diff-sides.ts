@@ -6,22 +6,17 @@ import type { KernelState } from '../kernel/state.ts';
 import { findLeftChains } from '../kube-proxy/left-chains.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { alignSides, diffAskedTimeouts, diffSettings, dropUnusedFamily } from './align-sides.ts';
-import { separate } from './belonging.ts';
-import type { StatePair } from './belonging.ts';
-import { extentOf, findGaps } from './gaps.ts';
-import type { Extent, Gap } from './gaps.ts';
+import { separate, type StatePair } from './belonging.ts';
+import { extentOf, findGaps, type Extent, type Gap } from './gaps.ts';
 import type { ChangeKind, KernelChange, OwnedChange } from '../changes/kernel-change.ts';
 import { listKernelChanges } from '../changes/list-changes.ts';
-import type { SideOwners } from '../changes/owners.ts';
-import { findOwners, renameOwners } from '../changes/owners.ts';
+import { findOwners, renameOwners, type SideOwners } from '../changes/owners.ts';
 import { alignComments } from './align-comments.ts';
-import type { ServicePortChange, ServiceReason } from './service-changes.ts';
+import { diffServices, type ServicePortChange, type ServiceReason } from './service-changes.ts';
 import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import { findNodePortReasons } from './node-port-reasons.ts';
-import { factsOfCluster } from './port-facts.ts';
-import type { PortFacts } from './port-facts.ts';
+import { factsOfCluster, type PortFacts } from './port-facts.ts';
 import { nameServers } from './name-servers.ts';
-import { diffServices } from './service-changes.ts';
 import type { Side } from './side.ts';
 
 /** How two sides differ, as data. */

@@ -1,6 +1,5 @@
 import type { KernelState } from '../kernel/state.ts';
-import { findNodePortListeners } from '../kube-proxy/node-port-listeners.ts';
-import type { FindListeners } from '../kube-proxy/node-port-listeners.ts';
+import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { Coverage } from './coverage.ts';
 
 /**

@@ -1,10 +1,7 @@
-import { compareVirtualServers } from '../kernel/ipvs.ts';
-import type { IpvsTimeouts } from '../kernel/ipvs.ts';
+import { compareVirtualServers, type IpvsTimeouts, type VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
-import { mapKinds } from '../kernel/kinds.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { Link } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Told } from './coverage.ts';

@@ -1,7 +1,6 @@
 import type { Cluster } from '../cluster/model.ts';
 import type { Origin } from '../kernel/origin.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { emptyState } from '../kernel/state.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
 import { findNodePortServers } from '../kube-proxy/virtual-servers.ts';
 
 /**

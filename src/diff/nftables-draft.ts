@@ -1,5 +1,4 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import { compareTables } from '../kernel/nftables/delta.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';

@@ -1,10 +1,10 @@
 import { familyNames } from '../kernel/family.ts';
-import type { NodePort } from '../kube-proxy/node-port-listeners.ts';
 import {
   describeListeners,
   describeLocalhostHandling,
   findLocalhostHandling,
   findNodePortListeners,
+  type NodePort,
 } from '../kube-proxy/node-port-listeners.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';
 import { findDumpListeners } from './dump-listeners.ts';

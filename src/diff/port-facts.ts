@@ -2,8 +2,7 @@ import { count } from '../changes/counts.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import type { Cluster, ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { familyNames } from '../kernel/family.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import { familyNames, type Family, type Protocol } from '../kernel/family.ts';
 
 export type TrafficPolicy = 'Cluster' | 'Local';
 

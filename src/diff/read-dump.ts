@@ -1,13 +1,10 @@
 import { joinWords } from '../base/join-words.ts';
 import type { Host } from '../dumps/hosts.ts';
-import type { OutputKind, ReadableKind } from '../dumps/output-kinds.ts';
-import { isRefused, refusalOf } from '../dumps/output-kinds.ts';
+import { isRefused, refusalOf, type OutputKind, type ReadableKind } from '../dumps/output-kinds.ts';
 import { placeRules } from '../dumps/rules-without-table.ts';
-import type { ToolOutput } from '../dumps/split-outputs.ts';
-import { splitOutputs } from '../dumps/split-outputs.ts';
+import { splitOutputs, type ToolOutput } from '../dumps/split-outputs.ts';
 import { parseIpAddrText } from '../kernel/ip-addr-text.ts';
-import type { TableName, Tables } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { tableNames, type TableName, type Tables } from '../kernel/iptables.ts';
 import { findHiddenTables } from '../kernel/iptables-hidden.ts';
 import { parseIptablesSave } from '../kernel/iptables-parse.ts';
 import { parseIpsetSave } from '../kernel/ipset.ts';
@@ -21,8 +18,7 @@ import type { UnreadLine } from '../kernel/unread-line.ts';
 import { DumpDraft } from './dump-draft.ts';
 import type { LossyOption } from './nftables-draft.ts';
 import { readNftOutput } from './read-nftables.ts';
-import { listLinks, listRules, listServers, listSets } from './second-listings.ts';
-import type { Listing } from './second-listings.ts';
+import { listLinks, listRules, listServers, listSets, type Listing } from './second-listings.ts';
 import type { Coverage } from './coverage.ts';
 import type { Doubt } from './side.ts';
 

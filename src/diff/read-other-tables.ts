@@ -2,8 +2,7 @@ import { isObject } from '../base/shape.ts';
 import { families } from '../kernel/family.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { parseNftJson } from '../kernel/nftables/parse-json.ts';
-import { parseNftText } from '../kernel/nftables/parse-text.ts';
-import type { ParsedTables } from '../kernel/nftables/parse-text.ts';
+import { parseNftText, type ParsedTables } from '../kernel/nftables/parse-text.ts';
 import type { NftTable } from '../kernel/nftables/table.ts';
 
 /**

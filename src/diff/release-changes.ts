@@ -1,8 +1,14 @@
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Behaviour, BehaviourChange, Behaviours, Release } from '../kube-proxy/releases.ts';
-import { behaviourChanges, behaviours, concernsMode } from '../kube-proxy/releases.ts';
-import type { SideDiff } from './diff-sides.ts';
-import { diffSides } from './diff-sides.ts';
+import {
+  behaviourChanges,
+  behaviours,
+  concernsMode,
+  type Behaviour,
+  type BehaviourChange,
+  type Behaviours,
+  type Release,
+} from '../kube-proxy/releases.ts';
+import { diffSides, type SideDiff } from './diff-sides.ts';
 import type { ServiceReason } from './service-changes.ts';
 import type { Side } from './side.ts';
 

@@ -1,7 +1,5 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { tableNames, type Chain, type TableName, type Tables } from '../kernel/iptables.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { FamilyTables } from '../kernel/tables-delta.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';

@@ -1,12 +1,10 @@
-import { formatRule as formatRuleText } from '../kernel/iptables.ts';
-import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
+import { formatRule as formatRuleText, type Chain, type TableName, type Tables } from '../kernel/iptables.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import { realServerKey, virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Link } from '../kernel/link.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
-import { isLearned } from '../kernel/nftables/table.ts';
-import type { NftTable } from '../kernel/nftables/table.ts';
+import { isLearned, type NftTable } from '../kernel/nftables/table.ts';
 import { entryKey } from '../kernel/set-entry.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 import { isKubeProxyTable } from '../kube-proxy/nftables.ts';

@@ -1,6 +1,5 @@
-import type { EndpointUse } from '../cluster/endpoint-choice.ts';
+import { explainEndpoints, isLocalNode, isUsed, type EndpointUse } from '../cluster/endpoint-choice.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { explainEndpoints, isLocalNode, isUsed } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { Cluster, Endpoint, ServiceInfo, ServicePort } from '../cluster/model.ts';
 import type { Behaviour, Release } from '../kube-proxy/releases.ts';

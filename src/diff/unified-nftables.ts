@@ -1,7 +1,6 @@
 import { formatBaseChain, formatSetProperties, nftFamily } from '../kernel/nftables/format.ts';
 import { elementMeaning, ruleMeaning } from '../kernel/nftables/meaning.ts';
-import { isLearned } from '../kernel/nftables/table.ts';
-import type { NftChain, NftMap, NftSet, NftTable } from '../kernel/nftables/table.ts';
+import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';
 import { compareNamed, compareText } from '../kernel/compare-text.ts';
 
 /**

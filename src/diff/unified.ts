@@ -1,14 +1,19 @@
 import { compareNamed } from '../kernel/compare-text.ts';
 import { freshTexts } from '../bundle/bundle-texts.ts';
 import { writeServices } from '../bundle/services-file.ts';
-import type { StateFileName } from '../bundle/state-files.ts';
-import { stateFileNames, stateFiles } from '../bundle/state-files.ts';
-import type { Chain, TableName, Tables } from '../kernel/iptables.ts';
-import { formatDeclaration, formatWord, isBuiltInChain, tableNames } from '../kernel/iptables.ts';
+import { stateFileNames, stateFiles, type StateFileName } from '../bundle/state-files.ts';
+import {
+  formatDeclaration,
+  formatWord,
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type TableName,
+  type Tables,
+} from '../kernel/iptables.ts';
 import { actingRules, ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { compareVirtualServers } from '../kernel/ipvs.ts';
-import { mapKinds } from '../kernel/kinds.ts';
-import type { ObjectKind } from '../kernel/kinds.ts';
+import { mapKinds, type ObjectKind } from '../kernel/kinds.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { alignSides, nodeSettings } from './align-sides.ts';
 import { separate } from './belonging.ts';

@@ -1,5 +1,4 @@
-import type { TableName } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { tableNames, type TableName } from '../kernel/iptables.ts';
 
 /** A command as it was typed, or written above its output as a title. */
 export interface Command {

@@ -1,10 +1,7 @@
-import type { Command } from './commands.ts';
-import { isChatter, isEllipsis, readCommand, takePrefix } from './commands.ts';
-import type { Host } from './hosts.ts';
-import { readHost, readTitle } from './hosts.ts';
+import { isChatter, isEllipsis, readCommand, takePrefix, type Command } from './commands.ts';
+import { readHost, readTitle, type Host } from './hosts.ts';
 import { beginsNft } from './nft-blocks.ts';
-import type { OutputKind } from './output-kinds.ts';
-import { isRefused, recognisers } from './output-kinds.ts';
+import { isRefused, recognisers, type OutputKind } from './output-kinds.ts';
 
 /** The output of one tool in a text that may hold those of several. */
 export interface ToolOutput {

@@ -1,8 +1,6 @@
 import type { Scene } from '../trace/scene.ts';
-import { compareScenes, ownAddresses } from './compare.ts';
-import type { Difference } from './compare.ts';
-import type { Effect, Finding, Severity } from './findings.ts';
-import { Findings } from './findings.ts';
+import { compareScenes, ownAddresses, type Difference } from './compare.ts';
+import { Findings, type Effect, type Finding, type Severity } from './findings.ts';
 import { targetFinder } from './subject.ts';
 
 /** What becomes of the same packets to some Services on two sides. */

@@ -1,16 +1,10 @@
-import type { Address } from '../kernel/address.ts';
-import { isLoopback } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { isLoopback, type Address } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Fate, Packet, PacketProtocol, Way } from '../packet/packet.ts';
-import { packetOf, readSender, senderKinds } from '../trace/question.ts';
-import type { Sender } from '../trace/question.ts';
-import { wholeState } from '../trace/scene.ts';
-import type { Scene } from '../trace/scene.ts';
-import type { PortKey, Questions } from './questions.ts';
-import { portKey, readQuestions, transports } from './questions.ts';
-import type { Span } from './spans.ts';
-import { addressAt, isSingle, keyOfSpan, representatives } from './spans.ts';
+import { packetOf, readSender, senderKinds, type Sender } from '../trace/question.ts';
+import { wholeState, type Scene } from '../trace/scene.ts';
+import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
+import { addressAt, isSingle, keyOfSpan, representatives, type Span } from './spans.ts';
 
 /** A class of packets of which the two sides make something else, by the packet that stands for it. */
 export interface Difference {

@@ -1,14 +1,10 @@
-import { isLoopback, joinHostPort } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
+import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Fate, Packet, ReachedEndpoint } from '../packet/packet.ts';
 import type { KnownPort, Scene } from '../trace/scene.ts';
-import type { CauseId } from './causes.ts';
-import { causeIds, causeOf, causes } from './causes.ts';
-import type { Difference } from './compare.ts';
-import { ownAddresses, sourceWord } from './compare.ts';
-import type { FindTarget, Target } from './subject.ts';
-import { targetFinder } from './subject.ts';
+import { causeIds, causeOf, causes, type CauseId } from './causes.ts';
+import { ownAddresses, sourceWord, type Difference } from './compare.ts';
+import { targetFinder, type FindTarget, type Target } from './subject.ts';
 
 /**
  * What a difference does to clients: what worked no longer does, or works in another way, or something works that did not;

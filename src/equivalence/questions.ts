@@ -1,18 +1,14 @@
 import type { Address } from '../kernel/address.ts';
-import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
-import type { AddressRange } from '../kernel/address-range.ts';
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
+import { networkOfRange, singleAddress, type AddressRange } from '../kernel/address-range.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import type { Rule } from '../kernel/iptables.ts';
-import { tableNames } from '../kernel/iptables.ts';
+import { tableNames, type Rule } from '../kernel/iptables.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftMap, NftRule, NftSet, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Fate, Packet, PacketProtocol, RuleStep } from '../packet/packet.ts';
-import type { Span } from './spans.ts';
-import { isSingle, keyOfSpan, spanOfAddress, spanOfNetwork, spanOfRange } from './spans.ts';
+import { isSingle, keyOfSpan, spanOfAddress, spanOfNetwork, spanOfRange, type Span } from './spans.ts';
 
 /** A protocol and port, as "tcp 80". */
 export type PortKey = string;

@@ -1,5 +1,4 @@
-import type { Address, Network } from '../kernel/address.ts';
-import { describeSpecial, ipv4Number, parseAddress } from '../kernel/address.ts';
+import { describeSpecial, ipv4Number, parseAddress, type Address, type Network } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 
 /** Addresses from the first to the last, as numbers. */

@@ -1,8 +1,7 @@
 import type { Node } from '../cluster/objects.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
 import type { Only } from './compare.ts';
-import type { PortKey } from './questions.ts';
-import { portKey } from './questions.ts';
+import { portKey, type PortKey } from './questions.ts';
 import { zoneLabel } from '../cluster/node-context.ts';
 
 /** A node that stands for others, with what it is asked for; undefined for everything. */

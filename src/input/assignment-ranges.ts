@@ -1,7 +1,6 @@
 import type { AssignmentRanges, PortRange } from '../cluster/assign-addresses.ts';
 import type { RangeFlag } from '../diagnostics/command-line.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseNetwork } from '../kernel/address.ts';
 
 /** kube-apiserver's flags, and one of kpc's own beside them, with what was written after them. */

@@ -1,6 +1,13 @@
 import type { FieldPath } from '../cluster/objects.ts';
-import { addressOddity, describeSpecial, describeUnusable, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Address, Network } from '../kernel/address.ts';
+import {
+  addressOddity,
+  describeSpecial,
+  describeUnusable,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../kernel/address.ts';
 import type { AddressUse } from '../diagnostics/addresses.ts';
 import type { Report } from './report.ts';
 import { fieldName } from '../base/wording.ts';

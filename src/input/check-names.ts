@@ -1,5 +1,4 @@
-import { isLabelValue, isName } from '../base/object-names.ts';
-import type { NameRule } from '../base/object-names.ts';
+import { isLabelValue, isName, type NameRule } from '../base/object-names.ts';
 import type { FieldPath, ObjectMeta } from '../cluster/objects.ts';
 import { StatusSharing } from '../cluster/share-status.ts';
 import type { ArgumentsOf } from '../diagnostics/codes.ts';

@@ -1,5 +1,4 @@
-import { Ajv } from 'ajv';
-import type { ValidateFunction } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { ajvOptions, ajvSchemas } from './schemas/for-ajv.ts';
 import type { RawObjects } from './schemas/all.ts';
 

@@ -1,5 +1,4 @@
-import { isSince, releases } from '../kube-proxy/releases.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import { isSince, releases, type Release } from '../kube-proxy/releases.ts';
 
 /** What a release makes of a feature gate. */
 export interface Gate {

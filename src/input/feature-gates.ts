@@ -1,9 +1,7 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { GateProblem } from '../diagnostics/settings.ts';
-import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { isSince } from '../kube-proxy/releases.ts';
-import type { Gate } from './feature-gate-histories.ts';
-import { gatesOf } from './feature-gate-histories.ts';
+import { isSince, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
+import { gatesOf, type Gate } from './feature-gate-histories.ts';
 
 /** The name of a gate, and the releases that ask for it where not all do. */
 type Need = string | { readonly name: string; readonly since?: Release; readonly until?: Release };

@@ -1,6 +1,5 @@
 import { folderOf, pathBelow } from '../base/file-names.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { DuplicateObject } from '../diagnostics/objects.ts';
 import { ByName } from '../cluster/by-name.ts';
 import { groupBy } from '../cluster/group-by.ts';

@@ -1,5 +1,4 @@
-import { addWords } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { addWords, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 
 /** How many names are told after the first. */

@@ -11,8 +11,7 @@ import {
 } from './characters.ts';
 import { skipString } from './json-parser.ts';
 import type { Span } from './split-documents.ts';
-import { maxDepth } from './syntax-fault.ts';
-import type { SyntaxFault } from './syntax-fault.ts';
+import { maxDepth, type SyntaxFault } from './syntax-fault.ts';
 
 /**
  * Keys that come twice in one object of the JSON value in a stretch of a text, of which the last counts to JSON.parse. `value`

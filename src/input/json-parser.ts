@@ -1,9 +1,7 @@
 import { backslash, closeBrace, closeBracket, comma, doubleQuote, openBrace, openBracket } from './characters.ts';
-import { parse, printParseErrorCode } from 'jsonc-parser';
-import type { ParseError } from 'jsonc-parser';
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import type { FieldPath } from '../cluster/objects.ts';
-import { tooDeep } from './syntax-fault.ts';
-import type { SyntaxFault } from './syntax-fault.ts';
+import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 import type { PositionOf } from './yaml/locate.ts';
 
 /** What is wrong with a JSON text, in the order of the text; empty for what JSON.parse takes. */

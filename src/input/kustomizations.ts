@@ -1,7 +1,6 @@
 import { baseName, folderOf, resolvePath } from '../base/file-names.ts';
 import { isObject } from '../base/shape.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InputDocument } from './document.ts';
 import { isPlain } from './templates.ts';
 

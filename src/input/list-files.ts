@@ -1,5 +1,4 @@
-import { readdirSync, realpathSync, statSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import { readdirSync, realpathSync, statSync, type Dirent } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { findOddity, IgnorePatterns } from './ignore-patterns.ts';

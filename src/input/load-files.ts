@@ -2,14 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { describePacked } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { FileProblem } from '../diagnostics/files.ts';
-import { BadPattern, ignoreFile, isInside, listFolder, realPath } from './list-files.ts';
-import type { ListedFile } from './list-files.ts';
+import { BadPattern, ignoreFile, isInside, listFolder, realPath, type ListedFile } from './list-files.ts';
 import { describeConflict } from './merge-conflict.ts';
-import { TextFile } from './text-file.ts';
-import type { FolderOrigin } from './text-file.ts';
+import { TextFile, type FolderOrigin } from './text-file.ts';
 
 /** Files that could be read, and what is wrong with the others. */
 export interface LoadedFiles {

@@ -1,6 +1,5 @@
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { findConflict } from '../base/merge-conflict.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** What is wrong with a text in which Git marks a merge conflict; undefined where it marks none. `file` is its name. */
 export function describeConflict(file: string, text: string): Diagnostic | undefined {

@@ -2,8 +2,7 @@ import { readYamlFast } from './fast-yaml.ts';
 import { KnownKeys } from './known-keys.ts';
 import { readMarkedJson } from './marked-json.ts';
 import type { Span } from './split-documents.ts';
-import { parseYamlValue } from './yaml-parser.ts';
-import type { ParsedValue } from './yaml-parser.ts';
+import { parseYamlValue, type ParsedValue } from './yaml-parser.ts';
 
 /** What reads the documents of one run. */
 export interface Parsers {

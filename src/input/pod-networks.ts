@@ -1,7 +1,5 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Network } from '../kernel/address.ts';
-import { parseNetwork } from '../kernel/address.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { parseNetwork, type Network } from '../kernel/address.ts';
 
 /** What --assume-endpoints stands for without a value: the networks of the Nodes or of the cluster. */
 export const knownNetworks = 'auto';

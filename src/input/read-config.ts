@@ -1,13 +1,9 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { findingOf } from '../diagnostics/found.ts';
 import type { Sourced } from '../cluster/objects.ts';
-import { readClusterFacts } from './cluster-config.ts';
-import type { ClusterFacts } from './cluster-config.ts';
-import { placeAt, subSource } from './document.ts';
-import type { InputDocument } from './document.ts';
-import { outerPlace, outerSource } from './embedded-text.ts';
-import type { EmbeddedText } from './embedded-text.ts';
+import { readClusterFacts, type ClusterFacts } from './cluster-config.ts';
+import { placeAt, subSource, type InputDocument } from './document.ts';
+import { outerPlace, outerSource, type EmbeddedText } from './embedded-text.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { readDocuments } from './read-documents.ts';
 import { Report } from './report.ts';

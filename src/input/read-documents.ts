@@ -1,17 +1,12 @@
-import { addWords, diagnoseFault } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { createJsonSource, createYamlSource, placeAt } from './document.ts';
-import type { InputDocument } from './document.ts';
+import { addWords, diagnoseFault, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { createJsonSource, createYamlSource, placeAt, type InputDocument } from './document.ts';
 import { findRepeatedJsonKeys } from './json-keys.ts';
 import { findJsonFaults, skipValue } from './json-parser.ts';
 import { describeConflict } from './merge-conflict.ts';
-import { splitDocuments } from './split-documents.ts';
-import type { Span } from './split-documents.ts';
-import { fullParsers } from './parsers.ts';
-import type { Parsers } from './parsers.ts';
+import { splitDocuments, type Span } from './split-documents.ts';
+import { fullParsers, type Parsers } from './parsers.ts';
 import type { TextFile } from './text-file.ts';
-import { tooDeep } from './syntax-fault.ts';
-import type { SyntaxFault } from './syntax-fault.ts';
+import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 
 /** The documents of one file in their order, and what is wrong with the others. */
 export interface FileDocuments {

@@ -1,13 +1,11 @@
 import { printable } from '../base/printable.ts';
 import { serviceNameLabel } from '../cluster/endpoints.ts';
 import type { EndpointPort, EndpointSlice, FieldPath, SliceEndpoint } from '../cluster/objects.ts';
-import { describeSpecial, parseAddress } from '../kernel/address.ts';
-import type { Address } from '../kernel/address.ts';
+import { describeSpecial, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
-import { checkName, readMetadata } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort, RawEndpointSlice, RawSliceEndpoint } from './schemas/endpoint-slice.ts';
 import { fieldName } from '../base/wording.ts';

@@ -1,7 +1,6 @@
 import type { EndpointAddress, EndpointPort, Endpoints, FieldPath } from '../cluster/objects.ts';
 import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
-import { checkName, readMetadata } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import { readEndpointPorts } from './read-endpoint-slice.ts';
 import type { Report } from './report.ts';
 import type { RawEndpointPort } from './schemas/endpoint-slice.ts';

@@ -1,5 +1,4 @@
-import { diagnose, isError } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type {
   Endpoints,
   EndpointSlice,
@@ -12,21 +11,24 @@ import type {
   Workload,
 } from '../cluster/objects.ts';
 import type { ClusterFacts } from './cluster-config.ts';
-import { placeAt } from './document.ts';
-import type { InputDocument } from './document.ts';
+import { placeAt, type InputDocument } from './document.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import { describeKustomizations, isKustomization } from './kustomizations.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import type { LoadedFiles } from './load-files.ts';
 import { isForeign, isForeignText } from './no-objects.ts';
 import { takeDocuments } from './read-documents.ts';
-import { Checks, collectDocument, emptyCollection, markCollection, removeObjects } from './read-objects.ts';
-import type { CollectedObjects } from './read-objects.ts';
-import { createParsers } from './parsers.ts';
-import type { Parsers } from './parsers.ts';
+import {
+  Checks,
+  collectDocument,
+  emptyCollection,
+  markCollection,
+  removeObjects,
+  type CollectedObjects,
+} from './read-objects.ts';
+import { createParsers, type Parsers } from './parsers.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import { describeTemplates, findChartTemplate, findTemplates } from './templates.ts';
-import type { Template } from './templates.ts';
+import { describeTemplates, findChartTemplate, findTemplates, type Template } from './templates.ts';
 import type { TextFile } from './text-file.ts';
 
 /** What the inputs hold. Not to be compiled where a diagnostic is an error. */

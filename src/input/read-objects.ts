@@ -2,26 +2,24 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isObject } from '../base/shape.ts';
 import { findingOf } from '../diagnostics/found.ts';
 import { checkFields, isCheckedKind } from './check-fields.ts';
-import type {
-  Endpoints,
-  EndpointSlice,
-  FieldPath,
-  Ingress,
-  Namespace,
-  NetworkPolicy,
-  Node,
-  Pod,
-  Service,
-  ServiceCidr,
-  Sourced,
-  Workload,
+import {
+  workloadKinds,
+  type Endpoints,
+  type EndpointSlice,
+  type FieldPath,
+  type Ingress,
+  type Namespace,
+  type NetworkPolicy,
+  type Node,
+  type Pod,
+  type Service,
+  type ServiceCidr,
+  type Sourced,
+  type Workload,
 } from '../cluster/objects.ts';
-import { workloadKinds } from '../cluster/objects.ts';
 import { CommonNames } from './check-names.ts';
-import { readClusterFacts } from './cluster-config.ts';
-import type { ClusterFacts } from './cluster-config.ts';
-import { subSource } from './document.ts';
-import type { InputDocument, InputSource } from './document.ts';
+import { readClusterFacts, type ClusterFacts } from './cluster-config.ts';
+import { subSource, type InputDocument, type InputSource } from './document.ts';
 import type { KubeProxyConfig } from './schemas/kube-proxy-configuration.ts';
 import { isClusterConfig, unpackConfigMap } from './read-config.ts';
 import { findMeantKind } from './near-kinds.ts';

@@ -1,8 +1,7 @@
 import type { ContainerPort, FieldPath, ObjectMeta, Owner, Pod, PodSpec, PodStatus } from '../cluster/objects.ts';
 import type { Address } from '../kernel/address.ts';
 import { checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
-import { checkName, readMetadata } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { checkName, readMetadata, type CommonNames } from './check-names.ts';
 import { isReady } from './read-node.ts';
 import type { Report } from './report.ts';
 import type { RawOwnedMetadata, RawPod, RawPodSpec, RawPodStatus } from './schemas/pod.ts';

@@ -1,7 +1,6 @@
 import type { ServiceCidr } from '../cluster/objects.ts';
 import { checkCanonicalNetwork } from './check-addresses.ts';
-import { readMetadata } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawServiceCidr } from './schemas/service-cidr.ts';
 

@@ -2,8 +2,7 @@ import type { FieldPath, LoadBalancerIngress, Service, ServicePortSpec } from '.
 import { isLoopback } from '../kernel/address.ts';
 import { checkAddress, checkNetwork, checkUsableAddress, warnOfSpecial } from './check-addresses.ts';
 import { isName } from '../base/object-names.ts';
-import { checkName, readMetadata, readTexts } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { checkName, readMetadata, readTexts, type CommonNames } from './check-names.ts';
 import { checkCombinations } from './check-service.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './schemas/service.ts';

@@ -10,8 +10,7 @@ import type {
   PolicyRule,
 } from '../cluster/objects.ts';
 import { checkNetwork } from './check-addresses.ts';
-import { readMetadata } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { readMetadata, type CommonNames } from './check-names.ts';
 import type { Report } from './report.ts';
 import type { RawMetadata } from './schemas/service.ts';
 import type {

@@ -1,6 +1,5 @@
 import type { Workload, WorkloadKind } from '../cluster/objects.ts';
-import { readTexts } from './check-names.ts';
-import type { CommonNames } from './check-names.ts';
+import { readTexts, type CommonNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
 import type { RawWorkload } from './schemas/workload.ts';

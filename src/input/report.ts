@@ -1,6 +1,5 @@
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { diagnose, isError } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { FieldPath } from '../cluster/objects.ts';
 import type { InputSource } from './document.ts';
 

@@ -1,6 +1,5 @@
 import type { Schema } from '../diagnostics/json-schema.ts';
-import { anything, knownFields } from './check-fields.ts';
-import type { CheckedKind, Fields } from './check-fields.ts';
+import { anything, knownFields, type CheckedKind, type Fields } from './check-fields.ts';
 import { schemas } from './schemas/all.ts';
 
 /** What a value may be: a kind's schema and its known fields in one. */

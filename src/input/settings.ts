@@ -1,8 +1,6 @@
-import { diagnoseFault } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnoseFault, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ProxySettings, Sourced } from '../cluster/objects.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
-import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
+import { newestRelease, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import type { SettingFault, SettingSource } from '../settings/setting.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { readSettings } from '../settings/values.ts';

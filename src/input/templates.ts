@@ -1,6 +1,5 @@
-import { diagnose, isError } from '../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { folderOf, pathBelow } from '../base/file-names.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { TemplateKind } from '../diagnostics/files.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { placeAt } from './document.ts';

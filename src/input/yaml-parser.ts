@@ -1,13 +1,10 @@
 import type { FieldPath } from '../cluster/objects.ts';
 import type { YamlProblem } from '../diagnostics/yaml-problem.ts';
-import { refuse, Refusal } from './syntax-fault.ts';
-import type { SyntaxFault } from './syntax-fault.ts';
-import { compose } from './yaml/compose.ts';
-import type { Composed } from './yaml/compose.ts';
+import { refuse, Refusal, type SyntaxFault } from './syntax-fault.ts';
+import { compose, type Composed } from './yaml/compose.ts';
 import { decode, findRepeatedKeys } from './yaml/decode.ts';
 import { findSlip } from './yaml/likely-slip.ts';
-import { locate } from './yaml/locate.ts';
-import type { PositionOf } from './yaml/locate.ts';
+import { locate, type PositionOf } from './yaml/locate.ts';
 
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: unknown }

@@ -1,7 +1,6 @@
 import type { ServiceAddress, TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { Rule, RuleArg } from '../kernel/iptables.ts';
-import type { ServicePortPlan } from './plan-service-port.ts';
-import { policyChainName, refusalWords } from './plan-service-port.ts';
+import { policyChainName, refusalWords, type ServicePortPlan } from './plan-service-port.ts';
 import { accept, comment, destinationPort, drop, jumpTo, protocolArgs, toNode } from './rule-args.ts';
 
 /** nat KUBE-SERVICES: packets to the port's addresses go to its chains. */

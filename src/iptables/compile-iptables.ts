@@ -1,15 +1,13 @@
 import type { Cluster, NodeContext, ServicePort } from '../cluster/model.ts';
 import { planNodePorts } from '../cluster/node-port-addresses.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
-import { planMasquerade } from '../cluster/plan-masquerade.ts';
+import { planMasquerade, type MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import { admitsNode, planTraffic } from '../cluster/plan-traffic.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Chain, Rule, Tables } from '../kernel/iptables.ts';
 import { matchModules } from '../kernel/match-modules.ts';
-import type { KernelState } from '../kernel/state.ts';
-import { emptyState } from '../kernel/state.ts';
+import { emptyState, type KernelState } from '../kernel/state.ts';
 import { builtInChains, forwardRules, kubeletFirewallRules, nodePortJumps } from './base-chains.ts';
 import {
   captureNodePortRules,
@@ -21,10 +19,8 @@ import {
 } from './capture-rules.ts';
 import { baseChains } from './chain-names.ts';
 import type { IptablesMemo } from './iptables-memo.ts';
-import type { MasqueradeRules } from './masquerade-rules.ts';
-import { masqueradeRules } from './masquerade-rules.ts';
-import type { ServicePortPlan } from './plan-service-port.ts';
-import { planServicePort } from './plan-service-port.ts';
+import { masqueradeRules, type MasqueradeRules } from './masquerade-rules.ts';
+import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
 import { makeChances, serviceChains } from './service-chains.ts';
 
 /** With more endpoints than this in a family, kube-proxy leaves comments out of the rules that name one. */

@@ -2,10 +2,8 @@ import type { NodeIdentity, ServicePort } from '../cluster/model.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { Chain } from '../kernel/iptables.ts';
-import type { ServicePortPlan } from './plan-service-port.ts';
-import { planServicePort } from './plan-service-port.ts';
-import type { ChainContext, Chances } from './service-chains.ts';
-import { serviceChains } from './service-chains.ts';
+import { planServicePort, type ServicePortPlan } from './plan-service-port.ts';
+import { serviceChains, type ChainContext, type Chances } from './service-chains.ts';
 
 /** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
 export class IptablesMemo {

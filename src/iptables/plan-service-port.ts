@@ -1,10 +1,14 @@
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
-import type { Firewall, TrafficPath, TrafficPlan, TrafficPolicy } from '../cluster/plan-traffic.ts';
-import { originOf } from '../cluster/plan-traffic.ts';
+import {
+  originOf,
+  type Firewall,
+  type TrafficPath,
+  type TrafficPlan,
+  type TrafficPolicy,
+} from '../cluster/plan-traffic.ts';
 import type { RuleArg } from '../kernel/iptables.ts';
 import type { Origin } from '../kernel/origin.ts';
-import type { ServiceChainNames } from './chain-names.ts';
-import { endpointChainName, serviceChainNames } from './chain-names.ts';
+import { endpointChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
 import { drop, jumpTo, reject } from './rule-args.ts';
 
 /** What becomes of the packets to one Service port on one node, with the names of its chains. */

@@ -1,12 +1,16 @@
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
-import type { Firewall, TrafficPlan, TrafficPolicy } from '../cluster/plan-traffic.ts';
-import { admittedSources, originOf } from '../cluster/plan-traffic.ts';
+import {
+  admittedSources,
+  originOf,
+  type Firewall,
+  type TrafficPlan,
+  type TrafficPolicy,
+} from '../cluster/plan-traffic.ts';
 import type { Chain, Rule, RuleArg } from '../kernel/iptables.ts';
 import type { Origin } from '../kernel/origin.ts';
 import { matchClusterIP } from './capture-rules.ts';
 import { ifLocal, ifNotLocal } from './masquerade-rules.ts';
-import type { EndpointTarget, ServicePortPlan } from './plan-service-port.ts';
-import { policyChainName } from './plan-service-port.ts';
+import { policyChainName, type EndpointTarget, type ServicePortPlan } from './plan-service-port.ts';
 import { comment, fromNode, jumpTo, markForMasquerade, protocolArgs } from './rule-args.ts';
 
 /** What the chains of a Service port depend on besides its plan: plain data, so that equal contexts make equal chains. */

@@ -2,8 +2,7 @@ import { isExternallyAccessible } from '../cluster/endpoint-choice.ts';
 import type { NodeIdentity, ServicePort } from '../cluster/model.ts';
 import { PlanMemo } from '../cluster/plan-memo.ts';
 import type { TrafficPlan } from '../cluster/plan-traffic.ts';
-import type { FamilyNode, ServicePortPlan } from './plan-service-port.ts';
-import { planInternal, planServicePort } from './plan-service-port.ts';
+import { planInternal, planServicePort, type FamilyNode, type ServicePortPlan } from './plan-service-port.ts';
 
 /** What was made of Service ports on one node, kept for the nodes after it. It changes no result. */
 export class IpvsMemo {

@@ -1,6 +1,11 @@
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
-import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
-import { admitsNode, originOf } from '../cluster/plan-traffic.ts';
+import {
+  admitsNode,
+  originOf,
+  type ServiceAddress,
+  type TrafficPath,
+  type TrafficPlan,
+} from '../cluster/plan-traffic.ts';
 import type { Address } from '../kernel/address.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs.ts';
 import type { AddressPort, SetEntry } from '../kernel/set-entry.ts';

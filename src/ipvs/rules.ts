@@ -5,8 +5,7 @@ import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../kernel/
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
 import { ifNotLocal, masqueradeRules } from '../iptables/masquerade-rules.ts';
 import { accessFilter, accessFilterRules, openSets } from '../kube-proxy/access-filter.ts';
-import { setName, setType } from '../kube-proxy/sets.ts';
-import type { SetId } from '../kube-proxy/sets.ts';
+import { setName, setType, type SetId } from '../kube-proxy/sets.ts';
 import { setComments } from './sets.ts';
 
 /** What shapes the iptables rules of one family: they match sets, so the Services themselves are not among it. */

@@ -1,9 +1,7 @@
 import type { Family } from '../kernel/family.ts';
 import type { IpSet } from '../kernel/ipset.ts';
-import { compareEntries } from '../kernel/set-entry.ts';
-import type { SetEntry } from '../kernel/set-entry.ts';
-import { setIds, setName, setType } from '../kube-proxy/sets.ts';
-import type { SetId } from '../kube-proxy/sets.ts';
+import { compareEntries, type SetEntry } from '../kernel/set-entry.ts';
+import { setIds, setName, setType, type SetId } from '../kube-proxy/sets.ts';
 
 /** What rules say of each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 export const setComments = {

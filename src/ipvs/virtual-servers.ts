@@ -1,8 +1,6 @@
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
-import type { Address } from '../kernel/address.ts';
-import { compareAddresses } from '../kernel/address.ts';
-import type { RealServer, SchedulerFlag, VirtualServer } from '../kernel/ipvs.ts';
-import { compareVirtualServers } from '../kernel/ipvs.ts';
+import { compareAddresses, type Address } from '../kernel/address.ts';
+import { compareVirtualServers, type RealServer, type SchedulerFlag, type VirtualServer } from '../kernel/ipvs.ts';
 import { virtualServerKey } from '../kernel/ipvs-delta.ts';
 import type { Origin } from '../kernel/origin.ts';
 

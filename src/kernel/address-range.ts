@@ -1,5 +1,4 @@
-import { compareAddresses, hostNetwork, parseAddress, parseNetwork } from './address.ts';
-import type { Address, Network } from './address.ts';
+import { compareAddresses, hostNetwork, parseAddress, parseNetwork, type Address, type Network } from './address.ts';
 
 /** One address, or all of a network. Its `text` is canonical, with a prefix length where it is a network. */
 export type AddressRange = Address | Network;

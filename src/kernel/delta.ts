@@ -1,5 +1,4 @@
-import type { Kind, ObjectKind } from './kinds.ts';
-import { kinds, mapKinds, objectKinds } from './kinds.ts';
+import { kinds, mapKinds, objectKinds, type Kind, type ObjectKind } from './kinds.ts';
 import type { KernelState } from './state.ts';
 
 type DeltaOf<K extends ObjectKind> = ReturnType<(typeof kinds)[K]['diff']>;

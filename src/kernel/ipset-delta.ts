@@ -1,9 +1,6 @@
-import { formatAdd, formatCreate } from './ipset.ts';
-import type { IpSet } from './ipset.ts';
-import { compareEntries, entryKey, formatEntry } from './set-entry.ts';
-import type { SetEntry } from './set-entry.ts';
-import { partition } from './split.ts';
-import type { Split } from './split.ts';
+import { formatAdd, formatCreate, type IpSet } from './ipset.ts';
+import { compareEntries, entryKey, formatEntry, type SetEntry } from './set-entry.ts';
+import { partition, type Split } from './split.ts';
 
 /** One step from some sets to others. */
 export type SetChange =

@@ -1,5 +1,4 @@
-import { addEntry, readCreate, splitSetWords } from './ipset.ts';
-import type { DraftSet, IpSet } from './ipset.ts';
+import { addEntry, readCreate, splitSetWords, type DraftSet, type IpSet } from './ipset.ts';
 import { compareEntries, isEntryOf } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';
 

@@ -1,6 +1,5 @@
 import { LongText } from './long-text.ts';
-import { compareEntries, formatEntry, parseEntry } from './set-entry.ts';
-import type { SetEntry } from './set-entry.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry } from './set-entry.ts';
 import type { UnreadLine } from './unread-line.ts';
 
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';

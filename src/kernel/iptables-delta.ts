@@ -6,8 +6,11 @@ import {
   formatWord,
   isBuiltInChain,
   tableNames,
+  type Chain,
+  type Rule,
+  type TableName,
+  type Tables,
 } from './iptables.ts';
-import type { Chain, Rule, TableName, Tables } from './iptables.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 
 /** One step from some chains to others. `from` is the chain as it was; undefined where there was none. */

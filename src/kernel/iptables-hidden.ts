@@ -1,5 +1,4 @@
-import { tableNames } from './iptables.ts';
-import type { TableName } from './iptables.ts';
+import { tableNames, type TableName } from './iptables.ts';
 
 /**
  * The tables that iptables-save says it cannot show, in the order in which it does, and in which line of the text. Where

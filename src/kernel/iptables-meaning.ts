@@ -1,7 +1,6 @@
 import { networkOfRange } from './address-range.ts';
 import { nameProtocol } from './iptables-rule.ts';
-import { formatRule } from './iptables.ts';
-import type { Rule, RuleArg, Target } from './iptables.ts';
+import { formatRule, type Rule, type RuleArg, type Target } from './iptables.ts';
 
 /**
  * One text for all the ways to write a rule: kube-proxy's, and those of iptables-save in its legacy and nft variants.

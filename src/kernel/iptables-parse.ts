@@ -1,5 +1,12 @@
-import { isBuiltInChain, tableNames } from './iptables.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables } from './iptables.ts';
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type RuleArg,
+  type TableName,
+  type Tables,
+} from './iptables.ts';
 import { parseRuleWords } from './iptables-rule.ts';
 import { splitWords } from './iptables-words.ts';
 import type { RuleLines } from './rule-lines.ts';

@@ -1,6 +1,5 @@
 import { parseAddress } from './address.ts';
-import { parseAddressRange, singleAddress } from './address-range.ts';
-import type { AddressRange } from './address-range.ts';
+import { parseAddressRange, singleAddress, type AddressRange } from './address-range.ts';
 import type { RecentAction, Rule, RuleArg, Target } from './iptables.ts';
 import { splitWords } from './iptables-words.ts';
 import { parsePort, parsePortRange } from './port.ts';

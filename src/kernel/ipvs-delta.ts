@@ -5,10 +5,10 @@ import {
   formatRealServerName,
   formatServiceName,
   formatServiceOptions,
+  type RealServer,
+  type VirtualServer,
 } from './ipvs.ts';
-import type { RealServer, VirtualServer } from './ipvs.ts';
-import type { Split } from './split.ts';
-import { partition } from './split.ts';
+import { partition, type Split } from './split.ts';
 
 /** One step from some IPVS services to others. `service` is the service as it is to be. */
 export type VirtualServerChange =

@@ -1,6 +1,14 @@
 import type { Protocol } from './family.ts';
-import { compareRealServers, readSchedulerFlags, compareVirtualServers } from './ipvs.ts';
-import type { DraftServer, ForwardingMethod, RealServer, SchedulerFlag, VirtualServer } from './ipvs.ts';
+import {
+  compareRealServers,
+  readSchedulerFlags,
+  compareVirtualServers,
+  type DraftServer,
+  type ForwardingMethod,
+  type RealServer,
+  type SchedulerFlag,
+  type VirtualServer,
+} from './ipvs.ts';
 import { parseSocketAddress } from './socket-address.ts';
 import type { UnreadLine } from './unread-line.ts';
 

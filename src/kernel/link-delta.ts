@@ -1,7 +1,5 @@
-import { formatAddressAdd, formatLinks } from './link.ts';
-import type { Link, LinkAddress } from './link.ts';
-import { partition } from './split.ts';
-import type { Split } from './split.ts';
+import { formatAddressAdd, formatLinks, type Link, type LinkAddress } from './link.ts';
+import { partition, type Split } from './split.ts';
 
 /** One step from some links to others. */
 export type LinkChange =

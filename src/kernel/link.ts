@@ -1,5 +1,4 @@
-import { parseAddress } from './address.ts';
-import type { Address } from './address.ts';
+import { parseAddress, type Address } from './address.ts';
 import type { Family } from './family.ts';
 import type { Origin } from './origin.ts';
 import type { UnreadLine } from './unread-line.ts';

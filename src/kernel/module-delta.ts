@@ -1,5 +1,4 @@
-import type { Split } from './split.ts';
-import { partition } from './split.ts';
+import { partition, type Split } from './split.ts';
 
 /** Module names. One that is no longer wanted stays loaded: other programs may use it. */
 export interface ModuleChange {

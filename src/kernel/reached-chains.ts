@@ -1,5 +1,4 @@
-import { isBuiltInChain } from './iptables.ts';
-import type { Chain, TableName } from './iptables.ts';
+import { isBuiltInChain, type Chain, type TableName } from './iptables.ts';
 import { jumpChain } from './restrict.ts';
 
 /** The chains of a table that a packet may come to: the kernel's own, and those that they jump or go to, however far. */

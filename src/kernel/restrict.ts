@@ -1,7 +1,5 @@
-import { families } from './family.ts';
-import type { Family } from './family.ts';
-import { isBuiltInChain, tableNames } from './iptables.ts';
-import type { Chain, Rule, TableName, Tables } from './iptables.ts';
+import { families, type Family } from './family.ts';
+import { isBuiltInChain, tableNames, type Chain, type Rule, type TableName, type Tables } from './iptables.ts';
 import type { VirtualServer } from './ipvs.ts';
 import type { LinkAddress } from './link.ts';
 import type { KernelState } from './state.ts';

@@ -1,8 +1,12 @@
 import type { Address, Network } from './address.ts';
-import { compareAddressRanges, isNetwork, parseAddressRange, singleAddress } from './address-range.ts';
-import type { AddressRange } from './address-range.ts';
-import { protocols } from './family.ts';
-import type { Protocol } from './family.ts';
+import {
+  compareAddressRanges,
+  isNetwork,
+  parseAddressRange,
+  singleAddress,
+  type AddressRange,
+} from './address-range.ts';
+import { protocols, type Protocol } from './family.ts';
 import type { Origin } from './origin.ts';
 import { parsePort } from './port.ts';
 

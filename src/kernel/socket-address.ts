@@ -1,5 +1,4 @@
-import { parseAddress } from './address.ts';
-import type { Address } from './address.ts';
+import { parseAddress, type Address } from './address.ts';
 import { parsePaddedPort } from './port.ts';
 
 /** An address with a port. joinHostPort writes it. */

@@ -1,5 +1,4 @@
-import type { Split } from './split.ts';
-import { partition } from './split.ts';
+import { partition, type Split } from './split.ts';
 
 type Sysctls = ReadonlyMap<string, string>;
 

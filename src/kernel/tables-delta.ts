@@ -1,7 +1,5 @@
-import type { Family } from './family.ts';
-import { families } from './family.ts';
-import type { TableDelta } from './iptables-delta.ts';
-import { applyTablesDelta, diffTables } from './iptables-delta.ts';
+import { families, type Family } from './family.ts';
+import { applyTablesDelta, diffTables, type TableDelta } from './iptables-delta.ts';
 import type { Tables } from './iptables.ts';
 
 /** The tables of iptables of each family; a family without any is one that was not compiled, or not dumped. */

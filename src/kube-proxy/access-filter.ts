@@ -1,7 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { Rule, RuleArg, TableName } from '../kernel/iptables.ts';
-import { setName } from './sets.ts';
-import type { SetId } from './sets.ts';
+import { setName, type SetId } from './sets.ts';
 
 /**
  * What closes the addresses on kube-ipvs0 to all but Services. To the kernel they are the node's own: without this, a

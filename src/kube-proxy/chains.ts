@@ -1,6 +1,13 @@
 import { loopbackNetworks } from '../kernel/address.ts';
-import { isBuiltInChain, tableNames } from '../kernel/iptables.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables } from '../kernel/iptables.ts';
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type RuleArg,
+  type TableName,
+  type Tables,
+} from '../kernel/iptables.ts';
 import { ruleMeaning } from '../kernel/iptables-meaning.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import { isKubeProxySet } from './sets.ts';

@@ -1,12 +1,9 @@
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
-import type { Chain, TableName } from '../kernel/iptables.ts';
-import { isBuiltInChain } from '../kernel/iptables.ts';
+import { families, type Family } from '../kernel/family.ts';
+import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables.ts';
 import { reachedChains } from '../kernel/reached-chains.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { isServiceChainName } from './chains.ts';
-import type { ProxyMode } from './modes.ts';
-import { modeFacts } from './modes.ts';
+import { modeFacts, type ProxyMode } from './modes.ts';
 
 /** A chain that iptables mode left on a node that has another mode now. */
 export interface LeftChain {

@@ -1,7 +1,6 @@
 import type { Family } from '../kernel/family.ts';
 import type { ObjectKind } from '../kernel/kinds.ts';
-import type { Behaviour, Behaviours, Release } from './releases.ts';
-import { isSince } from './releases.ts';
+import { isSince, type Behaviour, type Behaviours, type Release } from './releases.ts';
 
 /** kube-proxy's modes on Linux. */
 export const proxyModes = ['ipvs', 'iptables', 'nftables'] as const;

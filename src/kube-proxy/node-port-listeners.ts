@@ -1,13 +1,10 @@
-import type { Address } from '../kernel/address.ts';
-import { isLoopback } from '../kernel/address.ts';
+import { isLoopback, type Address } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare-text.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { families, type Family, type Protocol } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables.ts';
 import { formatKey } from '../kernel/nftables/format-expression.ts';
-import type { NftRule, NftTable } from '../kernel/nftables/table.ts';
-import { findTable } from '../kernel/nftables/table.ts';
+import { findTable, type NftRule, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain } from '../kernel/restrict.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { localhostRejection, nftChains, nftSets, nftTableName } from './nftables.ts';

@@ -1,5 +1,4 @@
-import { families } from '../kernel/family.ts';
-import type { Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { IpSet, SetType } from '../kernel/ipset.ts';
 
 /** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */

@@ -1,16 +1,11 @@
-import { makeBundle } from '../bundle/make-bundle.ts';
-import type { BundleContent } from '../bundle/make-bundle.ts';
+import { makeBundle, type BundleContent } from '../bundle/make-bundle.ts';
 import type { Manifest } from '../bundle/manifest.ts';
-import { compile as compileTexts } from '../compile/compile.ts';
-import type { CompileOptions as PipelineOptions } from '../compile/compile.ts';
+import { compile as compileTexts, type CompileOptions as PipelineOptions } from '../compile/compile.ts';
 import { compileFleet as compileNodes } from '../compile/compile-fleet.ts';
-import type { IpFamilyChoice } from '../compile/compile-node.ts';
-import { ipFamilyChoices } from '../compile/compile-node.ts';
-import { checkNodeName, chooseFleet } from '../compile/fleet-nodes.ts';
-import type { Hosts } from '../compile/fleet-nodes.ts';
+import { ipFamilyChoices, type IpFamilyChoice } from '../compile/compile-node.ts';
+import { checkNodeName, chooseFleet, type Hosts } from '../compile/fleet-nodes.ts';
 import { parseHostAddresses } from '../compile/host-addresses.ts';
-import type { InputTexts } from '../compile/load-texts.ts';
-import { loadTexts } from '../compile/load-texts.ts';
+import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import type { ProxyFlags } from '../settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
@@ -19,8 +14,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
-import { checkText, mapOf } from './texts.ts';
-import type { LibraryDiagnostic, NamedText, Texts } from './texts.ts';
+import { checkText, mapOf, type LibraryDiagnostic, type NamedText, type Texts } from './texts.ts';
 
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
 export interface InputOptions extends ProxyFlags, RangeFlags {

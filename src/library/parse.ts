@@ -4,8 +4,7 @@ import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { describeDumpFault } from '../sides/dump-faults.ts';
 import { sideOfBundle, sideOfDump } from '../sides/stored-side.ts';
-import { mapOf } from './texts.ts';
-import type { LibraryDiagnostic, Texts } from './texts.ts';
+import { mapOf, type LibraryDiagnostic, type Texts } from './texts.ts';
 
 export interface ParsedBundle {
   /** Undefined where a diagnostic is an error. */

@@ -1,7 +1,6 @@
 import type { NodePortPlan } from '../cluster/node-port-addresses.ts';
 import type { MasqueradePlan } from '../cluster/plan-masquerade.ts';
-import type { Network } from '../kernel/address.ts';
-import { loopbackAddresses, loopbackNetworks } from '../kernel/address.ts';
+import { loopbackAddresses, loopbackNetworks, type Network } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Expression, Field, Right } from '../kernel/nftables/expression.ts';
 import type { BaseChain, NftChain, NftRule } from '../kernel/nftables/table.ts';
@@ -26,8 +25,8 @@ import {
   setMasqueradeMark,
   toNode,
   word,
+  type FamilyFields,
 } from './rule-parts.ts';
-import type { FamilyFields } from './rule-parts.ts';
 
 /** What the chains that every node has depend on. */
 export interface BaseChainInput {

@@ -1,8 +1,6 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster, ServicePort } from '../cluster/model.ts';
-import { planTraffic } from '../cluster/plan-traffic.ts';
-import type { TrafficPath } from '../cluster/plan-traffic.ts';
+import { planTraffic, type TrafficPath } from '../cluster/plan-traffic.ts';
 import { maxNftComment } from '../kube-proxy/nftables.ts';
 
 /**

@@ -1,13 +1,17 @@
 import type { Endpoint, ServicePort } from '../cluster/model.ts';
-import { admittedSources, originOf } from '../cluster/plan-traffic.ts';
-import type { Firewall, ServiceAddress, TrafficPlan } from '../cluster/plan-traffic.ts';
+import {
+  admittedSources,
+  originOf,
+  type Firewall,
+  type ServiceAddress,
+  type TrafficPlan,
+} from '../cluster/plan-traffic.ts';
 import type { Value } from '../kernel/nftables/element.ts';
 import type { Expression, Field } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftSet } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/origin.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import { policyChainName } from './chain-names.ts';
-import type { ServiceChainNames } from './chain-names.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
 import type { ChainedEndpoint, ServiceContext } from './service-parts.ts';
 import {
   addressValue,

@@ -1,10 +1,8 @@
-import type { ServiceAddress, TrafficPath, TrafficPlan } from '../cluster/plan-traffic.ts';
-import { originOf } from '../cluster/plan-traffic.ts';
+import { originOf, type ServiceAddress, type TrafficPath, type TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { Element, ElementKey, Verdict } from '../kernel/nftables/element.ts';
 import { localhostRejection, maxNftComment, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
-import { policyChainName } from './chain-names.ts';
-import type { ServiceChainNames } from './chain-names.ts';
+import { policyChainName, type ServiceChainNames } from './chain-names.ts';
 import { addressValue, portValue, protocolValues } from './rule-parts.ts';
 import type { ElementSet, PlacedElement, ServiceContext } from './service-parts.ts';
 

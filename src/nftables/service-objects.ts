@@ -1,9 +1,7 @@
 import type { Endpoint } from '../cluster/model.ts';
-import type { TrafficPlan } from '../cluster/plan-traffic.ts';
-import { originOf } from '../cluster/plan-traffic.ts';
+import { originOf, type TrafficPlan } from '../cluster/plan-traffic.ts';
 import type { NftChain } from '../kernel/nftables/table.ts';
-import { endpointNames, policyChainName, serviceChainNames } from './chain-names.ts';
-import type { ServiceChainNames } from './chain-names.ts';
+import { endpointNames, policyChainName, serviceChainNames, type ServiceChainNames } from './chain-names.ts';
 import {
   affinitySet,
   endpointChain,

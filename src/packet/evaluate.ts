@@ -11,23 +11,17 @@
  * Shapes are in packet.ts and node.ts. A packet of the node itself has `enters: undefined`. Where a rule cannot be
  * understood, both its results are tried; if they differ in the end, the verdict is unknown, and the last step is the rule.
  */
-import type { Address } from '../kernel/address.ts';
-import { compareAddresses, isLoopback } from '../kernel/address.ts';
+import { compareAddresses, isLoopback, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { tableNames } from '../kernel/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { Choices } from './explore.ts';
-import { explore } from './explore.ts';
+import { explore, type Choices } from './explore.ts';
 import type { Decision, End, Flow } from './flow.ts';
-import type { Hook } from './hooks.ts';
-import { hooks, ipvsStations, natStations, tableStations } from './hooks.ts';
+import { hooks, ipvsStations, natStations, tableStations, type Hook } from './hooks.ts';
 import { indexIpSet } from './ip-sets.ts';
-import type { PreparedTable } from './iptables-rules.ts';
-import { runTable } from './iptables-rules.ts';
-import type { PreparedNftTable } from './nft-rules.ts';
-import { runBaseChain } from './nft-rules.ts';
-import type { PacketNode, Routing } from './node.ts';
-import { loopbackInterface, routingOf } from './node.ts';
+import { runTable, type PreparedTable } from './iptables-rules.ts';
+import { runBaseChain, type PreparedNftTable } from './nft-rules.ts';
+import { loopbackInterface, routingOf, type PacketNode, type Routing } from './node.ts';
 import type { Fate, Packet, ReachedEndpoint, RouteDecision, Verdict, Way } from './packet.ts';
 import { findVirtualServer, indexVirtualServers, schedule } from './virtual-servers.ts';
 

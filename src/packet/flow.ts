@@ -3,8 +3,7 @@ import type { Family } from '../kernel/family.ts';
 import type { VirtualServer } from '../kernel/ipvs.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { Choices } from './explore.ts';
-import { trackingPriority } from './hooks.ts';
-import type { Hook, NatHalf } from './hooks.ts';
+import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';
 import type { PacketProtocol, Step, Verdict } from './packet.ts';
 import type { Routing } from './node.ts';
 

@@ -1,5 +1,4 @@
-import type { Address } from '../kernel/address.ts';
-import { contains } from '../kernel/address.ts';
+import { contains, type Address } from '../kernel/address.ts';
 import { networkOfRange } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { SetEntry } from '../kernel/set-entry.ts';

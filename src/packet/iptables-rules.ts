@@ -1,12 +1,21 @@
-import { contains } from '../kernel/address.ts';
+import { contains, parseAddress } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
 import { isCounter } from '../kernel/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables-rule.ts';
 import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables.ts';
 import { parsePortRange } from '../kernel/port.ts';
-import { parseAddress } from '../kernel/address.ts';
-import type { Decision, Flow, Maybe } from './flow.ts';
-import { hasAddressType, hasState, isInterface, isPortIn, masquerade, negateIf, rewriteDestination } from './flow.ts';
+import {
+  hasAddressType,
+  hasState,
+  isInterface,
+  isPortIn,
+  masquerade,
+  negateIf,
+  rewriteDestination,
+  type Decision,
+  type Flow,
+  type Maybe,
+} from './flow.ts';
 import type { IpSetTest } from './ip-sets.ts';
 
 /** The chains of one table of iptables, ready for packets. */

@@ -1,11 +1,20 @@
 import type { Element, Verdict } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import type { Decision, Flow, Maybe } from './flow.ts';
-import { hasAddressType, hasState, isInterface, isPortIn, masquerade, negateIf, rewriteDestination } from './flow.ts';
+import {
+  hasAddressType,
+  hasState,
+  isInterface,
+  isPortIn,
+  masquerade,
+  negateIf,
+  rewriteDestination,
+  type Decision,
+  type Flow,
+  type Maybe,
+} from './flow.ts';
 import { anyOf } from './iptables-rules.ts';
-import type { FieldValue, NftSetLookup } from './nft-sets.ts';
-import { holds, indexNftSet } from './nft-sets.ts';
+import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './nft-sets.ts';
 
 /** A table of nftables, ready for packets. Sets are hashed when the first packet asks for them. */
 export interface PreparedNftTable {

@@ -1,5 +1,4 @@
-import type { Address } from '../kernel/address.ts';
-import { compareAddresses, contains } from '../kernel/address.ts';
+import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import type { Element, Value } from '../kernel/nftables/element.ts';
 import { keyMeaning } from '../kernel/nftables/meaning.ts';
 import type { NftMap, NftSet } from '../kernel/nftables/table.ts';

@@ -1,4 +1,3 @@
-import type { Address, Network } from '../kernel/address.ts';
 import {
   compareAddresses,
   contains,
@@ -6,6 +5,8 @@ import {
   isLoopback,
   loopbackAddresses,
   parseNetwork,
+  type Address,
+  type Network,
 } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Link, LinkAddress } from '../kernel/link.ts';

@@ -1,6 +1,5 @@
-import type { BundleFiles } from '../bundle/make-bundle.ts';
+import { countState, type BundleFiles } from '../bundle/make-bundle.ts';
 import { countServices } from '../bundle/bundle-texts.ts';
-import { countState } from '../bundle/make-bundle.ts';
 import type { Side, SideServices } from '../diff/side.ts';
 import type { BundleFileName, Manifest } from '../bundle/manifest.ts';
 import { stateFileNames, stateFiles } from '../bundle/state-files.ts';

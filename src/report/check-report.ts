@@ -1,7 +1,6 @@
 import { formatCount } from '../base/format-count.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
-import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { diffSides } from '../diff/diff-sides.ts';
+import { diffSides, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { describeKernelChange } from '../changes/change-words.ts';
 import { describeReason } from '../diff/words.ts';

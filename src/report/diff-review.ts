@@ -1,8 +1,7 @@
 import { formatCount } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { count } from '../changes/counts.ts';
-import type { ReportBlock, ReportLimits, ReportLine } from '../diff/diff-report.ts';
-import { reportDiff } from '../diff/diff-report.ts';
+import { reportDiff, type ReportBlock, type ReportLimits, type ReportLine } from '../diff/diff-report.ts';
 import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
 import { oneLine } from '../diff/one-line.ts';
 import { listFacts } from '../diff/port-facts.ts';

@@ -1,12 +1,9 @@
 import { formatCount } from '../base/format-count.ts';
 import { printableLines } from '../base/printable.ts';
-import { locate } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { locate, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Location } from '../kernel/origin.ts';
-import type { CheckReport } from './check-report.ts';
-import { findFailures } from './check-report.ts';
-import type { FleetReport } from './fleet-report.ts';
-import { summarizeFleet } from './fleet-report.ts';
+import { findFailures, type CheckReport } from './check-report.ts';
+import { summarizeFleet, type FleetReport } from './fleet-report.ts';
 
 /** GitHub shows ten annotations of one kind of a step, and drops the others without a word. */
 const mostAnnotations = 10;

@@ -1,7 +1,5 @@
-import { locate } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic, Fault } from '../diagnostics/diagnostic.ts';
-import type { ServicePortDiff, SideDiff } from '../diff/diff-sides.ts';
-import { isSame } from '../diff/diff-sides.ts';
+import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
+import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';

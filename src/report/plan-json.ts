@@ -1,7 +1,6 @@
 import type { Foresight } from '../apply/change/apply-bundle.ts';
 import { describePlan } from '../apply/plan/describe-plan.ts';
-import { listLeftAddresses } from '../apply/plan/plan.ts';
-import type { Plan } from '../apply/plan/plan.ts';
+import { listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { formatJson } from './format-json.ts';
 import { olderReleaseOf } from './plan-text.ts';

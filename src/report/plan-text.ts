@@ -1,19 +1,22 @@
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import { countPlan, describeDraining, describeHeld, describePlan } from '../apply/plan/describe-plan.ts';
-import type { PlannedChange } from '../apply/plan/describe-plan.ts';
+import {
+  countPlan,
+  describeDraining,
+  describeHeld,
+  describePlan,
+  type PlannedChange,
+} from '../apply/plan/describe-plan.ts';
 import { countObjects } from '../changes/change-words.ts';
 import type { ChangeKind } from '../changes/kernel-change.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/ownership.ts';
-import { isEmptyPlan, listLeftAddresses } from '../apply/plan/plan.ts';
-import type { Plan } from '../apply/plan/plan.ts';
+import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';
 import { printableLines } from '../base/printable.ts';
 import { readKubeProxyVersion } from '../bundle/manifest.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { accessFilter } from '../kube-proxy/access-filter.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
 const signs = { add: '+', change: '~', remove: '-' } as const;
 

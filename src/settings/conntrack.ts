@@ -2,8 +2,7 @@ import { duration, flag, optionalDuration } from '../diagnostics/json-schema.ts'
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';
 import { amountSetting, anyAmount, secondsSetting, switchSetting } from './kinds.ts';
-import { group } from './setting.ts';
-import type { Requirement } from './setting.ts';
+import { group, type Requirement } from './setting.ts';
 
 /** The longest timeout of connection tracking that any kernel takes: it counts ticks, 100 in a second. */
 const mostSeconds = 21_474_836;

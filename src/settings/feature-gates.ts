@@ -1,11 +1,9 @@
 import { flag, map } from '../diagnostics/json-schema.ts';
 import { oneOf, optional } from '../base/shape.ts';
-import { behavioursOf } from '../kube-proxy/releases.ts';
-import type { Behaviours, FeatureGates } from '../kube-proxy/releases.ts';
+import { behavioursOf, type Behaviours, type FeatureGates } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';
 import { listFlag } from './flag.ts';
-import { setting } from './setting.ts';
-import type { Setting } from './setting.ts';
+import { setting, type Setting } from './setting.ts';
 
 /** "A=true,B=false": one or more gates in each flag. */
 export const featureGatesFlag = listFlag(

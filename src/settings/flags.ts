@@ -1,6 +1,5 @@
 import type { Flag } from './flag.ts';
-import { listSettings } from './table.ts';
-import type { ProxyFlags } from './table.ts';
+import { listSettings, type ProxyFlags } from './table.ts';
 
 /** The flags of all settings, in the order in which help lists them. Several settings may have one flag. */
 export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(

@@ -5,13 +5,20 @@ import { parseNetwork } from '../kernel/address.ts';
 import { mostIpvsSeconds, schedulers } from '../kernel/ipvs.ts';
 import { programs } from '../kube-proxy/modes.ts';
 import { parseDuration } from './durations.ts';
-import { field } from './field.ts';
-import type { Field } from './field.ts';
-import { listFlag, switchFlag, textFlag } from './flag.ts';
-import type { Flag } from './flag.ts';
+import { field, type Field } from './field.ts';
+import { listFlag, switchFlag, textFlag, type Flag } from './flag.ts';
 import { noNetwork, readSeconds, secondsSetting, switchSetting } from './kinds.ts';
-import { given, givenList, group, ignoredUnlessIn, itemOf, refuse, setting } from './setting.ts';
-import type { Given, SettingSource } from './setting.ts';
+import {
+  given,
+  givenList,
+  group,
+  ignoredUnlessIn,
+  itemOf,
+  refuse,
+  setting,
+  type Given,
+  type SettingSource,
+} from './setting.ts';
 
 const schedulerFlag = textFlag('--ipvs-scheduler <name>', joinWords(schedulers, 'or'));
 const schedulerField = field('ipvs.scheduler', text);

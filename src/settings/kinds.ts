@@ -1,13 +1,19 @@
 import { integer } from '../diagnostics/json-schema.ts';
 import { amount, boolean, wholeNumber } from '../base/shape.ts';
-import { parseNetwork } from '../kernel/address.ts';
-import type { Network } from '../kernel/address.ts';
+import { parseNetwork, type Network } from '../kernel/address.ts';
 import { parseDuration } from './durations.ts';
 import type { Field } from './field.ts';
-import { readSwitch } from './flag.ts';
-import type { Flag } from './flag.ts';
-import { given, onCommandLine, refuse, setting } from './setting.ts';
-import type { Given, Requirement, Setting, SettingSource } from './setting.ts';
+import { readSwitch, type Flag } from './flag.ts';
+import {
+  given,
+  onCommandLine,
+  refuse,
+  setting,
+  type Given,
+  type Requirement,
+  type Setting,
+  type SettingSource,
+} from './setting.ts';
 
 type SwitchFlag = Flag<string, 'switch'>;
 type SwitchField = Field<string, boolean | null>;

@@ -2,14 +2,12 @@ import { findNearest } from '../base/find-nearest.ts';
 import { text } from '../diagnostics/json-schema.ts';
 import { isInterfaceName, isInterfacePrefix } from '../base/object-names.ts';
 import { printable } from '../base/printable.ts';
-import { listOf, objectOf, text as storedText, variantOf } from '../base/shape.ts';
-import type { Shaped } from '../base/shape.ts';
+import { listOf, objectOf, text as storedText, variantOf, type Shaped } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { field } from './field.ts';
 import { textFlag } from './flag.ts';
 import { readNetwork } from './kinds.ts';
-import { given, refuse, setting } from './setting.ts';
-import type { SettingSource } from './setting.ts';
+import { given, refuse, setting, type SettingSource } from './setting.ts';
 
 const modeFlag = textFlag(
   '--detect-local-mode <mode>',

@@ -1,12 +1,10 @@
 import { anyInteger, flag, integer } from '../diagnostics/json-schema.ts';
 import { boolean, wholeNumber } from '../base/shape.ts';
-import { modeFacts } from '../kube-proxy/modes.ts';
-import type { ModeFacts } from '../kube-proxy/modes.ts';
+import { modeFacts, type ModeFacts } from '../kube-proxy/modes.ts';
 import { field } from './field.ts';
 import { switchFlag, textFlag } from './flag.ts';
 import { switchOf } from './kinds.ts';
-import { ignoredUnlessIn, onCommandLine, refuse, setting } from './setting.ts';
-import type { SettingSource } from './setting.ts';
+import { ignoredUnlessIn, onCommandLine, refuse, setting, type SettingSource } from './setting.ts';
 
 /** The sections of the configuration that hold masquerade settings. Each mode reads one of them. */
 type Section = ModeFacts['masqueradeSection'];

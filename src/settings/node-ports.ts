@@ -2,15 +2,12 @@ import { flag, texts } from '../diagnostics/json-schema.ts';
 import { listOf, text } from '../base/shape.ts';
 import { parseNetwork } from '../kernel/address.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { isNodePortWord, nodePortWords } from '../kube-proxy/node-port-words.ts';
-import type { NodePortWord } from '../kube-proxy/node-port-words.ts';
-import { behavioursOf } from '../kube-proxy/releases.ts';
-import type { Behaviours } from '../kube-proxy/releases.ts';
+import { isNodePortWord, nodePortWords, type NodePortWord } from '../kube-proxy/node-port-words.ts';
+import { behavioursOf, type Behaviours } from '../kube-proxy/releases.ts';
 import { field } from './field.ts';
 import { listFlag, switchFlag } from './flag.ts';
 import { noNetwork, readNetwork, switchSetting } from './kinds.ts';
-import { givenList, itemOf, refuse, setting } from './setting.ts';
-import type { Given, SettingSource } from './setting.ts';
+import { givenList, itemOf, refuse, setting, type Given, type SettingSource } from './setting.ts';
 
 const addressesFlag = listFlag(
   '--nodeport-addresses <cidrs>',

@@ -1,13 +1,10 @@
 import type { Shape } from '../base/shape.ts';
 import type { ArgumentsOf, DiagnosticCode } from '../diagnostics/codes.ts';
-import { faultOf } from '../diagnostics/diagnostic.ts';
-import type { Fault } from '../diagnostics/diagnostic.ts';
+import { faultOf, type Fault } from '../diagnostics/diagnostic.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import type { Field } from './field.ts';
-import { lastName } from './field.ts';
-import { splitList } from './flag.ts';
-import type { Flag, FlagValues } from './flag.ts';
+import { lastName, type Field } from './field.ts';
+import { splitList, type Flag, type FlagValues } from './flag.ts';
 
 /** A setting of kube-proxy that shapes rules: everything about it except its effect. */
 export interface Setting<T, F extends Flag = Flag, D extends Field = Field> {

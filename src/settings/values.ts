@@ -1,9 +1,16 @@
-import { objectOf } from '../base/shape.ts';
-import type { Shape } from '../base/shape.ts';
+import { objectOf, type Shape } from '../base/shape.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { SettingSource } from './setting.ts';
-import { listSettings, mapSettings, settingAt, settingTable } from './table.ts';
-import type { AnySetting, ProxyFlags, SettingRows, SettingValues } from './table.ts';
+import {
+  listSettings,
+  mapSettings,
+  settingAt,
+  settingTable,
+  type AnySetting,
+  type ProxyFlags,
+  type SettingRows,
+  type SettingValues,
+} from './table.ts';
 
 /** All settings, from flags over the configuration over kube-proxy's defaults. */
 export function readSettings(source: SettingSource): SettingValues {

@@ -1,7 +1,6 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { VersionChoice } from '../compile/kubernetes-version.ts';
+import { checkReleases, parseVersionChoice, releaseOfNode, type VersionChoice } from '../compile/kubernetes-version.ts';
 import { prepareForRelease } from '../compile/compile-node.ts';
-import { checkReleases, parseVersionChoice, releaseOfNode } from '../compile/kubernetes-version.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 

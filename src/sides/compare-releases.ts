@@ -1,14 +1,11 @@
 import { count } from '../changes/counts.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { IpFamilyChoice } from '../compile/compile-node.ts';
-import { compileNode, prepareForBehaviours } from '../compile/compile-node.ts';
+import { compileNode, prepareForBehaviours, type IpFamilyChoice } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
-import type { SideDiff } from '../diff/diff-sides.ts';
-import { diffSides } from '../diff/diff-sides.ts';
+import { diffSides, type SideDiff } from '../diff/diff-sides.ts';
 import { differingBehaviours, explainByRelease } from '../diff/release-changes.ts';
 import type { Side } from '../diff/side.ts';
-import type { Behaviours, Release } from '../kube-proxy/releases.ts';
-import { behaviourChanges, behavioursOf } from '../kube-proxy/releases.ts';
+import { behaviourChanges, behavioursOf, type Behaviours, type Release } from '../kube-proxy/releases.ts';
 import { sideOfManifests } from './stored-side.ts';
 
 /** As high as kube-proxy since 1.36 sets nf_conntrack_max by the number of cores. */

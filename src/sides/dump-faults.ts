@@ -1,5 +1,4 @@
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { DumpFault } from '../diff/read-dump.ts';
 
 /** Why a file of a dump, or a line of it, takes no part. */

@@ -1,13 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Decoded } from '../base/decode-text.ts';
-import { decodePrinted } from '../base/decode-text.ts';
+import { decodePrinted, type Decoded } from '../base/decode-text.ts';
 import { readNamedFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
 import { describeError } from '../bundle/errors.ts';
-import { diagnose, placeAtLine } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
-import type { Dump } from '../diff/read-dump.ts';
-import { expectDumpFile, holdsOutput, isDumpFileName, readDump } from '../diff/read-dump.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { expectDumpFile, holdsOutput, isDumpFileName, readDump, type Dump } from '../diff/read-dump.ts';
 import { describeDumpFault } from './dump-faults.ts';
 
 /** A dump, and what is to be said of its files. */

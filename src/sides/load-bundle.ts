@@ -5,8 +5,7 @@ import { checkDumpedForms, checkForms, compileChecked } from '../bundle/check-fo
 import { describeError, hasCode } from '../bundle/errors.ts';
 import { readFolder } from '../bundle/folder.ts';
 import type { BundleFiles } from '../bundle/make-bundle.ts';
-import { describeBundleProblem, readBundle, readBundleMeaning } from '../bundle/read-bundle.ts';
-import type { StoredBundle } from '../bundle/read-bundle.ts';
+import { describeBundleProblem, readBundle, readBundleMeaning, type StoredBundle } from '../bundle/read-bundle.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { version } from '../base/version.ts';
 

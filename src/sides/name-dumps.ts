@@ -1,9 +1,7 @@
-import { isError } from '../diagnostics/diagnostic.ts';
+import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Cluster } from '../cluster/model.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
-import type { FileOptions } from '../compile/read-texts.ts';
-import { loadInputs } from '../compile/read-texts.ts';
+import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { nameServers } from '../diff/name-servers.ts';
 import type { Side } from '../diff/side.ts';
 import type { Stdin } from '../input/load-files.ts';

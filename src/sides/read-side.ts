@@ -11,8 +11,7 @@ import type { NodeContext, ServiceRange } from '../cluster/model.ts';
 import type { Node, ProxySettings } from '../cluster/objects.ts';
 import { modeOfState } from '../kube-proxy/mode-of-state.ts';
 import { nftTableName } from '../kube-proxy/nftables.ts';
-import type { Release } from '../kube-proxy/releases.ts';
-import { newestRelease } from '../kube-proxy/releases.ts';
+import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import { parseAddress } from '../kernel/address.ts';
 import { families as bothFamilies } from '../kernel/family.ts';
 import { findTable } from '../kernel/nftables/table.ts';
@@ -24,16 +23,22 @@ import { settingsInMode } from '../settings/values.ts';
 import { findNode, holdsFile } from './check-folder.ts';
 import { readDumpFiles } from './dump-files.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';
-import type { FileOptions } from '../compile/read-texts.ts';
-import { loadInputs } from '../compile/read-texts.ts';
+import { loadInputs, type FileOptions } from '../compile/read-texts.ts';
 import { settleVersion } from '../compile/kubernetes-version.ts';
 import { checkMode } from '../input/choose-mode.ts';
 import { settleRelease } from './release-of-side.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { listFolder } from '../input/list-files.ts';
 import type { Stdin } from '../input/load-files.ts';
-import type { SideReading, StoredSide } from './stored-side.ts';
-import { sideOfBundle, sideOfDump, sideOfGolden, sideOfManifests, unreadable } from './stored-side.ts';
+import {
+  sideOfBundle,
+  sideOfDump,
+  sideOfGolden,
+  sideOfManifests,
+  unreadable,
+  type SideReading,
+  type StoredSide,
+} from './stored-side.ts';
 
 /** The options that shape what manifests compile to. */
 export interface SideOptions extends FileOptions {

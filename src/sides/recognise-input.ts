@@ -1,8 +1,6 @@
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { existsSync, statSync } from 'node:fs';
-import type { SideContext } from './read-side.ts';
-import { readStoredDump, readStoredSide } from './read-side.ts';
+import { readStoredDump, readStoredSide, type SideContext } from './read-side.ts';
 import type { StoredSide } from './stored-side.ts';
 
 /** What the files and folders that a command names are, taken together. */

@@ -3,12 +3,16 @@ import type { Node } from '../cluster/objects.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
 import { quote } from '../base/wording.ts';
-import { isModeOf } from '../kube-proxy/modes.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { FeatureGates, Release } from '../kube-proxy/releases.ts';
-import { behavioursOf, concernsMode, newestRelease, releases } from '../kube-proxy/releases.ts';
-import type { VersionChoice } from '../compile/kubernetes-version.ts';
-import { releaseOfNode, releaseRunBy } from '../compile/kubernetes-version.ts';
+import { isModeOf, type ProxyMode } from '../kube-proxy/modes.ts';
+import {
+  behavioursOf,
+  concernsMode,
+  newestRelease,
+  releases,
+  type FeatureGates,
+  type Release,
+} from '../kube-proxy/releases.ts';
+import { releaseOfNode, releaseRunBy, type VersionChoice } from '../compile/kubernetes-version.ts';
 
 /** What there is to tell by which release manifests are to be compiled that are compared with another side. */
 export interface ReleaseClues {

@@ -1,13 +1,10 @@
 import { version } from '../base/version.ts';
 import { nodeOfBundle } from '../bundle/bundle-node.ts';
 import type { BundleContent, BundleFiles } from '../bundle/make-bundle.ts';
-import type { Manifest } from '../bundle/manifest.ts';
-import { settingsOf } from '../bundle/manifest.ts';
-import type { StoredBundle } from '../bundle/read-bundle.ts';
-import { describeBundleProblem, readBundle } from '../bundle/read-bundle.ts';
+import { settingsOf, type Manifest } from '../bundle/manifest.ts';
+import { describeBundleProblem, readBundle, type StoredBundle } from '../bundle/read-bundle.ts';
 import { readGolden } from '../bundle/read-golden.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { NodeContext } from '../cluster/model.ts';
 import { compileState } from '../compile/compile-node.ts';
 import { goldenContext } from '../compile/golden-context.ts';

@@ -1,16 +1,13 @@
 import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { nodeAddresses } from '../cluster/node-context.ts';
 import type { Node, Owner, Pod, PodSpec, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { hash } from '../cluster/stable-choice.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { contains, parseAddress, parseNetwork } from '../kernel/address.ts';
+import { contains, parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
 import { families } from '../kernel/family.ts';
-import type { Claim } from './pod-addresses.ts';
+import { choosePodAddresses, claimKey, roomFor, type Claim } from './pod-addresses.ts';
 import { PodIndex } from './pod-index.ts';
-import { choosePodAddresses, claimKey, roomFor } from './pod-addresses.ts';
 import { findSelecting, hasEndpoints } from './selecting.ts';
 import { standalonePods, ownerKey, standingWorkloads } from './standing.ts';
 

@@ -1,10 +1,8 @@
 import { eitherOf, namesOf } from '../cluster/by-name.ts';
-import { groupSlices } from '../cluster/endpoints.ts';
-import type { ServiceWithSlices } from '../cluster/endpoints.ts';
+import { groupSlices, type ServiceWithSlices } from '../cluster/endpoints.ts';
 import { mirrorEndpoints } from '../cluster/mirror-endpoints.ts';
 import type { EndpointSlice, Sourced } from '../cluster/objects.ts';
-import { makeEndpoints } from './make-endpoints.ts';
-import type { AssumedNetworks, PodSources } from './make-endpoints.ts';
+import { makeEndpoints, type AssumedNetworks, type PodSources } from './make-endpoints.ts';
 import type { SlicesOfPods } from './pods-to-slices.ts';
 
 /** The slices of all Services. */

@@ -1,6 +1,5 @@
 import type { Service, SliceEndpoint } from '../cluster/objects.ts';
-import type { ZoneRatios } from './zone-allocation.ts';
-import { allocateZones } from './zone-allocation.ts';
+import { allocateZones, type ZoneRatios } from './zone-allocation.ts';
 
 /** The annotations that ask for hints by CPUs; the first wins where both are there. */
 const modeAnnotations = ['service.kubernetes.io/topology-aware-hints', 'service.kubernetes.io/topology-mode'] as const;

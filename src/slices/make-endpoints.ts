@@ -1,11 +1,9 @@
 import type { Names } from '../cluster/by-name.ts';
 import { writtenAddresses } from '../cluster/endpoints.ts';
 import type { Endpoints, EndpointSlice, Node, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
-import type { Network } from '../kernel/address.ts';
-import { parseNetwork } from '../kernel/address.ts';
+import { parseNetwork, type Network } from '../kernel/address.ts';
 import { assumePods } from './assume-pods.ts';
-import type { SlicesOfPods } from './pods-to-slices.ts';
-import { podsToSlices } from './pods-to-slices.ts';
+import { podsToSlices, type SlicesOfPods } from './pods-to-slices.ts';
 
 /** What tells which Pods there are. */
 export interface PodSources {

@@ -15,13 +15,10 @@ import type {
   Source,
   Sourced,
 } from '../cluster/objects.ts';
-import type { Address } from '../kernel/address.ts';
-import { parseAddress } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families, familyNames } from '../kernel/family.ts';
+import { parseAddress, type Address } from '../kernel/address.ts';
+import { families, familyNames, type Family } from '../kernel/family.ts';
 import { addHints } from './hints.ts';
-import type { ZoneRatios } from './zone-allocation.ts';
-import { readZoneRatios } from './zone-allocation.ts';
+import { readZoneRatios, type ZoneRatios } from './zone-allocation.ts';
 
 /** What the endpointslice controller knows of the Nodes. */
 export interface KnownNodes {

@@ -1,6 +1,5 @@
 import { maxPoolSize, pick } from '../cluster/stable-choice.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { addressAfter } from '../kernel/address.ts';
+import { addressAfter, type Address, type Network } from '../kernel/address.ts';
 
 /** A Pod that wants an address of a network. */
 export interface Claim {

@@ -1,15 +1,13 @@
 import type { AssumedWorkload } from '../cluster/assumed.ts';
 import type { Names } from '../cluster/by-name.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import type { EndpointSlice, Node, ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
 import { compareNames } from './compare-names.ts';
 import { describeNodes, isEndpoint, isOnUnknownNode, makeSlices } from './make-slices.ts';
 import { PodIndex } from './pod-index.ts';
-import type { Selecting } from './selecting.ts';
-import { findSelecting, hasEndpoints } from './selecting.ts';
+import { findSelecting, hasEndpoints, type Selecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
 import { describeTargetPorts } from './target-port-names.ts';
 import { describeUnselective } from './unselective.ts';

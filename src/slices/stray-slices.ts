@@ -1,12 +1,9 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { namesOf } from '../cluster/by-name.ts';
-import type { Names } from '../cluster/by-name.ts';
+import { namesOf, type Names } from '../cluster/by-name.ts';
 import { compareText } from '../kernel/compare-text.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { MeantService, MeantSlicePort } from '../diagnostics/endpoints.ts';
-import { serviceNameLabel } from '../cluster/endpoints.ts';
-import type { ServiceWithSlices } from '../cluster/endpoints.ts';
+import { serviceNameLabel, type ServiceWithSlices } from '../cluster/endpoints.ts';
 import type { Endpoints, EndpointSlice, Service, ServicePortSpec, Sourced } from '../cluster/objects.ts';
 import type { Place } from '../kernel/origin.ts';
 

@@ -1,7 +1,6 @@
 import { findNearest } from '../base/find-nearest.ts';
 import type { ArgumentsOf } from '../diagnostics/codes.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Selecting } from './selecting.ts';
 
 /** Target ports whose name no container of the selected Pods has: the Service port gets no endpoint then. */

@@ -1,10 +1,8 @@
 import { compareText } from '../kernel/compare-text.ts';
-import { diagnose } from '../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { LabelDifference, NearPods } from '../diagnostics/endpoints.ts';
 import type { ObjectMeta, Pod, Service, Sourced, Workload } from '../cluster/objects.ts';
-import type { Selector } from './pod-index.ts';
-import { hasLabels } from './pod-index.ts';
+import { hasLabels, type Selector } from './pod-index.ts';
 import type { Selecting } from './selecting.ts';
 import { ownerKey } from './standing.ts';
 

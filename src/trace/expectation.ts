@@ -1,6 +1,5 @@
 import { nearest } from '../describe/suggest.ts';
-import type { Address } from '../kernel/address.ts';
-import { joinHostPort, parseAddress } from '../kernel/address.ts';
+import { joinHostPort, parseAddress, type Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import { parseSocketAddress } from '../kernel/socket-address.ts';
 import type { Fate, Verdict } from '../packet/packet.ts';

@@ -2,8 +2,7 @@ import type { DescriptionLine } from '../describe/describe-words.ts';
 import { mostSuggestions, nearest } from '../describe/suggest.ts';
 import type { Ingress, IngressRoute, Sourced } from '../cluster/objects.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
-import type { Question, Read, Trace } from './question.ts';
-import { ask } from './question.ts';
+import { ask, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** A request's way over an Ingress: to its load balancer, and from its controller on to Services. */

@@ -1,9 +1,7 @@
-import type { Address } from '../kernel/address.ts';
-import { isLoopback, joinHostPort } from '../kernel/address.ts';
+import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import type { Fate, PacketProtocol } from '../packet/packet.ts';
 import { healthCheckWords } from './health-check.ts';
-import { packetOf, readSender, senderKinds } from './question.ts';
-import type { Sender } from './question.ts';
+import { packetOf, readSender, senderKinds, type Sender } from './question.ts';
 import type { KnownPort, Scene } from './scene.ts';
 
 /** What becomes of packets from all kinds of senders to all addresses of a Service. */

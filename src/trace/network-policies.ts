@@ -1,6 +1,5 @@
 import type { LabelSelector, NetworkPolicy, PolicyPeer, PolicyPort, Sourced } from '../cluster/objects.ts';
-import type { Address } from '../kernel/address.ts';
-import { compareAddresses, contains, isLoopback, joinHostPort } from '../kernel/address.ts';
+import { compareAddresses, contains, isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import type { Location } from '../kernel/origin.ts';
 import type { SocketAddress } from '../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet/packet.ts';

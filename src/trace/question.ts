@@ -2,13 +2,18 @@ import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { parseAskedAddress } from '../describe/asked-address.ts';
 import { nameInKubectl, parseAskedName } from '../describe/asked-name.ts';
 import { mostSuggestions, nearest } from '../describe/suggest.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { addressAfter, contains, joinHostPort, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import {
+  addressAfter,
+  contains,
+  joinHostPort,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../kernel/address.ts';
+import { families, type Family } from '../kernel/family.ts';
 import type { Fate, Packet, PacketProtocol } from '../packet/packet.ts';
-import { serviceOf } from './scene.ts';
-import type { KnownPort, Scene } from './scene.ts';
+import { serviceOf, type KnownPort, type Scene } from './scene.ts';
 
 /** What is asked, as on the command line. */
 export interface Question {

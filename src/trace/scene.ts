@@ -5,21 +5,16 @@ import type { Ingress, Namespace, NetworkPolicy, Node, Pod, Service, Sourced } f
 import type { DecompiledPort } from '../describe/decompile.ts';
 import type { AddressObjects } from '../describe/elsewhere.ts';
 import type { Side } from '../diff/side.ts';
-import type { Address, Network } from '../kernel/address.ts';
-import { loopbackAddresses, parseAddress, parseNetwork } from '../kernel/address.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
-import { families } from '../kernel/family.ts';
+import { loopbackAddresses, parseAddress, parseNetwork, type Address, type Network } from '../kernel/address.ts';
+import { families, type Family, type Protocol } from '../kernel/family.ts';
 import type { Link } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
-import type { SocketAddress } from '../kernel/socket-address.ts';
-import { parseSocketAddress } from '../kernel/socket-address.ts';
+import { parseSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Evaluator } from '../packet/evaluate.ts';
-import { prepare } from '../packet/evaluate.ts';
+import { prepare, type Evaluator } from '../packet/evaluate.ts';
 import type { PacketNode } from '../packet/node.ts';
-import type { KnownPod } from './pods.ts';
-import { indexPods } from './pods.ts';
+import { indexPods, type KnownPod } from './pods.ts';
 
 /** Where packets are traced: one node with its state, and the Services that it serves. */
 export interface Scene {

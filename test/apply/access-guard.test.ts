@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 // In IPVS mode, the addresses of Services are on kube-ipvs0: to the kernel they are the node's own. KUBE-IPVS-FILTER keeps

@@ -4,8 +4,7 @@ import { planDrain } from '../../src/apply/change/drain-servers.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';

@@ -6,8 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { main } from '../../src/cli/kpc-apply/main.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';
 const iptables = 'fixtures/dual-stack/expected-iptables';

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
-import { callApply } from './call-apply.ts';
-import type { ApplyRun } from './call-apply.ts';
+import { callApply, type ApplyRun } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 import { diesDuring, mortalHost } from './mortal-host.ts';
 

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const bundle = 'fixtures/quickstart/expected-nftables';
 

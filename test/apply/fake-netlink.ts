@@ -1,9 +1,7 @@
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { netlinkProgram } from '../../src/apply/node/nft-netlink.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
-import { runNft } from './fake-nft.ts';
-import type { FakeNft } from './fake-nft.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
+import { runNft, type FakeNft } from './fake-nft.ts';
 
 /** A fake node whose kernel can be asked for single objects of nftables, as perl does it. */
 export interface NetlinkNode {

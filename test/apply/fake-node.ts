@@ -1,6 +1,5 @@
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
-import { dumpNft, runNft } from './fake-nft.ts';
-import type { FakeNft } from './fake-nft.ts';
+import { dumpNft, runNft, type FakeNft } from './fake-nft.ts';
 import { connectionsIn, tableOf } from './ipvs-table-file.ts';
 
 /** A node that exists in memory only: files, and what the four tools keep in a kernel. */

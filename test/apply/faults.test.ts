@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command, Host } from '../../src/apply/node/host.ts';
 import { failOnce, restoreFaults } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const before = 'fixtures/dual-stack/expected-ipvs';
 const after = 'fixtures/loadbalancer-source-ranges/expected-ipvs';

@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { callApply } from './call-apply.ts';
-import { writeWithEndpoints } from './edited-bundle.ts';
-import type { Editable } from './edited-bundle.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { writeWithEndpoints, type Editable } from './edited-bundle.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 // Where node and bundle were settled, kpc-apply looks only at what changed since in either. It must come to the same as

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/apply/state/failure.ts';
-import { formatCommand } from '../../src/apply/node/host.ts';
-import type { Command, Host } from '../../src/apply/node/host.ts';
+import { formatCommand, type Command, type Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, mortalHost } from './mortal-host.ts';
 
 const bundle = 'fixtures/dual-stack/expected-nftables';

@@ -5,8 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createNetlinkNode } from './fake-netlink.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-incompatible-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

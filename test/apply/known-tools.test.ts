@@ -7,8 +7,7 @@ import { realHost } from '../../src/apply/node/real-host.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-known-tools-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
-import { ended, failOnce, idleFaults, killed } from '../support/tool-faults.ts';
-import type { Fault } from '../support/tool-faults.ts';
+import { ended, failOnce, idleFaults, killed, type Fault } from '../support/tool-faults.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, heirOf, mortalHost } from './mortal-host.ts';
 
 const before = 'fixtures/dual-stack/expected-nftables';

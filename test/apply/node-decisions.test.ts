@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/sides/load-bundle.ts';
-import { decideOnNode, isMet, readNodeFacts } from '../../src/apply/plan/node-decisions.ts';
-import type { NodeFacts } from '../../src/apply/plan/node-decisions.ts';
+import { decideOnNode, isMet, readNodeFacts, type NodeFacts } from '../../src/apply/plan/node-decisions.ts';
 import { createFakeNode } from './fake-node.ts';
 
 const settings = settingsOf((await loadBundle('fixtures/dual-stack/expected-ipvs')).manifest);

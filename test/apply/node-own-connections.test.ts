@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseSources } from '../../src/apply/node/open-traffic.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { moveInto, neighbours, readBundleFiles } from './neighbours.ts';
 
 const bundles = {

@@ -7,8 +7,7 @@ import { retellServers } from '../../src/apply/quick/derive-servers.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { tableOf } from './ipvs-table-file.ts';
 
 const printed = `-A -t 10.96.0.10:80 -s rr

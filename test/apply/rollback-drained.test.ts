@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const ipvs = 'fixtures/quickstart/expected-ipvs';
 const iptables = 'fixtures/quickstart/expected-iptables';

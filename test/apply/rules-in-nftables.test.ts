@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Command } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { writeWithEndpoints } from './edited-bundle.ts';
-import type { Editable } from './edited-bundle.ts';
-import { createNetlinkNode } from './fake-netlink.ts';
-import type { NetlinkNode } from './fake-netlink.ts';
+import { writeWithEndpoints, type Editable } from './edited-bundle.ts';
+import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // Where iptables keeps its rules in nftables, the kernel counts each change of them. So a node need not be read before a
 // change where the count is what it was after the last one. Wherever that cannot be told, the rules are read.

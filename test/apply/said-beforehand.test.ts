@@ -6,8 +6,7 @@ import { realHost } from '../../src/apply/node/real-host.ts';
 import type { CommandResult, Host } from '../../src/apply/node/host.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const bundle = (mode: string) => `fixtures/quickstart/expected-${mode}`;
 

@@ -9,8 +9,7 @@ import { readSettled } from '../../src/apply/quick/settled-bundle.ts';
 import { version } from '../../src/base/version.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
-import { createNetlinkNode } from './fake-netlink.ts';
-import type { NetlinkNode } from './fake-netlink.ts';
+import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // What is settled is read before the lock is taken: checking a large bundle takes seconds, and nothing need wait for it. So
 // another apply may begin and end in between.

@@ -5,8 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { writeWithEndpoints } from './edited-bundle.ts';
-import { createNetlinkNode } from './fake-netlink.ts';
-import type { NetlinkNode } from './fake-netlink.ts';
+import { createNetlinkNode, type NetlinkNode } from './fake-netlink.ts';
 
 // What is settled saves time and no more. Where the state folder has little space, the journal comes first.
 

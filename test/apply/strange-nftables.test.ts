@@ -4,8 +4,7 @@ import { describeKernelChange } from '../../src/changes/change-words.ts';
 import { applyNftDelta, diffNftTables, splitNftDelta } from '../../src/kernel/nftables/delta.ts';
 import { formatNftDelta } from '../../src/kernel/nftables/format-delta.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
-import { isOwnedByProgram } from '../../src/kernel/nftables/table.ts';
-import type { NftTable } from '../../src/kernel/nftables/table.ts';
+import { isOwnedByProgram, type NftTable } from '../../src/kernel/nftables/table.ts';
 import { parseNodeTables } from '../../src/apply/node/node-reading.ts';
 
 const chains = '\tchain a {\n\t\ttype filter hook input priority filter; policy accept;\n\t\tdrop\n\t}\n';

@@ -6,8 +6,7 @@ import type { Host } from '../../src/apply/node/host.ts';
 import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-tool-calls-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

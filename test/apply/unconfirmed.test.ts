@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
-import { callApply } from './call-apply.ts';
-import type { ApplyRun } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { callApply, type ApplyRun } from './call-apply.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 import { diesDuring, mortalHost } from './mortal-host.ts';
 
 const ipvs = 'fixtures/dual-stack/expected-ipvs';

@@ -5,8 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { writeFolder } from '../support/write-folder.ts';
 import { fixtureBundle, forgeWhole } from '../bundle/forge.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 // A settled node is read where something is wanted or ours. What other programs do elsewhere is none of an apply's
 // business, until a bundle wants something there.

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createWatch } from '../../src/apply/change/watch.ts';
-import type { SyncResult } from '../../src/apply/change/watch.ts';
+import { createWatch, type SyncResult } from '../../src/apply/change/watch.ts';
 import { createFakeNode } from './fake-node.ts';
 
 /** Runs a watch for a while of its own clock; gives the times of its syncs, in milliseconds from the start. */

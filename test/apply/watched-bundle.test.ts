@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 const good = 'fixtures/dual-stack/expected-ipvs';
 const other = 'fixtures/loadbalancer-source-ranges/expected-ipvs';

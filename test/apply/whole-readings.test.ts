@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult, Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
-import { createFakeNode } from './fake-node.ts';
-import type { FakeNode } from './fake-node.ts';
+import { createFakeNode, type FakeNode } from './fake-node.ts';
 
 // A tool that exits with status 0 may have printed nothing, a part, or what another tool prints. What kpc-apply takes for the
 // state of the node is what it would put back, so that it must not begin with such a reading, nor go by one at the end.

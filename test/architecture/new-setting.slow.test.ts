@@ -10,8 +10,7 @@ import type * as InputOptions from '../../src/cli/kpc/input-options.ts';
 import type * as AlignSides from '../../src/diff/align-sides.ts';
 import type * as Library from '../../src/library/compile.ts';
 import type * as Values from '../../src/settings/values.ts';
-import { complaintsOf, copySources, showFiles, sourcesFolder } from '../support/changed-sources.ts';
-import type { Edit } from '../support/changed-sources.ts';
+import { complaintsOf, copySources, showFiles, sourcesFolder, type Edit } from '../support/changed-sources.ts';
 
 /** How many files outside src/settings a setting may need: its use, and one more. */
 const most = 2;

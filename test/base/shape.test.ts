@@ -12,8 +12,9 @@ import {
   text,
   variantOf,
   wholeNumber,
+  type Shape,
+  type Shaped,
 } from '../../src/base/shape.ts';
-import type { Shape, Shaped } from '../../src/base/shape.ts';
 
 interface Port {
   readonly name: string;

@@ -4,8 +4,7 @@ import { certifyChange } from '../../src/bundle/certify-change.ts';
 import { checkForms } from '../../src/bundle/check-forms.ts';
 import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole } from './forge.ts';
-import type { Files } from './forge.ts';
+import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
 const compile: Parameters<typeof certifyChange>[2] = (cluster, node, settings, families) =>
   compileState(cluster, node, settings, families, undefined);

@@ -3,8 +3,7 @@ import { certifyChange } from '../../src/bundle/certify-change.ts';
 import { checkForms } from '../../src/bundle/check-forms.ts';
 import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole } from './forge.ts';
-import type { Files } from './forge.ts';
+import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
 // In nftables mode the endpoints on the node are in one set, between those of other Service ports. What is certified must
 // be what the whole check finds genuine.

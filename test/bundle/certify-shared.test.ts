@@ -3,8 +3,7 @@ import { certifyChange } from '../../src/bundle/certify-change.ts';
 import { checkForms } from '../../src/bundle/check-forms.ts';
 import { readBundleMeaning } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
-import { fixtureBundle, forge, forgeWhole } from './forge.ts';
-import type { Files } from './forge.ts';
+import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
 // What a Service port has in common with others does not come of it alone: of that, no change is certified which those
 // others have no part in.

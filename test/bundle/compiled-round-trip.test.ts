@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { freshTexts } from '../../src/bundle/bundle-texts.ts';
-import { bundleFileNames } from '../../src/bundle/manifest.ts';
-import type { BundleFileName } from '../../src/bundle/manifest.ts';
+import { bundleFileNames, type BundleFileName } from '../../src/bundle/manifest.ts';
 import { readServices, writeServices } from '../../src/bundle/services-file.ts';
 import { stateFiles } from '../../src/bundle/state-files.ts';
 import { emptyState } from '../../src/kernel/state.ts';

@@ -2,12 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { callApply } from '../apply/call-apply.ts';
-import type { ApplyRun } from '../apply/call-apply.ts';
-import { createFakeNode } from '../apply/fake-node.ts';
-import type { FakeNode } from '../apply/fake-node.ts';
-import { fixtureBundle, forgeWhole } from './forge.ts';
-import type { Files } from './forge.ts';
+import { callApply, type ApplyRun } from '../apply/call-apply.ts';
+import { createFakeNode, type FakeNode } from '../apply/fake-node.ts';
+import { fixtureBundle, forgeWhole, type Files } from './forge.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-consistent-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { callApply } from '../apply/call-apply.ts';
-import { createFakeNode } from '../apply/fake-node.ts';
-import type { FakeNode } from '../apply/fake-node.ts';
-import { fixtureBundle, forge, forgeWhole } from './forge.ts';
-import type { Files } from './forge.ts';
+import { createFakeNode, type FakeNode } from '../apply/fake-node.ts';
+import { fixtureBundle, forge, forgeWhole, type Files } from './forge.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-forged-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

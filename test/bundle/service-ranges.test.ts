@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkForms } from '../../src/bundle/check-forms.ts';
-import type { BundleContent } from '../../src/bundle/make-bundle.ts';
-import { makeBundle } from '../../src/bundle/make-bundle.ts';
+import { makeBundle, type BundleContent } from '../../src/bundle/make-bundle.ts';
 import { readBundle } from '../../src/bundle/read-bundle.ts';
 import { compileState } from '../../src/compile/compile-node.ts';
 import type { Cluster } from '../../src/cluster/model.ts';

@@ -2,8 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { objectOf } from '../../src/changes/change-words.ts';
 import { countChanges, listChangesToMake, listKernelChanges } from '../../src/changes/list-changes.ts';
-import type { Owners } from '../../src/changes/owners.ts';
-import { findOwners } from '../../src/changes/owners.ts';
+import { findOwners, type Owners } from '../../src/changes/owners.ts';
 import { diffStates, isEmptyDelta } from '../../src/kernel/delta.ts';
 import { states } from '../kernel/arbitrary-state.ts';
 

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copyCheckout, npm } from '../support/pack.ts';
-import { projectFolder, runProgram } from '../support/run-kpc.ts';
-import type { Run } from '../support/run-kpc.ts';
+import { projectFolder, runProgram, type Run } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-binary-test-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

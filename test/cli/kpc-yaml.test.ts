@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc, runKpcApply } from '../support/run-kpc.ts';
-import { writeFolder } from '../support/write-folder.ts';
-import type { Files } from '../support/write-folder.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-yaml-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

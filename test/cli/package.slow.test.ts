@@ -12,8 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { copyCheckout, npm, pack } from '../support/pack.ts';
-import type { Packed } from '../support/pack.ts';
+import { copyCheckout, npm, pack, type Packed } from '../support/pack.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-package-'));

@@ -2,8 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Run } from '../support/run-kpc.ts';
-import { runKpc } from '../support/run-kpc.ts';
+import { runKpc, type Run } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
 const link = (ifindex: number, ifname: string, ...addresses: readonly string[]) => ({

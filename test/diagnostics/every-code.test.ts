@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { ArgumentsOf, DiagnosticCode } from '../../src/diagnostics/codes.ts';
-import { diagnosticCodes, entryOf, severitiesOf } from '../../src/diagnostics/codes.ts';
+import {
+  diagnosticCodes,
+  entryOf,
+  severitiesOf,
+  type ArgumentsOf,
+  type DiagnosticCode,
+} from '../../src/diagnostics/codes.ts';
 import { diagnose } from '../../src/diagnostics/diagnostic.ts';
 import { runKpc } from '../support/run-kpc.ts';
-import { inFolder, readTold, runExample, toldByFixtures } from './tripped.ts';
-import type { Told } from './tripped.ts';
+import { inFolder, readTold, runExample, toldByFixtures, type Told } from './tripped.ts';
 
 const shown = toldByFixtures();
 

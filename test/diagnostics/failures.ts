@@ -1,6 +1,5 @@
 import type { Host } from '../../src/apply/node/host.ts';
-import { callApply } from '../apply/call-apply.ts';
-import type { ApplyRun } from '../apply/call-apply.ts';
+import { callApply, type ApplyRun } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';
 import { readPage } from '../support/markdown.ts';
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import type { Example } from '../../src/diagnostics/examples.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { runKpc } from '../support/run-kpc.ts';
-import { writeFolder } from '../support/write-folder.ts';
-import type { Files } from '../support/write-folder.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
 
 /** What was said of an input. */
 export interface Told {

@@ -1,7 +1,6 @@
 // The compiler takes a diagnostic only of a known code with the arguments of that code: `npx tsc --noEmit` judges this file.
 import { expect, test } from 'vitest';
-import { diagnose } from '../../src/diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { diagnose, type Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 
 test('a code and its arguments make the words', () => {
   expect(diagnose('missing-cluster-ip', { first: '10.96.0.1' })).toEqual({

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runKpc } from '../support/run-kpc.ts';
-import type { Run } from '../support/run-kpc.ts';
+import { runKpc, type Run } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-families-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { Run } from '../support/run-kpc.ts';
-import { kpcProgram, projectFolder, runProgram } from '../support/run-kpc.ts';
+import { kpcProgram, projectFolder, runProgram, type Run } from '../support/run-kpc.ts';
 
 interface Step {
   readonly name?: string;

@@ -13,8 +13,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { fixturesFolder } from '../support/fixtures.ts';
-import type { Block } from '../support/markdown.ts';
-import { pagePaths, readBlocks, readExamples, readPage, writeOutputs } from '../support/markdown.ts';
+import { pagePaths, readBlocks, readExamples, readPage, writeOutputs, type Block } from '../support/markdown.ts';
 import { projectFolder, runProgram } from '../support/run-kpc.ts';
 
 const updates = process.env['UPDATE_DOCS'] === '1';

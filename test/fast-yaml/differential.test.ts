@@ -14,16 +14,15 @@ import {
   property,
   record,
   string,
+  type Arbitrary,
 } from 'fast-check';
-import type { Arbitrary } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readYamlFast } from '../../src/input/fast-yaml.ts';
 import { KnownKeys } from '../../src/input/known-keys.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
 import { rounds } from '../support/rounds.ts';
-import { createRandom, excerpt, mutate, realDocuments } from './documents.ts';
-import type { Random } from './documents.ts';
+import { createRandom, excerpt, mutate, realDocuments, type Random } from './documents.ts';
 
 /** FAST_YAML_RUNS=200000 FAST_YAML_SEED=7 npx vitest run test/fast-yaml looks longer, elsewhere. */
 const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000));

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { BundleMemo } from '../../src/bundle/bundle-texts.ts';
 import { makeBundle } from '../../src/bundle/make-bundle.ts';
-import type { NodeRequest } from '../../src/compile/compile-node.ts';
-import { compileNode, NodeMemo, prepare } from '../../src/compile/compile-node.ts';
+import { compileNode, NodeMemo, prepare, type NodeRequest } from '../../src/compile/compile-node.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { parseAssignmentRanges } from '../../src/input/assignment-ranges.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { resolveSettings } from '../../src/input/settings.ts';
 import { TextFile } from '../../src/input/text-file.ts';
-import type { KubernetesObject } from '../support/make-cluster.ts';
-import { makeCluster } from '../support/make-cluster.ts';
+import { makeCluster, type KubernetesObject } from '../support/make-cluster.ts';
 import { makeRandom } from '../support/random.ts';
 import { rounds } from '../support/rounds.ts';
 

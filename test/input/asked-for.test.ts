@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { assignAddresses } from '../../src/cluster/assign-addresses.ts';
-import type { Assignment } from '../../src/cluster/assign-addresses.ts';
+import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 import { parseNetwork } from '../../src/kernel/address.ts';

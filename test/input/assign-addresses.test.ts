@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { assignAddresses } from '../../src/cluster/assign-addresses.ts';
-import type { Assignment } from '../../src/cluster/assign-addresses.ts';
+import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
 import type { Service, Sourced } from '../../src/cluster/objects.ts';
 import { collectFiles } from '../../src/input/read-inputs.ts';
 import { TextFile } from '../../src/input/text-file.ts';

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readMarkedJson } from '../../src/input/marked-json.ts';
 import { parseYamlValue } from '../../src/input/yaml-parser.ts';
 import { rounds } from '../support/rounds.ts';
-import { createRandom, mutate, realDocuments } from '../fast-yaml/documents.ts';
-import type { Random } from '../fast-yaml/documents.ts';
+import { createRandom, mutate, realDocuments, type Random } from '../fast-yaml/documents.ts';
 
 const runs = rounds(4000);
 const firstSeed = 1;

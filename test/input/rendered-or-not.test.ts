@@ -2,10 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runKpc } from '../support/run-kpc.ts';
-import type { Run } from '../support/run-kpc.ts';
-import { writeFolder } from '../support/write-folder.ts';
-import type { Files } from '../support/write-folder.ts';
+import { runKpc, type Run } from '../support/run-kpc.ts';
+import { writeFolder, type Files } from '../support/write-folder.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-rendered-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

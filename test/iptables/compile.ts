@@ -1,13 +1,16 @@
 import { newestRelease } from '../../src/kube-proxy/releases.ts';
 import { defaultSettings } from '../../src/settings/values.ts';
-import type { Cluster, Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
-import { servicePortLabel } from '../../src/cluster/model.ts';
+import {
+  servicePortLabel,
+  type Cluster,
+  type Endpoint,
+  type NodeContext,
+  type ServicePort,
+} from '../../src/cluster/model.ts';
 import type { EndpointStatus, ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/iptables/compile-iptables.ts';
-import type { Address } from '../../src/kernel/address.ts';
-import { joinHostPort, parseAddress, parseNetwork } from '../../src/kernel/address.ts';
-import type { Family } from '../../src/kernel/family.ts';
-import { families } from '../../src/kernel/family.ts';
+import { joinHostPort, parseAddress, parseNetwork, type Address } from '../../src/kernel/address.ts';
+import { families, type Family } from '../../src/kernel/family.ts';
 import { formatRule } from '../../src/kernel/iptables.ts';
 import type { KernelState } from '../../src/kernel/state.ts';
 

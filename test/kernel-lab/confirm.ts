@@ -1,6 +1,5 @@
 // What becomes of an apply that waits to be confirmed when its process is killed, cut off or stopped: others stand by.
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -14,8 +13,7 @@ import {
 import { resolve } from 'node:path';
 import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
-import { saveState } from './saved-state.ts';
-import type { SavedState } from './saved-state.ts';
+import { saveState, type SavedState } from './saved-state.ts';
 
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
 const before = `${bundles}/before-ipvs`;

@@ -5,8 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, assertSame, expectApply, isRestore, startSuite } from './harness.ts';
 import { run } from './network.ts';
-import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
-import type { SavedState } from './saved-state.ts';
+import { normalizeTables, saveByHand, saveState, type SavedState } from './saved-state.ts';
 
 const fixtures = process.env['KPC_FIXTURES'] ?? 'fixtures';
 const modes = process.argv.slice(2);

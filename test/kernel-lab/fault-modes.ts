@@ -1,7 +1,6 @@
 import type { Command } from '../../src/apply/node/host.ts';
 import { run } from './network.ts';
-import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
-import type { SavedState } from './saved-state.ts';
+import { normalizeTables, saveByHand, saveState, type SavedState } from './saved-state.ts';
 import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
 
 /** One tool that the change of a node runs: the nth time that this tool changes something. */

@@ -7,12 +7,9 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFi
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, Host } from '../../src/apply/node/host.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
-import { ended, failOnce, killed, restoreFaults } from '../support/tool-faults.ts';
-import type { Fault } from '../support/tool-faults.ts';
-import { findFaultMode } from './fault-modes.ts';
-import type { FaultStep } from './fault-modes.ts';
-import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir } from './harness.ts';
-import type { Run } from './harness.ts';
+import { ended, failOnce, killed, restoreFaults, type Fault } from '../support/tool-faults.ts';
+import { findFaultMode, type FaultStep } from './fault-modes.ts';
+import { assert, assertSame, expectApply, isRestore, kpcApply, startSuite, stateDir, type Run } from './harness.ts';
 import { run } from './network.ts';
 
 const [name = ''] = process.argv.slice(2);

@@ -2,8 +2,7 @@
 import { assert, expectApply, startSuite } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
 import { startServers } from './servers.ts';
-import { repeat } from './traffic.ts';
-import type { Probe } from './traffic.ts';
+import { repeat, type Probe } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
 const suite = startSuite('hitless');

@@ -2,8 +2,7 @@
 // and that an upgrade of the rules of 1.36 cuts no connection.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assert, assertSame, expectApply, startSuite } from './harness.ts';
 import { run } from './network.ts';

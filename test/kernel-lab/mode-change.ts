@@ -4,11 +4,9 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, assertSame, expectApply, kpcApply, startSuite, stateDir } from './harness.ts';
-import { applyUnderFire, openAll, probeOf, routesOfAllKinds } from './long-connections.ts';
-import type { Route } from './long-connections.ts';
+import { applyUnderFire, openAll, probeOf, routesOfAllKinds, type Route } from './long-connections.ts';
 import { buildNetwork, run } from './network.ts';
-import { normalizeTables, saveByHand, saveState } from './saved-state.ts';
-import type { SavedState } from './saved-state.ts';
+import { normalizeTables, saveByHand, saveState, type SavedState } from './saved-state.ts';
 import { startServers } from './servers.ts';
 import type { Probe } from './traffic.ts';
 

@@ -3,12 +3,10 @@
 // rules of a kube-proxy, which are a bundle fed to the tools by hand.
 //
 //   neighbours.ts legacy|nft      nft: only what a network namespace of this machine's own kernel can have
-import { spawn, spawnSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { moveIn, neighbours, readBundleFiles } from '../apply/neighbours.ts';
-import type { Neighbour } from '../apply/neighbours.ts';
+import { moveIn, neighbours, readBundleFiles, type Neighbour } from '../apply/neighbours.ts';
 import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
 import { run } from './network.ts';
 

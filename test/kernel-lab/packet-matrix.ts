@@ -1,7 +1,5 @@
-import type { Address } from '../../src/kernel/address.ts';
-import { parseAddress, parseNetwork } from '../../src/kernel/address.ts';
-import { families } from '../../src/kernel/family.ts';
-import type { Family } from '../../src/kernel/family.ts';
+import { parseAddress, parseNetwork, type Address } from '../../src/kernel/address.ts';
+import { families, type Family } from '../../src/kernel/family.ts';
 import type { Link } from '../../src/kernel/link.ts';
 import type { PacketNode, Route } from '../../src/packet/node.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';

@@ -13,8 +13,7 @@ import type { Way } from '../../src/packet/packet.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
-import type { Question, Services } from './packet-matrix.ts';
-import { listQuestions, node1, read } from './packet-matrix.ts';
+import { listQuestions, node1, read, type Question, type Services } from './packet-matrix.ts';
 import { startServers } from './servers.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';

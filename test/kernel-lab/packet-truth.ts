@@ -3,15 +3,12 @@
 // modes that are asked for. Prints how many agree.
 import { spawn } from 'node:child_process';
 import { readStoredSide } from '../../src/sides/read-side.ts';
-import type { Address } from '../../src/kernel/address.ts';
-import { contains, parseNetwork } from '../../src/kernel/address.ts';
-import { prepare } from '../../src/packet/evaluate.ts';
-import type { Evaluator } from '../../src/packet/evaluate.ts';
+import { contains, parseNetwork, type Address } from '../../src/kernel/address.ts';
+import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, PacketProtocol } from '../../src/packet/packet.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
-import type { Question, Services } from './packet-matrix.ts';
-import { listQuestions, nameOf, node1, read } from './packet-matrix.ts';
+import { listQuestions, nameOf, node1, read, type Question, type Services } from './packet-matrix.ts';
 import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 

@@ -3,8 +3,7 @@
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
 import { startServers } from './servers.ts';
-import { repeat } from './traffic.ts';
-import type { Probe, Transport } from './traffic.ts';
+import { repeat, type Probe, type Transport } from './traffic.ts';
 
 type Mode = 'ipvs' | 'iptables' | 'nftables';
 

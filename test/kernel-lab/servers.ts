@@ -1,6 +1,5 @@
 import { pods } from './network.ts';
-import { startTraffic } from './traffic.ts';
-import type { Traffic, Transport } from './traffic.ts';
+import { startTraffic, type Traffic, type Transport } from './traffic.ts';
 
 const allProtocols: readonly Transport[] = ['tcp', 'udp', 'sctp'];
 

@@ -1,7 +1,6 @@
 // kpc-apply watch as a process of its own: it applies, repairs, takes up a new bundle, answers health checks from outside
 // and ends when it is told to. And what signals do to an apply.
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, renameSync, rmSync } from 'node:fs';
 import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';

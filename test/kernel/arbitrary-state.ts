@@ -1,15 +1,25 @@
 import * as fc from 'fast-check';
 import type { Family } from '../../src/kernel/family.ts';
-import type { Chain, Rule, RuleArg, TableName, Tables, Target } from '../../src/kernel/iptables.ts';
-import { isBuiltInChain } from '../../src/kernel/iptables.ts';
-import { parseAddress } from '../../src/kernel/address.ts';
-import type { Address } from '../../src/kernel/address.ts';
+import {
+  isBuiltInChain,
+  type Chain,
+  type Rule,
+  type RuleArg,
+  type TableName,
+  type Tables,
+  type Target,
+} from '../../src/kernel/iptables.ts';
+import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import type { IpSet } from '../../src/kernel/ipset.ts';
-import { compareEntries, formatEntry, parseEntry } from '../../src/kernel/set-entry.ts';
-import type { SetEntry } from '../../src/kernel/set-entry.ts';
-import { compareRealServers, compareVirtualServers } from '../../src/kernel/ipvs.ts';
-import type { RealServer, SchedulerFlag, VirtualServer } from '../../src/kernel/ipvs.ts';
+import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/set-entry.ts';
+import {
+  compareRealServers,
+  compareVirtualServers,
+  type RealServer,
+  type SchedulerFlag,
+  type VirtualServer,
+} from '../../src/kernel/ipvs.ts';
 import type { Link, LinkAddress } from '../../src/kernel/link.ts';
 import { jumpChain } from '../../src/kernel/restrict.ts';
 import type { KernelState } from '../../src/kernel/state.ts';

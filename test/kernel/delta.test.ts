@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applyDelta, diffStates, equalStates, isEmptyDelta, splitDelta } from '../../src/kernel/delta.ts';
-import type { KernelDelta } from '../../src/kernel/delta.ts';
+import {
+  applyDelta,
+  diffStates,
+  equalStates,
+  isEmptyDelta,
+  splitDelta,
+  type KernelDelta,
+} from '../../src/kernel/delta.ts';
 import { families } from '../../src/kernel/family.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables-delta.ts';
@@ -14,10 +20,16 @@ import { diffVirtualServers, formatVirtualServersDelta } from '../../src/kernel/
 import { formatRealServer, formatServiceName, formatServiceOptions } from '../../src/kernel/ipvs.ts';
 import { diffLinks, formatLinksDelta } from '../../src/kernel/link-delta.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import { emptyState } from '../../src/kernel/state.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
-import { loadTables, runIp, runIpset, runIptablesRestore, runIpvsadm, withoutEmpty } from './fake-tools.ts';
-import type { Kernel } from './fake-tools.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import {
+  loadTables,
+  runIp,
+  runIpset,
+  runIptablesRestore,
+  runIpvsadm,
+  withoutEmpty,
+  type Kernel,
+} from './fake-tools.ts';
 import { links, rules, sets, states, tables, virtualServers } from './arbitrary-state.ts';
 
 describe('a delta', () => {

@@ -9,8 +9,7 @@ import { parseIpsetSave } from '../../src/kernel/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link.ts';
 import { restrictState } from '../../src/kernel/restrict.ts';
-import { emptyState } from '../../src/kernel/state.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import type { UnreadLine } from '../../src/kernel/unread-line.ts';
 
 const dumps = join(import.meta.dirname, '../../fixtures/dumps');

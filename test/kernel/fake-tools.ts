@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { isBuiltInChain } from '../../src/kernel/iptables.ts';
-import type { TableName, Tables } from '../../src/kernel/iptables.ts';
+import { isBuiltInChain, type TableName, type Tables } from '../../src/kernel/iptables.ts';
 import { ruleMeaning } from '../../src/kernel/iptables-meaning.ts';
 import { parseRule } from '../../src/kernel/iptables-rule.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Address } from '../../src/kernel/address.ts';
-import { parseAddress } from '../../src/kernel/address.ts';
+import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import { compareElements, sortElements } from '../../src/kernel/nftables/compare-elements.ts';
 import type { Element, Value } from '../../src/kernel/nftables/element.ts';
 

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { families } from '../../src/kernel/family.ts';
-import { formatTables } from '../../src/kernel/iptables.ts';
-import type { Chain, TableName, Tables } from '../../src/kernel/iptables.ts';
+import { formatTables, type Chain, type TableName, type Tables } from '../../src/kernel/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
 import { formatSets, parseIpsetSave } from '../../src/kernel/ipset.ts';
 import { formatVirtualServers, parseIpvsadm } from '../../src/kernel/ipvs.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { gatesOf } from '../../src/input/feature-gate-histories.ts';
-import type { Behaviour, Release } from '../../src/kube-proxy/releases.ts';
 import {
   behaviourChanges,
   behaviours,
@@ -9,6 +8,8 @@ import {
   newestRelease,
   parseRelease,
   releases,
+  type Behaviour,
+  type Release,
 } from '../../src/kube-proxy/releases.ts';
 
 /** The behaviours of each release by default, written out once more. */

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { copyCheckout, npm, pack } from '../support/pack.ts';
-import type { Packed } from '../support/pack.ts';
-import { projectFolder, runProgram } from '../support/run-kpc.ts';
-import type { Run } from '../support/run-kpc.ts';
+import { copyCheckout, npm, pack, type Packed } from '../support/pack.ts';
+import { projectFolder, runProgram, type Run } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-installed-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

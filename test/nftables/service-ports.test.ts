@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { NodeContext, ServicePort } from '../../src/cluster/model.ts';
 import type { ProxySettings } from '../../src/cluster/objects.ts';
-import { families } from '../../src/kernel/family.ts';
-import type { Family } from '../../src/kernel/family.ts';
+import { families, type Family } from '../../src/kernel/family.ts';
 import { formatElement, formatRule } from '../../src/kernel/nftables/format-expression.ts';
 import { formatTables } from '../../src/kernel/nftables/format.ts';
-import { findTable } from '../../src/kernel/nftables/table.ts';
-import type { NftTable } from '../../src/kernel/nftables/table.ts';
+import { findTable, type NftTable } from '../../src/kernel/nftables/table.ts';
 import { endpointNames, serviceChainNames } from '../../src/nftables/chain-names.ts';
 import { compileNftables } from '../../src/nftables/compile-nftables.ts';
 import { findLongComments } from '../../src/nftables/long-comments.ts';

@@ -3,13 +3,11 @@ import { parseIptablesSave } from '../../src/kernel/iptables-parse.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
-import type { KernelState } from '../../src/kernel/state.ts';
-import { emptyState } from '../../src/kernel/state.ts';
+import { emptyState, type KernelState } from '../../src/kernel/state.ts';
 import { prepare } from '../../src/packet/evaluate.ts';
 import type { PacketNode } from '../../src/packet/node.ts';
 import type { Packet, PacketProtocol } from '../../src/packet/packet.ts';
-import { evaluatorOf, inShort, labSide, packet, readAddress } from './lab.ts';
-import type { SenderName } from './lab.ts';
+import { evaluatorOf, inShort, labSide, packet, readAddress, type SenderName } from './lab.ts';
 
 const ab = (source: string): string => `delivered 10.1.1.10:8080 50% ${source}, 10.1.2.10:8080 50% ${source}`;
 const local = 'delivered 10.1.1.11:8080 100%';

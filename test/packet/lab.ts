@@ -1,11 +1,9 @@
 import { join } from 'node:path';
 import type { KernelState } from '../../src/kernel/state.ts';
 import type { Side } from '../../src/diff/side.ts';
-import { parseAddress } from '../../src/kernel/address.ts';
-import type { Address } from '../../src/kernel/address.ts';
+import { parseAddress, type Address } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
-import { prepare } from '../../src/packet/evaluate.ts';
-import type { Evaluator } from '../../src/packet/evaluate.ts';
+import { prepare, type Evaluator } from '../../src/packet/evaluate.ts';
 import type { Fate, Packet, PacketProtocol } from '../../src/packet/packet.ts';
 import { compileInputs } from '../../src/sides/read-side.ts';
 import { nodeOfSide } from '../../src/trace/scene.ts';

@@ -6,8 +6,7 @@ import { formatRule as formatNftRule } from '../../src/kernel/nftables/format-ex
 import type { KernelState } from '../../src/kernel/state.ts';
 import type { Side } from '../../src/diff/side.ts';
 import { portsOf } from './packets-of-side.ts';
-import { evaluatorOf, inShort, labSide, packet, senders } from './lab.ts';
-import type { SenderName } from './lab.ts';
+import { evaluatorOf, inShort, labSide, packet, senders, type SenderName } from './lab.ts';
 
 /** What becomes of every packet of the kernel tests, in one text. */
 function outcomes(side: Side, state: KernelState = side.state): string {

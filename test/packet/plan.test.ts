@@ -3,14 +3,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Endpoint, NodeContext, ServicePort } from '../../src/cluster/model.ts';
-import type { TrafficPath } from '../../src/cluster/plan-traffic.ts';
-import { planTraffic } from '../../src/cluster/plan-traffic.ts';
+import { planTraffic, type TrafficPath } from '../../src/cluster/plan-traffic.ts';
 import { compileIptables } from '../../src/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/ipvs/compile-ipvs.ts';
-import type { Address } from '../../src/kernel/address.ts';
-import { contains } from '../../src/kernel/address.ts';
-import { families } from '../../src/kernel/family.ts';
-import type { Family } from '../../src/kernel/family.ts';
+import { contains, type Address } from '../../src/kernel/address.ts';
+import { families, type Family } from '../../src/kernel/family.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { compileNftables } from '../../src/nftables/compile-nftables.ts';
 import { prepare } from '../../src/packet/evaluate.ts';

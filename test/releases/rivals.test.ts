@@ -3,8 +3,7 @@ import { buildCluster, settleOnNode } from '../../src/cluster/build-cluster.ts';
 import { findSlices } from '../../src/slices/find-slices.ts';
 import type { Cluster } from '../../src/cluster/model.ts';
 import { readInputs } from '../support/read-inputs.ts';
-import type { Release } from '../../src/kube-proxy/releases.ts';
-import { behavioursOf, releases } from '../../src/kube-proxy/releases.ts';
+import { behavioursOf, releases, type Release } from '../../src/kube-proxy/releases.ts';
 
 interface Rival {
   readonly node?: string;

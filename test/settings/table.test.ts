@@ -4,8 +4,7 @@ import { resolveSettings } from '../../src/input/settings.ts';
 import { newestRelease } from '../../src/kube-proxy/releases.ts';
 import { proxyModes } from '../../src/kube-proxy/modes.ts';
 import { hasProxyFlags, proxyFlags } from '../../src/settings/flags.ts';
-import { listSettings } from '../../src/settings/table.ts';
-import type { ProxyFlags } from '../../src/settings/table.ts';
+import { listSettings, type ProxyFlags } from '../../src/settings/table.ts';
 import {
   defaultSettings,
   dumpedSettings,

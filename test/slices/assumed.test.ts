@@ -5,8 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { AssumedWorkload } from '../../src/cluster/assumed.ts';
 import { contains, parseAddress, parseNetwork } from '../../src/kernel/address.ts';
 import { runKpc } from '../support/run-kpc.ts';
-import type { Manifest } from './cluster-objects.ts';
-import { inputOf, node, pod, service } from './cluster-objects.ts';
+import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-assumed-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
-import type { Manifest } from './cluster-objects.ts';
-import { inputOf, node, pod, service } from './cluster-objects.ts';
+import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';
 
 interface Result {
   /** "address:port", with what is not as usual of an endpoint behind it. */

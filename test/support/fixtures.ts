@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { proxyModes } from '../../src/kube-proxy/modes.ts';
-import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
+import { proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { projectFolder } from './run-kpc.ts';
 
 export const fixturesFolder = join(projectFolder, 'fixtures');

@@ -1,7 +1,6 @@
 import { cpSync, symlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { projectFolder, runProgram } from './run-kpc.ts';
-import type { Run } from './run-kpc.ts';
+import { projectFolder, runProgram, type Run } from './run-kpc.ts';
 
 /** What npm says of a tarball that it packed. */
 export interface Packed {

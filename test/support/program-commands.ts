@@ -1,5 +1,4 @@
-import type { Option } from 'commander';
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { kpcApplyProgram } from '../../src/cli/kpc-apply/program.ts';
 import { kpcProgram } from '../../src/cli/kpc/program.ts';

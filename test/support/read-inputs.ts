@@ -1,7 +1,5 @@
-import { loadFiles } from '../../src/input/load-files.ts';
-import type { Stdin } from '../../src/input/load-files.ts';
-import { collectInputs } from '../../src/input/read-inputs.ts';
-import type { Inputs } from '../../src/input/read-inputs.ts';
+import { loadFiles, type Stdin } from '../../src/input/load-files.ts';
+import { collectInputs, type Inputs } from '../../src/input/read-inputs.ts';
 
 /** What -f names, read and checked. */
 export function readInputs(sources: readonly string[], options: { readonly stdin?: Stdin } = {}): Inputs {

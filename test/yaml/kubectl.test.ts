@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createParsers, fullParsers } from '../../src/input/parsers.ts';
-import type { Parsers } from '../../src/input/parsers.ts';
+import { createParsers, fullParsers, type Parsers } from '../../src/input/parsers.ts';
 import { readDocuments } from '../../src/input/read-documents.ts';
 import { TextFile } from '../../src/input/text-file.ts';
 

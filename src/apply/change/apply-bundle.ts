@@ -1,6 +1,5 @@
 import { hashHex } from '#hash';
-import type { Network } from '../../kernel/address.ts';
-import { parseNetwork } from '../../kernel/address.ts';
+import { parseNetwork, type Network } from '../../kernel/address.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
 import type { ChainChange } from '../../kernel/iptables-delta.ts';
 import type { Rule } from '../../kernel/iptables.ts';
@@ -9,16 +8,12 @@ import type { IpvsTimeouts } from '../../kernel/ipvs.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { describeError } from '../../bundle/errors.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import type { Manifest } from '../../bundle/manifest.ts';
-import { settingsOf } from '../../bundle/manifest.ts';
-import { openBundle } from '../../bundle/read-bundle.ts';
-import type { StoredBundle } from '../../bundle/read-bundle.ts';
-import { changeNode } from './change-node.ts';
-import type { ChangeOutcome, Session } from './change-node.ts';
+import { settingsOf, type Manifest } from '../../bundle/manifest.ts';
+import { openBundle, type StoredBundle } from '../../bundle/read-bundle.ts';
+import { changeNode, type ChangeOutcome, type Session } from './change-node.ts';
 import type { ChangeRequest, Observation, Settling } from './observe-node.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { modeFacts, programs } from '../../kube-proxy/modes.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseNftName } from '../../kube-proxy/nftables-names.ts';
 import { countLearnedClients } from '../node/affinity.ts';
 import { cleanStaleFlows } from '../node/conntrack.ts';
@@ -28,15 +23,20 @@ import type { Finding, Needs } from '../doctor/finding.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import type { ModuleIndex } from '../node/kernel-modules.ts';
-import { isEmptyPlan } from '../plan/plan.ts';
-import type { Plan, SettingChange } from '../plan/plan.ts';
+import { isEmptyPlan, type Plan, type SettingChange } from '../plan/plan.ts';
 import type { BundleMark } from '../state/record.ts';
 import type { FitTools } from '../quick/settled-bundle.ts';
 import { listSteps, stepCommand } from '../plan/steps.ts';
 import { markTools } from '../node/tools.ts';
 import { behavioursOf } from '../../kube-proxy/releases.ts';
-import { conntrackMax, decideOnNode, readNodeFacts, requireSysctl, sysctlPath } from '../plan/node-decisions.ts';
-import type { Setting } from '../plan/node-decisions.ts';
+import {
+  conntrackMax,
+  decideOnNode,
+  readNodeFacts,
+  requireSysctl,
+  sysctlPath,
+  type Setting,
+} from '../plan/node-decisions.ts';
 
 /** What the operator may choose besides the bundle. */
 export interface ApplyChoices {

@@ -21,31 +21,38 @@ import {
   noBelongings,
   ownershipOf,
   withoutBelongings,
+  type Belongings,
 } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
-import { look } from './observe-node.ts';
-import type { ChangeRequest, LookBack, Observation } from './observe-node.ts';
-import { listTraffic, trafficIn } from '../node/open-traffic.ts';
-import type { OpenTraffic } from '../node/open-traffic.ts';
-import { assertReadable, parseReading } from '../node/node-reading.ts';
-import type { ReadingPart } from '../node/node-reading.ts';
-import { proveNftChange } from '../quick/nft-generation.ts';
-import type { NftStamp } from '../quick/nft-generation.ts';
-import { describeConflict } from '../plan/ownership.ts';
-import type { Conflict } from '../plan/ownership.ts';
-import { isEmptyPlan, joinRelease, planRelease, withoutRelease } from '../plan/plan.ts';
-import type { DrainTerms, Plan } from '../plan/plan.ts';
+import { look, type ChangeRequest, type LookBack, type Observation } from './observe-node.ts';
+import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
+import { assertReadable, parseReading, type ReadingPart } from '../node/node-reading.ts';
+import { proveNftChange, type NftStamp } from '../quick/nft-generation.ts';
+import { describeConflict, type Conflict } from '../plan/ownership.ts';
+import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type DrainTerms, type Plan } from '../plan/plan.ts';
 import { endOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { readBootId } from '../state/process-identity.ts';
-import { readRecord, readSnapshot, writeJson } from '../state/record.ts';
-import type { DrainingServer, OwnershipRecord, Snapshot, StateFolder, StateMark } from '../state/record.ts';
+import {
+  readRecord,
+  readSnapshot,
+  writeJson,
+  type DrainingServer,
+  type OwnershipRecord,
+  type Snapshot,
+  type StateFolder,
+  type StateMark,
+} from '../state/record.ts';
 import { concernsRealServersOnly, retellServers } from '../quick/derive-servers.ts';
 import { runStep } from './run-steps.ts';
-import { discardSettled, isStillSettled, unsettle, writeSettled } from '../quick/settled-bundle.ts';
-import type { Settled } from '../quick/settled-bundle.ts';
+import { discardSettled, isStillSettled, unsettle, writeSettled, type Settled } from '../quick/settled-bundle.ts';
 import { beginUnconfirmed, endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
-import { changedParts, countNftTransactions, describeStep, listNftInputs, listSteps } from '../plan/steps.ts';
-import type { Step } from '../plan/steps.ts';
+import {
+  changedParts,
+  countNftTransactions,
+  describeStep,
+  listNftInputs,
+  listSteps,
+  type Step,
+} from '../plan/steps.ts';
 import { restrictState } from '../../kernel/restrict.ts';
 import { isEmptyDelta } from '../../kernel/delta.ts';
 

@@ -4,10 +4,8 @@ import type { Host } from '../node/host.ts';
 import { findHolder, withLock } from '../state/lock.ts';
 import { readDoing } from '../node/tool-time-limits.ts';
 import { findProcess, identifyOwnProcess, readBootId } from '../state/process-identity.ts';
-import { readQuestion } from './confirmation-question.ts';
-import type { Question } from './confirmation-question.ts';
-import { writeJson } from '../state/record.ts';
-import type { OwnershipRecord, StateFolder } from '../state/record.ts';
+import { readQuestion, type Question } from './confirmation-question.ts';
+import { writeJson, type OwnershipRecord, type StateFolder } from '../state/record.ts';
 import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed-apply.ts';
 
 /** Who waits for whose word: what confirmation needs of a session. */

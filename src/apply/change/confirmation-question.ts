@@ -1,9 +1,7 @@
 import { amount, objectOf, text } from '../../base/shape.ts';
 import type { Host } from '../node/host.ts';
-import { processFields } from '../state/process-identity.ts';
-import type { ProcessIdentity } from '../state/process-identity.ts';
-import { completeRecord, readJson, recordShape } from '../state/record.ts';
-import type { OwnershipRecord, StoredRecord } from '../state/record.ts';
+import { processFields, type ProcessIdentity } from '../state/process-identity.ts';
+import { completeRecord, readJson, recordShape, type OwnershipRecord, type StoredRecord } from '../state/record.ts';
 
 /**
  * What an apply asks that waits to be confirmed: the file with it is renamed by the process that answers, yes or no. It holds

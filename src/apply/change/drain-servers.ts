@@ -1,8 +1,6 @@
 import type { Protocol } from '../../kernel/family.ts';
-import { compareRealServers, compareVirtualServers } from '../../kernel/ipvs.ts';
-import type { RealServer, VirtualServer } from '../../kernel/ipvs.ts';
-import { placeKey } from '../node/ipvs-connections.ts';
-import type { ConnectionCount, Connections } from '../node/ipvs-connections.ts';
+import { compareRealServers, compareVirtualServers, type RealServer, type VirtualServer } from '../../kernel/ipvs.ts';
+import { placeKey, type ConnectionCount, type Connections } from '../node/ipvs-connections.ts';
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
 import type { DrainingServer } from '../state/record.ts';
 

@@ -1,29 +1,30 @@
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readListedManifest } from '../../bundle/read-bundle.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { applyTablesDelta } from '../../kernel/iptables-delta.ts';
 import type { Tables } from '../../kernel/iptables.ts';
-import { createRuleLines } from '../../kernel/rule-lines.ts';
-import type { RuleLinesByFamily } from '../../kernel/rule-lines.ts';
+import { createRuleLines, type RuleLinesByFamily } from '../../kernel/rule-lines.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { isEmptyBelongings } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
-import { focusOn } from '../quick/changed-parts.ts';
-import type { Focus } from '../quick/changed-parts.ts';
-import { splitTables } from '../quick/changed-nftables.ts';
-import type { NftTexts } from '../quick/changed-nftables.ts';
+import { isEmptyBelongings, type Belongings } from '../state/belongings.ts';
+import { focusOn, type Focus } from '../quick/changed-parts.ts';
+import { splitTables, type NftTexts } from '../quick/changed-nftables.ts';
 import type { Host } from '../node/host.ts';
 import { readModuleIndex } from '../node/kernel-modules.ts';
-import { isSameMoment, readNftStamp } from '../quick/nft-generation.ts';
-import type { NftStamp } from '../quick/nft-generation.ts';
-import { mayHaveNftables, neededParts, neededTables, parseReading, readNode } from '../node/node-reading.ts';
-import type { EarlierReading, NodeReading, ReadingPart, ReadingScope } from '../node/node-reading.ts';
-import { listTraffic, trafficIn } from '../node/open-traffic.ts';
-import type { OpenTraffic } from '../node/open-traffic.ts';
+import { isSameMoment, readNftStamp, type NftStamp } from '../quick/nft-generation.ts';
+import {
+  mayHaveNftables,
+  neededParts,
+  neededTables,
+  parseReading,
+  readNode,
+  type EarlierReading,
+  type NodeReading,
+  type ReadingPart,
+  type ReadingScope,
+} from '../node/node-reading.ts';
+import { listTraffic, trafficIn, type OpenTraffic } from '../node/open-traffic.ts';
 import type { Claims, Conflict } from '../plan/ownership.ts';
-import { makePlan, servesByRulesAlone } from '../plan/plan.ts';
-import type { DrainTerms, NodeState, Plan, Target } from '../plan/plan.ts';
+import { makePlan, servesByRulesAlone, type DrainTerms, type NodeState, type Plan, type Target } from '../plan/plan.ts';
 import type { BundleMark, StateMark } from '../state/record.ts';
 import type { FitTools, Settled } from '../quick/settled-bundle.ts';
 

@@ -1,22 +1,17 @@
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs-delta.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { changeNode, observe, putBack, requestSnapshot } from './change-node.ts';
-import type { ChangeOutcome, Session } from './change-node.ts';
+import { changeNode, observe, putBack, requestSnapshot, type ChangeOutcome, type Session } from './change-node.ts';
 import type { ChangeRequest } from './observe-node.ts';
 import { guardIn, withoutGuard } from '../plan/access-guard.ts';
-import { noBelongings, withoutBelongings } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
+import { noBelongings, withoutBelongings, type Belongings } from '../state/belongings.ts';
 import { placeKey } from '../node/ipvs-connections.ts';
 import { Failure } from '../state/failure.ts';
-import { adviseOnStates, findState, readHistory } from '../state/history.ts';
-import type { History, KeptState } from '../state/history.ts';
-import { assertSomethingToUndo, noteCommand, readLastCommand } from '../state/last-command.ts';
-import type { LastCommand } from '../state/last-command.ts';
+import { adviseOnStates, findState, readHistory, type History, type KeptState } from '../state/history.ts';
+import { assertSomethingToUndo, noteCommand, readLastCommand, type LastCommand } from '../state/last-command.ts';
 import { parseReading } from '../node/node-reading.ts';
 import { readBootId } from '../state/process-identity.ts';
 import type { Plan, Target } from '../plan/plan.ts';
-import { readRecord, readSnapshot } from '../state/record.ts';
-import type { SettingsMade, StateMark } from '../state/record.ts';
+import { readRecord, readSnapshot, type SettingsMade, type StateMark } from '../state/record.ts';
 import { assertNoKubeProxy } from '../node/running-kube-proxy.ts';
 import { endUnconfirmed, settleUnconfirmed } from './unconfirmed-apply.ts';
 

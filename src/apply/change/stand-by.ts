@@ -1,6 +1,5 @@
 import { isConfirmedAfterAll } from './confirm-apply.ts';
-import { putBack } from './change-node.ts';
-import type { Session } from './change-node.ts';
+import { putBack, type Session } from './change-node.ts';
 import { Failure } from '../state/failure.ts';
 import { noteCommand } from '../state/last-command.ts';
 import { withLock } from '../state/lock.ts';
@@ -8,8 +7,7 @@ import { readDoing } from '../node/tool-time-limits.ts';
 import { findProcess, readBootId } from '../state/process-identity.ts';
 import { readQuestion } from './confirmation-question.ts';
 import { readSnapshot } from '../state/record.ts';
-import { endUnconfirmed, keepConfirmed, readUnconfirmed } from './unconfirmed-apply.ts';
-import type { Unconfirmed } from './unconfirmed-apply.ts';
+import { endUnconfirmed, keepConfirmed, readUnconfirmed, type Unconfirmed } from './unconfirmed-apply.ts';
 
 /** What became of an apply that was to be confirmed, as far as the process that stood by had to do with it. */
 export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';

@@ -5,11 +5,9 @@ import { commit } from '../state/commit-change.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from '../node/host.ts';
 import { shortLimit } from '../node/tool-time-limits.ts';
-import { identifyOwnProcess, processFields, readBootId } from '../state/process-identity.ts';
-import type { ProcessIdentity } from '../state/process-identity.ts';
+import { identifyOwnProcess, processFields, readBootId, type ProcessIdentity } from '../state/process-identity.ts';
 import { readQuestion } from './confirmation-question.ts';
-import { readJson, writeJson } from '../state/record.ts';
-import type { StateFolder } from '../state/record.ts';
+import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /**
  * An apply that goes back unless the operator confirms it, and the process that makes it. It is in a file of its own from

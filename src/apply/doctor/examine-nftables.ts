@@ -1,18 +1,13 @@
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { programs } from '../../kube-proxy/modes.ts';
+import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
-import { excerptOf } from '../node/host.ts';
-import type { Host } from '../node/host.ts';
-import { findModule, readModuleIndex } from '../node/kernel-modules.ts';
-import type { ModuleIndex } from '../node/kernel-modules.ts';
+import { excerptOf, type Host } from '../node/host.ts';
+import { findModule, readModuleIndex, type ModuleIndex } from '../node/kernel-modules.ts';
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';
 import { sysctlPath } from '../plan/node-decisions.ts';
 import { adviseRights, capNetAdmin, hasCapability, isRefusal } from '../node/capabilities.ts';
-import { compareVersions, parseVersion } from '../node/tool-version.ts';
-import type { Version } from '../node/tool-version.ts';
+import { compareVersions, parseVersion, type Version } from '../node/tool-version.ts';
 
 /** What kube-proxy asks for before it starts in this mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];

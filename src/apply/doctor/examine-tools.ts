@@ -1,18 +1,14 @@
 import { joinWords } from '../../base/join-words.ts';
 import { families } from '../../kernel/family.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
-import { programs } from '../../kube-proxy/modes.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Finding, Needs } from './finding.ts';
-import { excerptOf, formatCommand } from '../node/host.ts';
-import type { Command, Host } from '../node/host.ts';
-import { findModule, isInKernel } from '../node/kernel-modules.ts';
-import type { ModuleIndex } from '../node/kernel-modules.ts';
+import { excerptOf, formatCommand, type Command, type Host } from '../node/host.ts';
+import { findModule, isInKernel, type ModuleIndex } from '../node/kernel-modules.ts';
 import { findHiddenTable, saveTools } from '../node/node-reading.ts';
 import { adviseRights, isRefusal } from '../node/capabilities.ts';
-import { inspectTools, isOfMode, tools } from '../node/tools.ts';
+import { inspectTools, isOfMode, tools, type Tool, type ToolState } from '../node/tools.ts';
 import { faultOfRules, faultOfSets } from '../node/whole-output.ts';
-import type { Tool, ToolState } from '../node/tools.ts';
 
 /** Whether the tools are there, work, and are new enough: all that the mode needs, or those of them that are used. */
 export async function examineTools(

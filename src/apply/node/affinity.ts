@@ -1,8 +1,7 @@
 import { families } from '../../kernel/family.ts';
 import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { isLearned } from '../../kernel/nftables/table.ts';
-import type { NftTable } from '../../kernel/nftables/table.ts';
+import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseNftName } from '../../kube-proxy/nftables-names.ts';
 import type { Host } from './host.ts';

@@ -1,10 +1,8 @@
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';
-import { excerptOf, formatCommand } from './host.ts';
-import type { Command, Host } from './host.ts';
+import { excerptOf, formatCommand, type Command, type Host } from './host.ts';
 import { assertWhole } from './node-reading.ts';
 import { faultOfFlows } from './whole-output.ts';
 

@@ -1,7 +1,5 @@
-import { parseAddress } from '../../kernel/address.ts';
-import type { Address } from '../../kernel/address.ts';
-import { protocols } from '../../kernel/family.ts';
-import type { Protocol } from '../../kernel/family.ts';
+import { parseAddress, type Address } from '../../kernel/address.ts';
+import { protocols, type Protocol } from '../../kernel/family.ts';
 
 /**
  * A virtual server in /proc/net/ip_vs, which lists most of what `ipvsadm -Ln` does without a process of its own:

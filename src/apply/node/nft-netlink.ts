@@ -1,5 +1,4 @@
-import type { Family } from '../../kernel/family.ts';
-import { families } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
 import type { Host } from './host.ts';
 

@@ -1,6 +1,5 @@
 import { parseAddress } from '../../kernel/address.ts';
-import { readConnections } from './ipvs-connections.ts';
-import type { Connections } from './ipvs-connections.ts';
+import { readConnections, type Connections } from './ipvs-connections.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';
 import { faultOfIpvsTable } from './whole-output.ts';

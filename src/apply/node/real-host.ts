@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import {
   access,
   constants,
@@ -19,8 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readKernelFile, readRegularFile } from '../../base/read-file.ts';
 import { Failure } from '../state/failure.ts';
 import { hasCode, isSystemError } from '../../bundle/errors.ts';
-import { formatCommand } from './host.ts';
-import type { Command, CommandResult, Host, PathLevel, Patience } from './host.ts';
+import { formatCommand, type Command, type CommandResult, type Host, type PathLevel, type Patience } from './host.ts';
 
 /** How long a tool may take before it is taken to hang, in milliseconds. */
 interface ToolLimits {

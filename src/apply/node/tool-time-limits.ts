@@ -1,10 +1,8 @@
 import { amount, objectOf, text } from '../../base/shape.ts';
 import type { Session } from '../change/change-node.ts';
-import { formatCommand } from './host.ts';
-import type { Host } from './host.ts';
+import { formatCommand, type Host } from './host.ts';
 import type { NodeReading } from './node-reading.ts';
-import { readJson, writeJson } from '../state/record.ts';
-import type { StateFolder } from '../state/record.ts';
+import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /** How long a tool may take that has next to nothing to do, while the node has to come back soon. */
 export const shortLimit = 20_000;

@@ -1,7 +1,5 @@
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
-import { excerptOf } from './host.ts';
-import type { Host } from './host.ts';
+import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { excerptOf, type Host } from './host.ts';
 import { compareVersions, parseVersion } from './tool-version.ts';
 
 /** A program that kpc-apply runs, and what tells its version. */

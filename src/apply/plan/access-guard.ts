@@ -1,19 +1,15 @@
 import { parseAddress } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset.ts';
-import { isBuiltInChain } from '../../kernel/iptables.ts';
-import type { Chain, Rule, Tables } from '../../kernel/iptables.ts';
+import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs.ts';
 import { formatEntry } from '../../kernel/set-entry.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { accessFilter, accessFilterRules, accessOutFilterChain, openSets } from '../../kube-proxy/access-filter.ts';
-import { setName } from '../../kube-proxy/sets.ts';
-import type { SetId } from '../../kube-proxy/sets.ts';
+import { setName, type SetId } from '../../kube-proxy/sets.ts';
 import { socketOf } from '../../kube-proxy/virtual-servers.ts';
-import { chainKey, jumpKey, noBelongings } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
+import { chainKey, jumpKey, noBelongings, type Belongings } from '../state/belongings.ts';
 
 /** The chains of IPVS mode, and their sets, that close the addresses on kube-ipvs0 to all but Services. */
 export type AccessGuard = Pick<KernelState, 'iptables' | 'sets'>;

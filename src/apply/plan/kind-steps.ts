@@ -1,6 +1,5 @@
 import type { KernelDelta } from '../../kernel/delta.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { formatSetsDelta } from '../../kernel/ipset-delta.ts';
 import { diffTables, formatTablesDelta } from '../../kernel/iptables-delta.ts';
 import { formatVirtualServersDelta } from '../../kernel/ipvs-delta.ts';

@@ -1,10 +1,8 @@
 import type { settingsOf } from '../../bundle/manifest.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
-import type { Behaviours } from '../../kube-proxy/releases.ts';
-import { behavioursOf } from '../../kube-proxy/releases.ts';
+import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
-import { compareVersions, parseVersion } from '../node/tool-version.ts';
-import type { Version } from '../node/tool-version.ts';
+import { compareVersions, parseVersion, type Version } from '../node/tool-version.ts';
 
 type ProxySettings = ReturnType<typeof settingsOf>;
 

@@ -1,6 +1,5 @@
 import { diffNftTables } from '../../kernel/nftables/delta.ts';
-import { findTable, isOwnedByProgram } from '../../kernel/nftables/table.ts';
-import type { NftTable } from '../../kernel/nftables/table.ts';
+import { findTable, isOwnedByProgram, type NftTable } from '../../kernel/nftables/table.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nftables.ts';
 import { isMadeByKubeProxy } from '../../kube-proxy/nftables-names.ts';
 import { nftTableKey } from '../state/belongings.ts';

@@ -1,8 +1,13 @@
 import { equalRules } from '../../kernel/iptables-delta.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
-import { isBuiltInChain, tableNames } from '../../kernel/iptables.ts';
-import type { Chain, Rule, TableName, Tables } from '../../kernel/iptables.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import {
+  isBuiltInChain,
+  tableNames,
+  type Chain,
+  type Rule,
+  type TableName,
+  type Tables,
+} from '../../kernel/iptables.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import {
@@ -13,8 +18,8 @@ import {
   mayKubeletMake,
   sharedChain,
   traceKubelet,
+  type KubeletTrace,
 } from '../../kube-proxy/chains.ts';
-import type { KubeletTrace } from '../../kube-proxy/chains.ts';
 import { chainKey, jumpKey } from '../state/belongings.ts';
 import type { Claims, Conflict } from './ownership.ts';
 

@@ -1,5 +1,4 @@
-import { contains, joinHostPort } from '../../kernel/address.ts';
-import type { Network } from '../../kernel/address.ts';
+import { contains, joinHostPort, type Network } from '../../kernel/address.ts';
 import { equalStates } from '../../kernel/delta.ts';
 import type { Rule } from '../../kernel/iptables.ts';
 import { temporarySetName } from '../../kernel/ipset-delta.ts';
@@ -7,18 +6,14 @@ import type { IpSet } from '../../kernel/ipset.ts';
 import type { ObjectKind } from '../../kernel/kinds.ts';
 import { virtualServerKey } from '../../kernel/ipvs-delta.ts';
 import type { VirtualServer } from '../../kernel/ipvs.ts';
-import { emptyState } from '../../kernel/state.ts';
-import type { KernelState } from '../../kernel/state.ts';
+import { emptyState, type KernelState } from '../../kernel/state.ts';
 import { formatEntry } from '../../kernel/set-entry.ts';
 import { isKubeProxySet, mayKubeProxyMake } from '../../kube-proxy/sets.ts';
 import { recognizeVirtualServers } from '../../kube-proxy/virtual-servers.ts';
-import { noBelongings } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
-import { shareLinks } from './own-links.ts';
-import type { LinkShare } from './own-links.ts';
+import { noBelongings, type Belongings } from '../state/belongings.ts';
+import { shareLinks, type LinkShare } from './own-links.ts';
 import { shareNftTables } from './own-nftables.ts';
-import { shareRules } from './own-rules.ts';
-import type { Leftover, NamedShare, RuleShare } from './own-rules.ts';
+import { shareRules, type Leftover, type NamedShare, type RuleShare } from './own-rules.ts';
 
 /**
  * On what grounds things are kpc-apply's: owned are those that it made, by its record; adopted those that a kube-proxy

@@ -1,13 +1,10 @@
-import { splitDelta } from '../../kernel/delta.ts';
-import type { KernelDelta } from '../../kernel/delta.ts';
-import type { ObjectKind } from '../../kernel/kinds.ts';
-import { objectKinds } from '../../kernel/kinds.ts';
+import { splitDelta, type KernelDelta } from '../../kernel/delta.ts';
+import { objectKinds, type ObjectKind } from '../../kernel/kinds.ts';
 import type { TimeoutsChange } from '../../kernel/timeouts-delta.ts';
 import type { Command } from '../node/host.ts';
 import { kindSteps } from './kind-steps.ts';
 import type { ReadingPart } from '../node/node-reading.ts';
-import { listStages } from './plan.ts';
-import type { Plan, SettingChange } from './plan.ts';
+import { listStages, type Plan, type SettingChange } from './plan.ts';
 
 /** One thing to do on the node. */
 export type Step =

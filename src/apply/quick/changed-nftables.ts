@@ -1,6 +1,5 @@
 import { findChangedLines } from '../../base/changed-lines.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
 

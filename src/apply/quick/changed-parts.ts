@@ -1,11 +1,8 @@
 import { findChangedLines } from '../../base/changed-lines.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
-import { focusOnNftTables } from './changed-nftables.ts';
-import type { NftFocus } from './changed-nftables.ts';
-import { chainKey, noBelongings } from '../state/belongings.ts';
-import type { Belongings } from '../state/belongings.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { focusOnNftTables, type NftFocus } from './changed-nftables.ts';
+import { chainKey, noBelongings, type Belongings } from '../state/belongings.ts';
 import type { NodeReading } from '../node/node-reading.ts';
 import type { Settled } from './settled-bundle.ts';
 

@@ -1,8 +1,7 @@
 import { joinHostPort } from '../../kernel/address.ts';
 import { compareRealServers, formatServiceName } from '../../kernel/ipvs.ts';
 import type { VirtualServerChange } from '../../kernel/ipvs-delta.ts';
-import { cutIpvsTable, readReals, readServerName } from '../node/ipvs-table.ts';
-import type { ListedReal, ListedServer } from '../node/ipvs-table.ts';
+import { cutIpvsTable, readReals, readServerName, type ListedReal, type ListedServer } from '../node/ipvs-table.ts';
 
 /** Whether real servers of virtual servers that stay are all that changes. */
 export function concernsRealServersOnly(changes: readonly VirtualServerChange[]): boolean {

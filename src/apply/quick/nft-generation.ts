@@ -3,8 +3,7 @@ import { families } from '../../kernel/family.ts';
 import type { Host } from '../node/host.ts';
 import { aboutTables, askKernel } from '../node/nft-netlink.ts';
 import { saveTools } from '../node/node-reading.ts';
-import { grewAsRehearsed, rehearseNftChange } from './rehearse-nftables.ts';
-import type { NftRehearsal } from './rehearse-nftables.ts';
+import { grewAsRehearsed, rehearseNftChange, type NftRehearsal } from './rehearse-nftables.ts';
 
 /**
  * A moment of the rules of nftables. Any program that changes any of them makes the kernel count one generation more. So

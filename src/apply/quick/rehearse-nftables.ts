@@ -1,17 +1,21 @@
 import type { KernelDelta } from '../../kernel/delta.ts';
-import { families } from '../../kernel/family.ts';
-import type { Family } from '../../kernel/family.ts';
-import { diffNftTables } from '../../kernel/nftables/delta.ts';
-import type { NftChange } from '../../kernel/nftables/delta.ts';
+import { families, type Family } from '../../kernel/family.ts';
+import { diffNftTables, type NftChange } from '../../kernel/nftables/delta.ts';
 import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatTables, nftFamily } from '../../kernel/nftables/format.ts';
 import { parseNftText } from '../../kernel/nftables/parse-text.ts';
-import { findTable, isLearned } from '../../kernel/nftables/table.ts';
-import type { NftChain, NftTable } from '../../kernel/nftables/table.ts';
+import { findTable, isLearned, type NftChain, type NftTable } from '../../kernel/nftables/table.ts';
 import { nftTableName } from '../../kube-proxy/nftables.ts';
 import type { Host } from '../node/host.ts';
-import { aboutTables, elementIn, formatQuestions, keysIn, netlinkProgram, readAnswers } from '../node/nft-netlink.ts';
-import type { NftQuestion } from '../node/nft-netlink.ts';
+import {
+  aboutTables,
+  elementIn,
+  formatQuestions,
+  keysIn,
+  netlinkProgram,
+  readAnswers,
+  type NftQuestion,
+} from '../node/nft-netlink.ts';
 
 /** A change to a few chains and sets of kube-proxy's tables, and what nft is given to make it: one input a transaction. */
 export interface NftRehearsal {

@@ -2,11 +2,9 @@ import { hashHex } from '#hash';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { listOf, mapOf, objectOf, optional, text } from '../../base/shape.ts';
 import type { Host } from '../node/host.ts';
-import { nftStampShape } from './nft-generation.ts';
-import type { NftStamp } from './nft-generation.ts';
+import { nftStampShape, type NftStamp } from './nft-generation.ts';
 import type { NodeReading } from '../node/node-reading.ts';
-import { readJson, writeJson } from '../state/record.ts';
-import type { StateFolder } from '../state/record.ts';
+import { readJson, writeJson, type StateFolder } from '../state/record.ts';
 
 /**
  * A bundle that was found to hold what kpc writes and nothing else, and what the tools printed of the node when all that

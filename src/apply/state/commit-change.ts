@@ -1,8 +1,7 @@
 import { hasCode } from '../../bundle/errors.ts';
 import { pruneStates, statePath } from './history.ts';
 import type { Host } from '../node/host.ts';
-import { writeJson } from './record.ts';
-import type { OwnershipRecord, StateFolder } from './record.ts';
+import { writeJson, type OwnershipRecord, type StateFolder } from './record.ts';
 
 /**
  * Ends a change that is to stay. The record first: if the journal is still there afterwards, the next apply finds that

@@ -2,8 +2,14 @@ import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { joinBelongings } from './belongings.ts';
 import type { ChangeOrigin } from '../change/observe-node.ts';
-import { readSnapshot } from './record.ts';
-import type { OwnershipRecord, SettingsMade, Snapshot, StateFolder, StateMark } from './record.ts';
+import {
+  readSnapshot,
+  type OwnershipRecord,
+  type SettingsMade,
+  type Snapshot,
+  type StateFolder,
+  type StateMark,
+} from './record.ts';
 
 /** How many states are kept to go back to, and how many bytes they may take. The one before the last change always stays. */
 const mostStates = 5;

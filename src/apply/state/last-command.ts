@@ -4,8 +4,7 @@ import { explainError, Failure } from './failure.ts';
 import { formatTime } from './history.ts';
 import type { Host } from '../node/host.ts';
 import { readBootId } from './process-identity.ts';
-import { readJson, readRecord, writeJson } from './record.ts';
-import type { BundleMark, StateFolder } from './record.ts';
+import { readJson, readRecord, writeJson, type BundleMark, type StateFolder } from './record.ts';
 
 /**
  * A command that left the node in the state that it was in, and after which nothing has changed the node. A rollback has nothing

@@ -3,8 +3,7 @@ import { describeError, hasCode } from '../../bundle/errors.ts';
 import { amount, objectOf, optional, readShape, text } from '../../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
-import { findProcess, identifyOwnProcess, processFields } from './process-identity.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { findProcess, identifyOwnProcess, processFields, type ProcessIdentity } from './process-identity.ts';
 
 /** What a holder of the lock says about itself. */
 interface Claim extends ProcessIdentity {

@@ -11,14 +11,20 @@ import {
   text,
   textThat,
   wholeNumber,
+  type Shape,
+  type ShapeReading,
 } from '../../base/shape.ts';
-import type { Shape, ShapeReading } from '../../base/shape.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
 import { isSettingPath } from '../plan/node-decisions.ts';
 import type { NodeReading } from '../node/node-reading.ts';
-import { belongingsShape, completeBelongings, noBelongings } from './belongings.ts';
-import type { Belongings, StoredBelongings } from './belongings.ts';
+import {
+  belongingsShape,
+  completeBelongings,
+  noBelongings,
+  type Belongings,
+  type StoredBelongings,
+} from './belongings.ts';
 
 /** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';

@@ -1,29 +1,27 @@
 import { resolve } from 'node:path';
-import { Option } from 'commander';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { printable, printableLines } from '../../base/printable.ts';
-import { applyBundle, assertNoRefusals, foreseeApply, requestBundle } from '../../apply/change/apply-bundle.ts';
-import type { ApplyChoices } from '../../apply/change/apply-bundle.ts';
+import {
+  applyBundle,
+  assertNoRefusals,
+  foreseeApply,
+  requestBundle,
+  type ApplyChoices,
+} from '../../apply/change/apply-bundle.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { describeHeld } from '../../apply/plan/describe-plan.ts';
-import { assertNoConflicts, observe } from '../../apply/change/change-node.ts';
-import type { ChangeOutcome } from '../../apply/change/change-node.ts';
+import { assertNoConflicts, observe, type ChangeOutcome } from '../../apply/change/change-node.ts';
 import { readBootId } from '../../apply/state/process-identity.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { readSettled } from '../../apply/quick/settled-bundle.ts';
 import { withLock } from '../../apply/state/lock.ts';
-import { isEmptyPlan } from '../../apply/plan/plan.ts';
-import type { Plan } from '../../apply/plan/plan.ts';
+import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
-import { describeStep, listSteps, stepCommand } from '../../apply/plan/steps.ts';
-import type { Step } from '../../apply/plan/steps.ts';
-import { openSession, reportFailure, reportStuck, reportWarning } from './environment.ts';
-import type { ApplyEnvironment } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, parseDuration } from './options.ts';
-import type { ClaimOptions } from './options.ts';
+import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
+import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './options.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { onInterrupt } from './interrupt.ts';
 import { version } from '../../base/version.ts';

@@ -6,10 +6,8 @@ import { requestNothing } from '../../apply/change/clean-up.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession } from './environment.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
-import { addClaimOptions, addForceOption, addStateOption } from './options.ts';
-import type { ClaimOptions } from './options.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
+import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './options.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
 import { onInterrupt } from './interrupt.ts';
 

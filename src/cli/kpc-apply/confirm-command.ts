@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { confirmApply } from '../../apply/change/confirm-apply.ts';
-import { openSession } from './environment.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 
 export function addConfirmCommand(
   program: Command,

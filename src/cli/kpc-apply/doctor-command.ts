@@ -4,8 +4,7 @@ import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 interface DoctorOptions extends NodeOptions {

@@ -1,17 +1,14 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { dumpNode } from '../../apply/change/dump-node.ts';
-import { replaceFolder } from '../../bundle/folder.ts';
-import type { FolderProblem } from '../../bundle/folder.ts';
+import { replaceFolder, type FolderProblem } from '../../bundle/folder.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { Failure } from '../../apply/state/failure.ts';
-import { openSession } from './environment.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
 
 interface DumpOptions extends NodeOptions {

@@ -4,13 +4,11 @@ import type { Session } from '../../apply/change/change-node.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import type { Failure } from '../../apply/state/failure.ts';
 import { formatTime } from '../../apply/state/history.ts';
-import { formatCommand } from '../../apply/node/host.ts';
-import type { Host } from '../../apply/node/host.ts';
+import { formatCommand, type Host } from '../../apply/node/host.ts';
 import type { Plan } from '../../apply/plan/plan.ts';
 import { stateFolder } from '../../apply/state/record.ts';
 import { describeStep } from '../../apply/plan/steps.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** What kpc-apply works with: handed in, so that tests hand in their own. */

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../settings/durations.ts';
 import { parseNetwork } from '../../kernel/address.ts';

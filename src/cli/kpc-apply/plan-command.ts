@@ -4,14 +4,11 @@ import { observe } from '../../apply/change/change-node.ts';
 import type { Observation } from '../../apply/change/observe-node.ts';
 import { isEmptyPlan } from '../../apply/plan/plan.ts';
 import type { StoredBundle } from '../../bundle/read-bundle.ts';
-import { openSession } from './environment.ts';
-import type { ApplyEnvironment } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, outputOption } from './options.ts';
-import type { ClaimOptions } from './options.ts';
+import { openSession, type ApplyEnvironment } from './environment.ts';
+import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {

@@ -1,12 +1,16 @@
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Session } from '../../apply/change/change-node.ts';
 import { describePlan } from '../../apply/plan/describe-plan.ts';
 import { describeState } from '../../apply/state/history.ts';
 import { withLock } from '../../apply/state/lock.ts';
 import type { StateMark } from '../../apply/state/record.ts';
-import { listStates, planRollBack, rollBack } from '../../apply/change/roll-back.ts';
-import type { RollBackChoices, RollBackOutcome } from '../../apply/change/roll-back.ts';
+import {
+  listStates,
+  planRollBack,
+  rollBack,
+  type RollBackChoices,
+  type RollBackOutcome,
+} from '../../apply/change/roll-back.ts';
 import { printable } from '../../base/printable.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { planValue } from '../../report/plan-json.ts';
@@ -14,12 +18,10 @@ import { describeLeftSettings, formatPlanText } from '../../report/plan-text.ts'
 import { formatStatesJson, formatStatesText, stateValue } from '../../report/states.ts';
 import { standBy } from '../../apply/change/stand-by.ts';
 import { reportOutcome } from './apply-command.ts';
-import { openSession } from './environment.ts';
-import type { ApplyEnvironment, NodeOptions } from './environment.ts';
+import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
 import { onInterrupt } from './interrupt.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
   readonly to?: number;

@@ -4,10 +4,8 @@ import type { ApplyEnvironment } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { observeBundle } from './plan-command.ts';
-import type { PlanOptions } from './plan-command.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { observeBundle, type PlanOptions } from './plan-command.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 export function addVerifyCommand(
@@ -33,9 +31,7 @@ async function runVerify(
   const bundle = await loadBundle(folder);
   const { plan } = await observeBundle(bundle, { ...options, adopt: false, ipvsExcludeCidrs: [] }, environment);
   await environment.terminal.out(
-    options.output === 'json'
-      ? formatPlanJson(plan, bundle)
-      : formatPlanText(plan, { as: 'drift', bundle }),
+    options.output === 'json' ? formatPlanJson(plan, bundle) : formatPlanText(plan, { as: 'drift', bundle }),
   );
   return isEmptyPlan(plan) && plan.share.conflicts.length === 0 ? exitStatus.ok : exitStatus.differs;
 }

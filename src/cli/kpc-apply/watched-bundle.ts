@@ -1,10 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { explainError } from '../../apply/state/failure.ts';
-import type { Failure } from '../../apply/state/failure.ts';
+import { explainError, type Failure } from '../../apply/state/failure.ts';
 import type { Host } from '../../apply/node/host.ts';
-import { readJson, writeJson } from '../../apply/state/record.ts';
-import type { StateFolder } from '../../apply/state/record.ts';
+import { readJson, writeJson, type StateFolder } from '../../apply/state/record.ts';
 import { describeError, hasCode } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';

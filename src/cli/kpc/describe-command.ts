@@ -1,6 +1,5 @@
 import { quotePrintable } from '../../base/printable.ts';
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Finding } from '../../describe/find-subject.ts';
 import type { View } from '../../describe/view.ts';
 import { nearest } from '../../describe/suggest.ts';
@@ -10,16 +9,13 @@ import { formatDescription } from '../../report/description-text.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { NamedInput } from '../../sides/recognise-input.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus } from '../shared/exit-status.ts';
 import { addInputOptions } from './input-options.ts';
 import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import { say } from '../shared/terminal.ts';
-import type { Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
-import type { MessageOptions } from './message-options.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 /** The options of kpc describe. */

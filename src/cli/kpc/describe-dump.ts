@@ -1,5 +1,4 @@
-import type { Decompiled, DecompiledPort } from '../../describe/decompile.ts';
-import { decompile } from '../../describe/decompile.ts';
+import { decompile, type Decompiled, type DecompiledPort } from '../../describe/decompile.ts';
 import {
   describeDecompiled,
   findClosedPort,
@@ -8,34 +7,32 @@ import {
   isAbout,
   resolveName,
 } from '../../describe/decompiled-words.ts';
-import { findOwnAddresses } from '../../describe/node-addresses.ts';
-import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { describeClosed, describeDeaf, describeSharedInWords } from '../../describe/describe-words.ts';
-import type { OwnAddresses } from '../../describe/node-addresses.ts';
-import type { SharedSubject } from '../../describe/find-subject.ts';
-import { bareName, findHeld } from '../../describe/find-subject.ts';
+import { findOwnAddresses, type OwnAddresses } from '../../describe/node-addresses.ts';
+import {
+  describeClosed,
+  describeDeaf,
+  describeSharedInWords,
+  type DescriptionLine,
+} from '../../describe/describe-words.ts';
+import { bareName, findHeld, type SharedSubject } from '../../describe/find-subject.ts';
 import { describeLeftovers } from '../../describe/leftover-words.ts';
 import { decompiledRows, formatRows } from '../../describe/service-table.ts';
 import { nameServers } from '../../diff/name-servers.ts';
 import { oneLine } from '../../diff/one-line.ts';
-import type { Owners } from '../../changes/owners.ts';
-import { findOwners } from '../../changes/owners.ts';
+import { findOwners, type Owners } from '../../changes/owners.ts';
 import { count } from '../../changes/counts.ts';
 import { classifyServers } from '../../diff/server-belonging.ts';
-import type { Coverage, Told } from '../../diff/coverage.ts';
-import { tellsNftables, tellsRules } from '../../diff/coverage.ts';
+import { tellsNftables, tellsRules, type Coverage, type Told } from '../../diff/coverage.ts';
 import type { Side } from '../../diff/side.ts';
 import { formatDescription } from '../../report/description-text.ts';
 import type { DescribeOptions } from './describe-command.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { StoredSide } from '../../sides/stored-side.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { exitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
-import { say } from '../shared/terminal.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 import { failsStrictly, makeStrict } from './message-options.ts';
 
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */

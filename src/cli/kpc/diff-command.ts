@@ -1,21 +1,17 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { ReportBlock, ReportLimits } from '../../diff/diff-report.ts';
 import type { SideDiff } from '../../diff/diff-sides.ts';
 import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { exitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
-import { say } from '../shared/terminal.ts';
-import type { Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten } from './message-options.ts';
-import type { MessageOptions } from './message-options.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
+import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;

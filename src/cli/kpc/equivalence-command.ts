@@ -1,21 +1,21 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import { compareScenes } from '../../equivalence/compare.ts';
 import { Findings } from '../../equivalence/findings.ts';
-import { chooseStandIns } from '../../equivalence/stand-ins.ts';
-import type { StandIn } from '../../equivalence/stand-ins.ts';
-import type { EquivalenceReport } from '../../report/equivalence.ts';
-import { formatEquivalenceJunit, formatEquivalenceMarkdown, formatEquivalenceText } from '../../report/equivalence.ts';
+import { chooseStandIns, type StandIn } from '../../equivalence/stand-ins.ts';
+import {
+  formatEquivalenceJunit,
+  formatEquivalenceMarkdown,
+  formatEquivalenceText,
+  type EquivalenceReport,
+} from '../../report/equivalence.ts';
 import { formatJson } from '../../report/format-json.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { exitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { showProgress } from './fleet-progress.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten } from './message-options.ts';
-import type { PairOptions, Pairs } from './read-pair.ts';
-import { readPairs } from './read-pair.ts';
+import { readPairs, type PairOptions, type Pairs } from './read-pair.ts';
 
 export interface EquivalenceOptions extends PairOptions {
   readonly output: 'text' | 'json' | 'markdown' | 'junit';

@@ -4,12 +4,10 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
-import { diagnosticCodes, entryOf, severitiesOf } from '../../diagnostics/codes.ts';
-import type { DiagnosticCode } from '../../diagnostics/codes.ts';
+import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** Runs kpc. */

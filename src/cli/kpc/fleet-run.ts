@@ -4,22 +4,19 @@ import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
-import type { NodeDifference, NodeFiles } from '../../fleet/fleet-folder.ts';
-import { FleetFolder } from '../../fleet/fleet-folder.ts';
+import { FleetFolder, type NodeDifference, type NodeFiles } from '../../fleet/fleet-folder.ts';
 import { isInShard } from '../../fleet/shard.ts';
 import type { NodeChange } from '../../report/fleet-report.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
 import type { CheckReport, FolderForm } from '../../report/check-report.ts';
 import type { FleetBundle } from '../../compile/compile-fleet.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { exitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
 import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { say } from '../shared/terminal.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 
 /** What a run for many nodes works on. */

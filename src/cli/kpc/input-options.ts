@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { ipFamilyChoices } from '../../compile/compile-node.ts';
 import { newestRelease, releaseRange } from '../../kube-proxy/releases.ts';
 import { proxyFlags } from '../../settings/flags.ts';

@@ -1,14 +1,12 @@
 import type { ArgumentsOf } from '../../diagnostics/codes.ts';
-import { diagnose, placeAtLine } from '../../diagnostics/diagnostic.ts';
+import { diagnose, placeAtLine, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { findingOf } from '../../diagnostics/found.ts';
 import { isObject } from '../../base/shape.ts';
 import { findNearest } from '../../base/find-nearest.ts';
 import { kpcYaml } from '../../base/own-names.ts';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import type { Command, Option } from 'commander';
-import { CommanderError } from 'commander';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { CommanderError, type Command, type Option } from 'commander';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { InputDocument } from '../../input/document.ts';
 import { loadFile } from '../../input/load-files.ts';

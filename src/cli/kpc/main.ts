@@ -1,8 +1,6 @@
 import { describeError, isSystemError } from '../../bundle/errors.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import type { Terminal } from '../shared/terminal.ts';
-import { processTerminal } from '../shared/terminal.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { processTerminal, type Terminal } from '../shared/terminal.ts';
 import { version } from '../../base/version.ts';
 
 /**

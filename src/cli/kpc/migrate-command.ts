@@ -1,15 +1,12 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { preparationsFor } from '../../equivalence/preparations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { preparationLines } from '../../report/equivalence.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
-import { exitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import type { EquivalenceOptions } from './equivalence-command.ts';
-import { comparePairs, formatEquivalence } from './equivalence-command.ts';
+import { comparePairs, formatEquivalence, type EquivalenceOptions } from './equivalence-command.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten } from './message-options.ts';
 import { readPairs } from './read-pair.ts';

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
-import { checkFlags } from '../../compile/check-flags.ts';
-import type { GivenFlags } from '../../compile/check-flags.ts';
+import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
 import { addCompileCommand } from './compile-command.ts';
@@ -9,20 +8,16 @@ import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
 import { addExplainCommand } from './explain-command.ts';
 import type { ExitStatus } from '../shared/exit-status.ts';
-import { applyKpcYaml, configuredCommands, findMisnamed } from './kpc-yaml.ts';
-import type { KpcYaml } from './kpc-yaml.ts';
-import { makeStrict, quieten } from './message-options.ts';
-import type { MessageOptions } from './message-options.ts';
+import { applyKpcYaml, configuredCommands, findMisnamed, type KpcYaml } from './kpc-yaml.ts';
+import { makeStrict, quieten, type MessageOptions } from './message-options.ts';
 import { settleBooleans } from './optional-values.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { addTestCommand } from './test-command.ts';
 import { addEquivalenceCommand } from './equivalence-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addTraceCommand } from './trace-command.ts';
-import type { Program } from '../shared/run-commands.ts';
-import { runCommands } from '../shared/run-commands.ts';
-import { say } from '../shared/terminal.ts';
-import type { Terminal } from '../shared/terminal.ts';
+import { runCommands, type Program } from '../shared/run-commands.ts';
+import { say, type Terminal } from '../shared/terminal.ts';
 import { addVersionCommand } from '../shared/version-command.ts';
 
 /** Runs the command of kpc that the command line names. */

@@ -6,15 +6,12 @@ import { classifyServers } from '../../diff/server-belonging.ts';
 import type { Side } from '../../diff/side.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { modeOfState } from '../../kube-proxy/mode-of-state.ts';
-import { compileLoaded } from '../../sides/read-side.ts';
-import type { SideOptions } from '../../sides/read-side.ts';
+import { compileLoaded, type SideOptions } from '../../sides/read-side.ts';
 import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
-import { sceneOf } from '../../trace/scene.ts';
-import type { Scene } from '../../trace/scene.ts';
+import { sceneOf, type Scene } from '../../trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import type { MessageOptions } from './message-options.ts';
-import { failsStrictly, makeStrict } from './message-options.ts';
+import { failsStrictly, makeStrict, type MessageOptions } from './message-options.ts';
 import { reportDiagnostics } from './report-diagnostics.ts';
 import { formatError } from '../../report/render-diagnostics.ts';
 

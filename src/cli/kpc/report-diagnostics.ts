@@ -1,5 +1,4 @@
-import { diagnose, isError } from '../../diagnostics/diagnostic.ts';
-import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { diagnose, isError, type Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
 import { foldDiagnostics } from '../../input/fold-diagnostics.ts';
 import { renderDiagnostics } from '../../report/render-diagnostics.ts';

@@ -1,7 +1,6 @@
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus } from '../shared/exit-status.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
 /** Where nothing is compiled, programs and GitHub are told why in their own words too. `format` is that of --output. */

@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { findOtherName } from './other-names.ts';
 
 const applyCommands = ['apply', 'cleanup', 'confirm', 'doctor', 'dump', 'plan', 'rollback', 'verify', 'watch'];

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import type { ExitStatus } from './exit-status.ts';
-import { exitStatus } from './exit-status.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,8 +1,6 @@
-import { Option } from 'commander';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releases } from '../../kube-proxy/releases.ts';
-import { exitStatus } from './exit-status.ts';
-import type { ExitStatus } from './exit-status.ts';
+import { exitStatus, type ExitStatus } from './exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';

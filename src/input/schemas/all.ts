@@ -1,24 +1,14 @@
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { endpointSliceSchema } from './endpoint-slice.ts';
-import type { RawEndpointSlice } from './endpoint-slice.ts';
-import { endpointsSchema } from './endpoints.ts';
-import type { RawEndpoints } from './endpoints.ts';
-import { kubeProxyConfigurationSchema } from './kube-proxy-configuration.ts';
-import type { KubeProxyConfig } from './kube-proxy-configuration.ts';
-import { nodeSchema } from './node.ts';
-import type { RawNode } from './node.ts';
-import { packetTestsSchema } from './packet-tests.ts';
-import type { RawPacketTests } from './packet-tests.ts';
-import { podSchema } from './pod.ts';
-import type { RawPod } from './pod.ts';
-import { serviceCidrSchema } from './service-cidr.ts';
-import type { RawServiceCidr } from './service-cidr.ts';
-import { serviceSchema } from './service.ts';
-import type { RawService } from './service.ts';
-import { ingressSchema, namespaceSchema, networkPolicySchema } from './traffic.ts';
-import type { RawIngressObject, RawNamespace, RawNetworkPolicy } from './traffic.ts';
-import { workloadSchema } from './workload.ts';
-import type { RawWorkload } from './workload.ts';
+import { endpointSliceSchema, type RawEndpointSlice } from './endpoint-slice.ts';
+import { endpointsSchema, type RawEndpoints } from './endpoints.ts';
+import { kubeProxyConfigurationSchema, type KubeProxyConfig } from './kube-proxy-configuration.ts';
+import { nodeSchema, type RawNode } from './node.ts';
+import { packetTestsSchema, type RawPacketTests } from './packet-tests.ts';
+import { podSchema, type RawPod } from './pod.ts';
+import { serviceCidrSchema, type RawServiceCidr } from './service-cidr.ts';
+import { serviceSchema, type RawService } from './service.ts';
+import { ingressSchema, namespaceSchema, networkPolicySchema, type RawIngressObject, type RawNamespace, type RawNetworkPolicy } from './traffic.ts';
+import { workloadSchema, type RawWorkload } from './workload.ts';
 
 /** The kinds that kpc reads, and its own file of packet tests, and what each is when its schema takes it. */
 export interface RawObjects {

@@ -1,5 +1,4 @@
-import { flag, list, object, text } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { flag, list, object, text, type Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, optionalPort, protocol, targetRef, textMap, word } from './shared.ts';
 

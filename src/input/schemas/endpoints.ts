@@ -1,5 +1,4 @@
-import { list, object, text } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { list, object, text, type Schema } from '../../diagnostics/json-schema.ts';
 import type { RawEndpointPort } from './endpoint-slice.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, optionalPort, protocol, targetRef } from './shared.ts';

@@ -1,6 +1,5 @@
 import type { Schema } from '../../diagnostics/json-schema.ts';
-import { schemas } from './all.ts';
-import type { RawObjects } from './all.ts';
+import { schemas, type RawObjects } from './all.ts';
 import { podSpecSchema } from './pod.ts';
 import { metadata, objectConditions, targetRef } from './shared.ts';
 

@@ -1,7 +1,5 @@
-import { closedObject, duration, flag, integer, item, list, text } from '../../diagnostics/json-schema.ts';
-import type { DescribedFields, Schema } from '../../diagnostics/json-schema.ts';
-import { proxyModes } from '../../kube-proxy/modes.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { closedObject, duration, flag, integer, item, list, text, type DescribedFields, type Schema } from '../../diagnostics/json-schema.ts';
+import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { configuredSections, fieldsInSection } from '../../settings/configuration.ts';
 import type { ConfiguredFields } from '../../settings/table.ts';
 

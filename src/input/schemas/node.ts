@@ -1,5 +1,4 @@
-import { flag, item, list, object, text, texts } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { flag, item, list, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata } from './shared.ts';
 

@@ -1,5 +1,4 @@
-import { item, list, text } from '../../diagnostics/json-schema.ts';
-import type { DescribedFields, Schema } from '../../diagnostics/json-schema.ts';
+import { item, list, text, type DescribedFields, type Schema } from '../../diagnostics/json-schema.ts';
 
 const word: Schema<string> = { type: 'string', expected: 'a string' };
 

@@ -1,7 +1,5 @@
-import { flag, list, object, text } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
-import { conditions } from './node.ts';
-import type { RawCondition } from './node.ts';
+import { flag, list, object, text, type Schema } from '../../diagnostics/json-schema.ts';
+import { conditions, type RawCondition } from './node.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, port, protocol, word } from './shared.ts';
 

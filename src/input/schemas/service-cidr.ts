@@ -1,5 +1,4 @@
-import { object, texts } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { object, texts, type Schema } from '../../diagnostics/json-schema.ts';
 import type { RawMetadata } from './service.ts';
 import { metadata, objectConditions } from './shared.ts';
 

@@ -1,5 +1,4 @@
-import { flag, integer, item, list, object, text, texts } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { flag, integer, item, list, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
 import { metadata, objectConditions, optionalPort, port, protocol, textMap, word } from './shared.ts';
 
 const seconds = integer(1, 86400, 'a timeout is a number of seconds from 1 to 86400 (one day)', 'bad-timeout');

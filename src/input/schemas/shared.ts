@@ -1,7 +1,6 @@
 import { joinWords } from '../../base/join-words.ts';
 import type { ShapeCode } from '../../diagnostics/fields.ts';
-import { anyInteger, flag, integer, item, list, map, object, text, texts } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { anyInteger, flag, integer, item, list, map, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
 
 export const textMap = map({ type: ['string', 'null'], expected: 'a string' }, 'a mapping of strings');
 

@@ -1,5 +1,4 @@
-import { integer, item, list, map, object, text, texts } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
+import { integer, item, list, map, object, text, texts, type Schema } from '../../diagnostics/json-schema.ts';
 import { metadata, port, protocol } from './shared.ts';
 
 type Taken<S> = NonNullable<S extends Schema<infer T> ? T : never>;

@@ -1,9 +1,6 @@
-import { flag, integer, object, text } from '../../diagnostics/json-schema.ts';
-import type { Schema } from '../../diagnostics/json-schema.ts';
-import type { RawCondition } from './node.ts';
-import { conditions } from './node.ts';
-import { podSpecSchema } from './pod.ts';
-import type { RawOwnedMetadata, RawPodSpec } from './pod.ts';
+import { flag, integer, object, text, type Schema } from '../../diagnostics/json-schema.ts';
+import { conditions, type RawCondition } from './node.ts';
+import { podSpecSchema, type RawOwnedMetadata, type RawPodSpec } from './pod.ts';
 import { metadata } from './shared.ts';
 import type { RawMetadata } from './service.ts';
 

@@ -1,6 +1,5 @@
 import { refuse, refuseTab } from '../syntax-fault.ts';
-import { scalarSign } from './lex.ts';
-import type { Lexeme } from './lex.ts';
+import { scalarSign, type Lexeme } from './lex.ts';
 
 /** What is before the place on a line where a key or an item of a block may begin: go-yaml takes no tab there. */
 const beforeKey = /^(?!---)[-?: ]*$/;

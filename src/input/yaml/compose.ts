@@ -1,5 +1,20 @@
-import { Composer, CST, isAlias, isCollection, isMap, isScalar, isSeq, Parser } from 'yaml';
-import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import {
+  Composer,
+  CST,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  Parser,
+  type Alias,
+  type Document,
+  type Node,
+  type Pair,
+  type Scalar,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
 import { maxDepth, refuse, Refusal, refuseTab, tooDeep } from '../syntax-fault.ts';
 import { LexemeChecker } from './check-lexemes.ts';
 import { lex } from './lex.ts';

@@ -1,11 +1,7 @@
-import { isAlias, isMap, isScalar, isSeq } from 'yaml';
-import type { Alias, Node, Scalar, YAMLMap } from 'yaml';
-import { offsetOf } from './compose.ts';
-import type { Composed, Target } from './compose.ts';
-import { maxDepth, refuse, Refusal, tooDeep } from '../syntax-fault.ts';
-import type { SyntaxFault } from '../syntax-fault.ts';
-import { resolveNumber, resolvePlainScalar } from '../yaml-scalars.ts';
-import type { YamlNumber } from '../yaml-scalars.ts';
+import { isAlias, isMap, isScalar, isSeq, type Alias, type Node, type Scalar, type YAMLMap } from 'yaml';
+import { offsetOf, type Composed, type Target } from './compose.ts';
+import { maxDepth, refuse, Refusal, tooDeep, type SyntaxFault } from '../syntax-fault.ts';
+import { resolveNumber, resolvePlainScalar, type YamlNumber } from '../yaml-scalars.ts';
 
 /** go-yaml's bounds: up to so many values all but a hundredth may come through aliases, from the second on a tenth. */
 const unboundCount = 400_000;

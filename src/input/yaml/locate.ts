@@ -1,8 +1,6 @@
-import { isAlias, isMap, isScalar, isSeq } from 'yaml';
-import type { Node, YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
 import type { FieldPath } from '../../cluster/objects.ts';
-import type { Composed } from './compose.ts';
-import { isEmpty, offsetOf } from './compose.ts';
+import { isEmpty, offsetOf, type Composed } from './compose.ts';
 import { isMergeKey, keyOf } from './decode.ts';
 
 /** Whether a position is wanted for the value of a field or for its key. */

@@ -2,8 +2,16 @@ import type { Family } from '../family.ts';
 import type { Split } from '../split.ts';
 import type { Element } from './element.ts';
 import { elementMeaning, isSameBase, isSameKind, keyMeaning, ruleMeaning } from './meaning.ts';
-import { findTable, isLearned } from './table.ts';
-import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
+import {
+  findTable,
+  isLearned,
+  type NftChain,
+  type NftCounter,
+  type NftMap,
+  type NftRule,
+  type NftSet,
+  type NftTable,
+} from './table.ts';
 
 /** How to change one table. All of it is one transaction: see formatNftDelta. */
 export type NftTableDelta =

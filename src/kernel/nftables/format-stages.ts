@@ -1,5 +1,4 @@
-import type { NftChange, NftTableDelta } from './delta.ts';
-import { usesAny } from './delta.ts';
+import { usesAny, type NftChange, type NftTableDelta } from './delta.ts';
 import { formatNftDelta } from './format-delta.ts';
 import { formatChain, formatTableParts } from './format.ts';
 import type { NftChain, NftCounter, NftMap, NftSet, NftTable } from './table.ts';

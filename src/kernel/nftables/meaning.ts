@@ -2,8 +2,7 @@ import type { Element, ElementKey, Value } from './element.ts';
 import type { Expression } from './expression.ts';
 import { formatElement, formatKey, formatRule } from './format-expression.ts';
 import { mergeAddresses } from './merge-addresses.ts';
-import { isLearned } from './table.ts';
-import type { BaseChain, NftMap, NftRule, NftSet } from './table.ts';
+import { isLearned, type BaseChain, type NftMap, type NftRule, type NftSet } from './table.ts';
 
 /**
  * One text for all the ways to write a rule: kube-proxy's, and those of nft's versions in text and JSON. Two rules of one

@@ -1,5 +1,4 @@
-import { ipv4Number, parseAddress, parseNetwork } from '../address.ts';
-import type { Address } from '../address.ts';
+import { ipv4Number, parseAddress, parseNetwork, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Value } from './element.ts';
 import { formatKey } from './format-expression.ts';

@@ -2,8 +2,15 @@ import { families } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
-import { asObject, onlyEntry, readConstant, readExpression, readVerdict, strings } from './parse-rule-json.ts';
-import type { JsonObject } from './parse-rule-json.ts';
+import {
+  asObject,
+  onlyEntry,
+  readConstant,
+  readExpression,
+  readVerdict,
+  strings,
+  type JsonObject,
+} from './parse-rule-json.ts';
 import type { ParsedTables, WantsTable } from './parse-text.ts';
 import { valueTypeOf } from './read-value.ts';
 import type { NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';

@@ -1,10 +1,8 @@
 import type { Family } from '../family.ts';
 import type { Value, Verdict } from './element.ts';
 import type { Expression, Field, Right, Selector, Target } from './expression.ts';
-import { maskedComparison, rejectWith } from './parse-rule-text.ts';
-import type { Comparison } from './parse-rule-text.ts';
-import { comparedType, inOrder, readNumber, readTarget, readValue } from './read-value.ts';
-import type { ValueType } from './read-value.ts';
+import { maskedComparison, rejectWith, type Comparison } from './parse-rule-text.ts';
+import { comparedType, inOrder, readNumber, readTarget, readValue, type ValueType } from './read-value.ts';
 
 /** Reads one expression of a rule as `nft -j` prints it. What kpc does not read is kept as its JSON. */
 export function readExpression(json: unknown, family: Family): Expression {

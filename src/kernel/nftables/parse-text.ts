@@ -1,13 +1,11 @@
-import { families } from '../family.ts';
-import type { Family } from '../family.ts';
+import { families, type Family } from '../family.ts';
 import type { UnreadLine } from '../unread-line.ts';
 import type { Element, ElementValue, Value } from './element.ts';
 import { nftFamily } from './format.ts';
 import { readRule, readVerdict } from './parse-rule-text.ts';
 import { readBaseChain, readSeconds } from './read-properties.ts';
 import { readNumber, readValue, valueTypeOf } from './read-value.ts';
-import { isQuoted, scan, unquote } from './scan.ts';
-import type { Token } from './scan.ts';
+import { isQuoted, scan, unquote, type Token } from './scan.ts';
 import type { BaseChain, NftChain, NftCounter, NftMap, NftRule, NftSet, NftTable } from './table.ts';
 import { Words } from './words.ts';
 
