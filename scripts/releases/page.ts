@@ -1,4 +1,3 @@
-import type { Behaviour, BehaviourChange, Release } from '../../src/kube-proxy/releases.ts';
 import {
   behaviourChanges,
   behaviours,
@@ -6,6 +5,9 @@ import {
   kubeProxyVersions,
   newestRelease,
   releases,
+  type Behaviour,
+  type BehaviourChange,
+  type Release,
 } from '../../src/kube-proxy/releases.ts';
 import { modeFacts } from '../../src/kube-proxy/modes.ts';
 
