@@ -7,17 +7,20 @@ import { checkNodeName, chooseFleet, type Hosts } from '../compile/fleet-nodes.t
 import { parseHostAddresses } from '../compile/host-addresses.ts';
 import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
-import type { ProxyFlags } from '../settings/table.ts';
+import type { ProxyMode } from '../kube-proxy/modes.ts';
+import type { Release } from '../kube-proxy/releases.ts';
+import { listSettings, type ProxyFlags } from '../settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Side } from '../diff/side.ts';
 import { diagnosticsToJson } from '../report/json.ts';
 import { sideOfManifests } from '../sides/stored-side.ts';
-import { checkText, mapOf, type LibraryDiagnostic, type NamedText, type Texts } from './texts.ts';
+import { checkOptionNames, checkText, mapOf, type LibraryDiagnostic, type NamedText, type Texts } from './texts.ts';
 
 /** What is compiled for one node or for many, and how: the flags of `kpc compile`, under their names in camel case. */
-export interface InputOptions extends ProxyFlags, RangeFlags {
+export interface InputOptions extends Omit<ProxyFlags, 'proxyMode'>, RangeFlags {
+  readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
   readonly manifests: readonly NamedText[];
   /** kube-proxy's configuration: a KubeProxyConfiguration, or the ConfigMap that holds one. */
@@ -25,7 +28,7 @@ export interface InputOptions extends ProxyFlags, RangeFlags {
   /** "auto" takes the families that the Services and the node use; so does leaving it out. */
   readonly ipFamily?: IpFamilyChoice | undefined;
   /** The release of Kubernetes whose kube-proxy is meant, "1.30" or "auto": the one that the Node names. */
-  readonly kubernetesVersion?: string | undefined;
+  readonly kubernetesVersion?: Release | 'auto' | undefined;
   /** The networks of the Pods that workloads are taken to have, or true for the known ones; nothing is assumed without it. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Compile even if that programs nothing, which removes all Services from a node. */
@@ -54,8 +57,30 @@ export interface CompileResult {
   readonly diagnostics: readonly LibraryDiagnostic[];
 }
 
-/** Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input. */
+/** The options beside kube-proxy's flags. */
+const ownOptions: { readonly [O in Exclude<keyof InputOptions, keyof ProxyFlags>]-?: true } = {
+  manifests: true,
+  config: true,
+  ipFamily: true,
+  kubernetesVersion: true,
+  assumeEndpoints: true,
+  allowEmpty: true,
+  serviceClusterIpRange: true,
+  serviceNodePortRange: true,
+  loadBalancerIpRange: true,
+};
+
+const inputOptions: Readonly<Record<string, true>> = {
+  ...ownOptions,
+  ...Object.fromEntries(listSettings().flatMap(({ row }) => row.flags.map(({ key }) => [key, true]))),
+};
+
+/**
+ * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Never throws for bad input, but a
+ * TypeError for options that have another name or type.
+ */
 export function compile(options: CompileOptions): CompileResult {
+  checkOptionNames(options, { ...inputOptions, node: true, hostAddresses: true });
   const { node } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
   const texts = textsOf(options, options.hostAddresses);
@@ -85,6 +110,7 @@ export interface FleetResult {
 
 /** As compile, for many nodes, which takes much less time than one after the other. */
 export function compileFleet(options: FleetOptions): FleetResult {
+  checkOptionNames(options, { ...inputOptions, nodes: true, shard: true, hostAddresses: true });
   const { nodes, shard } = options;
   const request = pipelineOptions(options);
   const loaded = loadTexts(textsOf(options, undefined), request);

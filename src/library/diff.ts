@@ -6,6 +6,7 @@ import { diffToJson, type DifferenceJson } from '../report/json.ts';
 import { formatMarkdown } from '../report/markdown.ts';
 import { formatText } from '../report/text.ts';
 import { formatUnifiedDiff } from '../report/unified.ts';
+import { checkOptionNames } from './texts.ts';
 
 export interface DiffOptions {
   /** Compare what is not kube-proxy's too. */
@@ -13,7 +14,9 @@ export interface DiffOptions {
 }
 
 /** Compares two sides by meaning: what `kpc diff --output json` prints. */
-export function diff(from: Side, to: Side, { foreign = false }: DiffOptions = {}): DifferenceJson {
+export function diff(from: Side, to: Side, options: DiffOptions = {}): DifferenceJson {
+  checkOptionNames(options, { foreign: true });
+  const { foreign = false } = options;
   return diffToJson(from, to, diffSides(from, to, { foreign }));
 }
 
@@ -27,8 +30,10 @@ export function formatDiff(
   from: Side,
   to: Side,
   format: 'text' | 'markdown' | 'unified',
-  { foreign = false, limit = 20 }: FormatOptions = {},
+  options: FormatOptions = {},
 ): string {
+  checkOptionNames(options, { foreign: true, limit: true });
+  const { foreign = false, limit = 20 } = options;
   const report = () => reportDiff(diffSides(from, to, { foreign }), { servicePorts: limit, lines: limit });
   switch (format) {
     case 'text':

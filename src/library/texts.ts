@@ -1,9 +1,27 @@
+import { joinWords } from '../base/join-words.ts';
+import { nearest } from '../describe/suggest.ts';
 import type { JsonDiagnostic } from '../report/json.ts';
 
 /** A text, with the name that diagnostics give it: the path of a file, say. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
+}
+
+/**
+ * Throws for an option that has no such name: a program without types would not learn that it is ignored. `known` has a
+ * row for each.
+ */
+export function checkOptionNames(options: object, known: Readonly<Record<string, true>>): void {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const near = nearest(
+      name.toLowerCase(),
+      Object.keys(known).map((each) => each.toLowerCase()),
+    );
+    const meant = Object.keys(known).filter((each) => near.includes(each.toLowerCase()));
+    throw new TypeError(`no option "${name}"${meant.length > 0 ? `: did you mean ${joinWords(meant, 'or')}?` : ''}`);
+  }
 }
 
 /** File name → text. */

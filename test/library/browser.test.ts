@@ -76,7 +76,7 @@ test('reads a bundle back, compares it, and compiles a fleet in shards', () => {
   const manifests = [name, 'fixtures/cluster/nodes.yaml'].map((path) => {
     return { name: path, text: readFileSync(join(projectFolder, path), 'utf8') };
   });
-  const options = { manifests, proxyMode: 'iptables' };
+  const options = { manifests, proxyMode: 'iptables' as const };
   const nodes = (kpc: typeof Library, shard: string) =>
     [...(kpc.compileFleet({ ...options, shard }).bundles ?? [])].map(({ node }) => node);
   expect(nodes(inBrowser, '0/2')).toEqual(nodes(library, '0/2'));

@@ -131,13 +131,21 @@ describe('compileFleet', () => {
   });
 });
 
+test('an option that kpc does not know is not ignored', () => {
+  const wrong = { manifests: [quickstart], proxymode: 'nftables' };
+  expect(() => compile(wrong)).toThrow(new TypeError('no option "proxymode": did you mean proxyMode?'));
+  expect(() => compileFleet({ ...wrong, proxymode: undefined, node: 'a' } as never)).toThrow(TypeError);
+  const { side } = compileWell({ manifests: [quickstart] });
+  expect(() => diff(side, side, { limit: 3 } as never)).toThrow('no option "limit"');
+});
+
 describe('diff', () => {
   const before = compileWell({ manifests: [quickstart], proxyMode: 'ipvs' });
   const changed = { ...quickstart, text: quickstart.text.replace('ready: false', 'ready: true') };
   const after = compileWell({ manifests: [changed], proxyMode: 'ipvs' });
 
   test('a bundle that is read back does not differ', () => {
-    for (const mode of ['ipvs', 'iptables']) {
+    for (const mode of ['ipvs', 'iptables'] as const) {
       const { files, side } = compileWell({ manifests: [quickstart], proxyMode: mode });
       const stored = parseBundle('stored', files);
       expect(stored.diagnostics).toEqual([]);
