@@ -37,6 +37,7 @@ export const yamlWords = {
     'not valid YAML: a mapping cannot begin here',
     'put a text with ": " in it in quotes, or the mapping on the next line',
   ],
+  'long-flow': ['kpc reads no more than 400,000 words and signs in brackets', 'write JSON, or lines without brackets'],
   'no-key': 'not valid YAML: a key of the mapping is expected here',
   'no-key-with-colon': 'not valid YAML: a key with its ":" is expected here',
   'no-space-after-colon': ['not valid YAML: this key has no space after its ":"', 'put one there'],

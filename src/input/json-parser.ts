@@ -1,24 +1,30 @@
 import { backslash, closeBrace, closeBracket, comma, doubleQuote, openBrace, openBracket } from './characters.ts';
-import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { printParseErrorCode, visit, type ParseErrorCode } from 'jsonc-parser';
 import type { FieldPath } from '../cluster/objects.ts';
 import { tooDeep, type SyntaxFault } from './syntax-fault.ts';
 import type { PositionOf } from './yaml/locate.ts';
 
-/** What is wrong with a JSON text, in the order of the text; empty for what JSON.parse takes. */
+/** More than these help no reader, and a megabyte can have a million. */
+const mostFaults = 100;
+
+/** What is wrong first with a JSON text, in the order of the text; empty for what JSON.parse takes. */
 export function findJsonFaults(text: string): SyntaxFault[] {
-  const errors: ParseError[] = [];
+  const faults: SyntaxFault[] = [];
+  const enough = new Error('enough faults');
+  const onError = (error: ParseErrorCode, offset: number): void => {
+    const reason = describe(printParseErrorCode(error));
+    faults.push({ offset, code: 'bad-json', arguments: { problem: 'invalid', reason } });
+    if (faults.length === mostFaults) throw enough;
+  };
   try {
-    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+    visit(text, { onError }, { disallowComments: true, allowTrailingComma: false });
   } catch (error) {
+    if (error === enough) return faults;
     // It calls itself for each level.
     if (!(error instanceof RangeError)) throw error;
     return [tooDeep];
   }
-  return errors.map(({ error, offset }) => ({
-    offset,
-    code: 'bad-json',
-    arguments: { problem: 'invalid', reason: describe(printParseErrorCode(error)) },
-  }));
+  return faults;
 }
 
 /** "CloseBraceExpected" → "close brace expected". */

@@ -80,7 +80,8 @@ export function holdsServices(folder: string): boolean {
 
 function programsServices(folder: string): boolean {
   if (holdsFile(folder, goldenHead)) return readableNames(folder).some(isGoldenServiceFile);
-  if (!holdsFile(folder, 'manifest.json')) return false;
+  // A bundle that lost its manifest is damaged, too.
+  if (!holdsFile(folder, 'manifest.json')) return holdsFile(folder, 'services.json');
   return readManifest(join(folder, 'manifest.json'))?.counts?.servicePorts !== 0;
 }
 

@@ -56,6 +56,8 @@ const inputs: Readonly<Record<string, string>> = {
   'JSON values that are none': '{}'.repeat(500_000),
   'JSON lists that are none': '[]\n'.repeat(350_000),
   'JSON values with one key': '{"a":1}'.repeat(140_000),
+  'a list in brackets': `a: [${'a, '.repeat(330_000)}]`,
+  'commas in braces': `{${','.repeat(1_000_000)}`,
   quotes: '"'.repeat(1_000_000),
   brackets: '['.repeat(1_000_000),
   'question marks': '? '.repeat(400_000),

@@ -251,6 +251,9 @@ describe.concurrent('a result without a Service', () => {
       expect(run.stderr).toMatch(/^error: .*would remove all Services from a node.*\]\n {2}help: .*add --allow-empty/);
       expect(run.stderr).toContain(`[${code}]`);
       expect(readAll(folder)).toEqual(before);
+      rmSync(join(folder, 'manifest.json'), { force: true });
+      const damaged = await runKpc(['compile', '-f', file, '-f', write(node('worker-1')), '-q', ...way, folder]);
+      expect(damaged.status).toBe(2);
     }
     const stdin = readFileSync(file, 'utf8');
     expect(await runKpc(['compile', '-f', '-', ...printIpvs], { stdin })).toMatchObject({ status: 2, stdout: '' });

@@ -17,7 +17,7 @@ import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseNftName } from '../../kube-proxy/nftables-names.ts';
 import { countLearnedClients } from '../node/affinity.ts';
 import { cleanStaleFlows } from '../node/conntrack.ts';
-import { examineBeforeApply } from '../doctor/doctor.ts';
+import { examineBeforeApply, examineEndpoints } from '../doctor/doctor.ts';
 import { examineForwarding, forwardingSysctls } from '../doctor/examine-nftables.ts';
 import type { Finding, Needs } from '../doctor/finding.ts';
 import { Failure } from '../state/failure.ts';
@@ -276,7 +276,7 @@ async function listRemarks(host: Host, { manifest }: StoredBundle, plan: Plan): 
   const [from, to] = [modeFacts[before].title, modeFacts[mode].title];
   return [
     ...plan.settings.flatMap(describeLowering),
-    ...forwarding.map(({ text, advice }) => `${text}; ${advice}`),
+    ...[...examineEndpoints({ manifest }), ...forwarding].map(({ text, advice }) => `${text}; ${advice}`),
     ...left,
     ...(forgotten === 0
       ? []

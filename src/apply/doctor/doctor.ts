@@ -392,7 +392,7 @@ async function examineAddresses(host: Host, needs: Needs): Promise<readonly Find
 }
 
 /** A bundle to review is easily taken for one to apply. */
-function examineEndpoints({ manifest }: Needs): readonly Finding[] {
+export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly Finding[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
   if (pods.length === 0) return [];
   const many = pods.length === 1 ? 'an endpoint' : `${pods.length} endpoints`;

@@ -8,10 +8,15 @@ const beforeKey = /^(?!---)[-?: ]*$/;
 const oddEscape =
   /(?<!\\)(?:\\\\)*(\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n))/;
 
+/** Longer ones are machines' work, who write JSON: that is read otherwise, and has no such limit. */
+const mostInFlows = 400_000;
+
 /** Refuses what go-yaml means otherwise than the package, or does not take, as far as single lexemes show it. */
 export class LexemeChecker {
   readonly #text: string;
   #flows = 0;
+  /** Lexemes in brackets, of which the package makes the most of all for each character. */
+  #inFlows = 0;
   #lineStart = 0;
   /** Whether a plain scalar or a block of text comes next. */
   #atScalar = false;
@@ -31,6 +36,7 @@ export class LexemeChecker {
   }
 
   #check({ source, offset }: Lexeme): void {
+    if (this.#flows > 0 && ++this.#inFlows > mostInFlows) refuse(offset, { problem: 'long-flow' });
     if (source === scalarSign) {
       this.#atScalar = true;
     } else if (this.#atScalar) {
