@@ -85,4 +85,29 @@ describe.concurrent('manifests from git', () => {
     expect(run.status).toBe(0);
     expect(run.stdout).toMatch(/^ {2}assumed: 10\.\d+\.\d+\.\d+, node-1, 10\.244\./m);
   });
+
+  test('have Pods behind workloads of old API versions, too', async () => {
+    const old = ['extensions/v1beta1', 'apps/v1beta1', 'apps/v1beta2'].map((version, i) =>
+      write(`old-${i}.yaml`, web + deployment.replace('apps/v1', version)),
+    );
+    const runs = await Promise.all(old.map((each) => runKpc(['diff', each, git], { cwd })));
+    for (const run of runs) expect(run.stdout).toBe('No difference.\n');
+  });
+
+  test('are assumed by --assume in equivalence, migrate and test', async () => {
+    const other = write('other.yaml', (web + deployment).replaceAll('web', 'shop'));
+    const apart = await runKpc(['equivalence', git, other, '--assume'], { cwd });
+    expect(apart.status).toBe(1);
+    expect(apart.stderr).not.toContain('no cluster IP');
+    const alike = await runKpc(['equivalence', git, git, '--assume'], { cwd });
+    expect(alike.status).toBe(0);
+    const migrated = await runKpc(['migrate', git, '--assume'], { cwd });
+    expect(migrated.stderr).toContain('2 ready Pods from 10.244.0.0/16');
+    expect(migrated.stdout).not.toMatch(/^0 /m);
+    const tests = await runKpc(['test', '--init', git, '--assume'], { cwd });
+    expect(tests).toMatchObject({ status: 0 });
+    write('tests.yaml', tests.stdout);
+    const tested = await runKpc(['test', 'tests.yaml', '--assume'], { cwd });
+    expect(tested).toMatchObject({ status: 0 });
+  });
 });
