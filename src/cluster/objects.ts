@@ -191,6 +191,8 @@ export interface Workload {
   readonly replicas: number | undefined;
   /** The number in the name of its first Pod. */
   readonly firstOrdinal: number;
+  /** Whether it lacks a selector and labels of its Pods: only a patch of another one does. */
+  readonly isPartial: boolean;
   readonly template: {
     readonly labels: Readonly<Record<string, string>>;
     readonly spec: PodSpec;

@@ -110,4 +110,19 @@ describe.concurrent('manifests from git', () => {
     const tested = await runKpc(['test', 'tests.yaml', '--assume'], { cwd });
     expect(tested).toMatchObject({ status: 0 });
   });
+
+  test('keep a workload, and leave out its patch that has neither a selector nor labels, in whatever order', async () => {
+    const patch = write(
+      'a-patch.yaml',
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 5 }\n',
+    );
+    for (const files of [
+      [patch, git],
+      [git, patch],
+    ]) {
+      const run = await runKpc(['describe', ...files], { cwd });
+      expect(run.stdout).toMatch(/default\/web .* 2\/2\*/);
+      expect(run.stderr).toMatch(/^a-patch\.yaml:3:.*left out: duplicate Deployment default\/web, first defined at git\.yaml/m);
+    }
+  });
 });
