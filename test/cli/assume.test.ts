@@ -59,7 +59,7 @@ describe.concurrent('manifests from git', () => {
     const flags = ['--service-cluster-ip-range', '172.20.0.0/16', '--assume-endpoints=10.9.0.0/16', '--node', 'a'];
     const run = await runKpc(['describe', git, ...flags], { cwd });
     expect(run.stdout).toMatch(/172\.20\.\d+\.\d+\*/);
-    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-1)');
+    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-2)');
   });
 
   test('differ only where they were changed', async () => {
@@ -122,7 +122,32 @@ describe.concurrent('manifests from git', () => {
     ]) {
       const run = await runKpc(['describe', ...files], { cwd });
       expect(run.stdout).toMatch(/default\/web .* 2\/2\*/);
-      expect(run.stderr).toMatch(/^a-patch\.yaml:3:.*left out: duplicate Deployment default\/web, first defined at git\.yaml/m);
+      expect(run.stderr).toMatch(
+        /^a-patch\.yaml:3:.*left out: duplicate Deployment default\/web, first defined at git\.yaml/m,
+      );
     }
+  });
+
+  test('have Pods at the same addresses when the kind of a workload changes', async () => {
+    const stateful = write('stateful.yaml', web + deployment.replace('Deployment', 'StatefulSet'));
+    expect(await runKpc(['diff', git, stateful], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+  });
+
+  test('have the same cluster around each node, by whatever name', async () => {
+    const local = web.replace('type: LoadBalancer', 'type: LoadBalancer, externalTrafficPolicy: Local');
+    const many = write(
+      'many.yaml',
+      local + deployment + deployment.replace('Deployment', 'DaemonSet').replace('web', 'each'),
+    );
+    const addressesOn = async (node: string): Promise<readonly string[]> => {
+      const flags = ['--node', node, '--proxy-mode', 'iptables', '--output', 'json'];
+      const { stdout } = await runKpc(['describe', 'web', '-f', many, ...flags], { cwd });
+      return [...new Set(stdout.match(/10\.244\.\d+\.\d+/g))].toSorted();
+    };
+    const first = await addressesOn('node-1');
+    expect(first).toHaveLength(4);
+    expect(await addressesOn('node-2')).toEqual(first);
+    expect(await addressesOn('worker')).toEqual(first);
+    expect(await addressesOn('a')).toEqual(first);
   });
 });
