@@ -30,7 +30,11 @@ const mostLetters = 2;
  * may well be a kind of its own, such as the Service of Knative.
  */
 export function findMeantKind(apiVersion: string, kind: string, readsWorkloads: boolean): string | undefined {
-  const known: Readonly<Record<string, readonly string[]>> = { ...kinds, ...lists, ...(readsWorkloads ? workloadVersions : {}) };
+  const known: Readonly<Record<string, readonly string[]>> = {
+    ...kinds,
+    ...lists,
+    ...(readsWorkloads ? workloadVersions : {}),
+  };
   const versions = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (versions?.includes(apiVersion)) return undefined;
   if (versions) {

@@ -36,7 +36,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
     owner: readOwner(raw.metadata),
     replicas: readReplicas(kind, spec, raw.status),
     firstOrdinal: (isStateful && spec.ordinals?.start) || 0,
-    isPartial: spec.selector == null && Object.keys(labels).length === 0,
+    isPartial: (spec.selector ?? undefined) === undefined && Object.keys(labels).length === 0,
     template: {
       labels: { ...labels, ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
       spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,

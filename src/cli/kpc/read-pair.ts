@@ -75,7 +75,10 @@ export async function readPairs(
     nodes: [''],
     loaded: undefined,
     read: async () => {
-      const readings = await Promise.all([readOne(old, fresh, options, terminal), readOne(fresh, old, options, terminal)]);
+      const readings = await Promise.all([
+        readOne(old, fresh, options, terminal),
+        readOne(fresh, old, options, terminal),
+      ]);
       return scenesOf(readings[0], readings[1], options, terminal);
     },
   };
