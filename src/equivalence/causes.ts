@@ -65,7 +65,7 @@ export const causes: Readonly<Record<CauseId, Cause>> = {
   'internal-policy-local': {
     title: 'internalTrafficPolicy Local does not choose the same endpoints',
     modes: {
-      ipvs: 'refuses clients of a node without endpoints of its own',
+      ipvs: 'refuses clients of a node without endpoints of its own, but sends them to all endpoints of a Service with a node port or an external address',
       iptables: 'drops what clients of a node without endpoints of its own send',
       nftables: 'drops what clients of a node without endpoints of its own send',
     },

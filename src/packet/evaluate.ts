@@ -277,7 +277,7 @@ function sumUp(ways: readonly Way[]): Fate {
     const known = endpoints.get(key)?.probability ?? 0;
     endpoints.set(key, { ...endpoint, source, probability: known + probability });
   }
-  const verdict = verdicts.has('unknown') ? 'unknown' : likeliest([...verdicts], ([, probability]) => probability)[0];
+  const verdict = verdictOf(verdicts);
   const way = likeliest(
     ways.filter((each) => each.verdict === verdict),
     ({ probability }) => probability,
@@ -289,6 +289,12 @@ function sumUp(ways: readonly Way[]): Fate {
     steps: way.steps,
     ways,
   };
+}
+
+/** Delivered, even if most connections fail: the endpoints then say how many do not. */
+function verdictOf(verdicts: ReadonlyMap<Verdict, number>): Verdict {
+  const decisive = (['unknown', 'delivered'] as const).find((verdict) => verdicts.has(verdict));
+  return decisive ?? likeliest([...verdicts], ([, probability]) => probability)[0];
 }
 
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {

@@ -1,3 +1,4 @@
+import type { Decision } from './flow.ts';
 import type { Step, Way } from './packet.ts';
 
 /**
@@ -7,9 +8,22 @@ import type { Step, Way } from './packet.ts';
 export class Choices {
   readonly points: Point[] = [];
   readonly #planned: readonly number[];
+  readonly #budget: Budget;
+  #depth = 0;
 
-  constructor(planned: readonly number[]) {
+  constructor(planned: readonly number[], budget: Budget) {
     this.#planned = planned;
+    this.#budget = budget;
+  }
+
+  /** Goes through a chain, unless chains lead to one another without end, or in more ways than can be counted. */
+  enter(run: () => Decision): Decision {
+    this.#budget.chains++;
+    if (this.#budget.chains > mostChains || this.#depth >= deepest) return 'unknown';
+    this.#depth++;
+    const decision = run();
+    this.#depth--;
+    return decision;
   }
 
   /** The index of one of the probabilities, which sum to 1. */
@@ -33,23 +47,39 @@ type Point =
   | { readonly kind: 'random'; readonly probabilities: readonly number[] }
   | { readonly kind: 'doubt'; readonly steps: readonly Step[] };
 
+/** What all ways of one packet have taken. */
+interface Budget {
+  chains: number;
+}
+
+/** Chains that are gone through for one packet: some ten for each endpoint of a Service. */
+const mostChains = 300_000;
+
+/** A chain in a chain in a chain: the kernel takes sixteen of nftables. */
+const deepest = 200;
+
 /** Past so many doubts on one way, kpc gives up. */
 const mostDoubts = 8;
 
 /** All ways, with their probabilities. A doubt that makes no difference to the end is none. */
-export function explore(walk: (choices: Choices) => Way, planned: readonly number[] = []): readonly Way[] {
-  const choices = new Choices(planned);
+export function explore(
+  walk: (choices: Choices) => Way,
+  planned: readonly number[] = [],
+  budget: Budget = { chains: 0 },
+): readonly Way[] {
+  const choices = new Choices(planned, budget);
   let ways: readonly Way[] = [walk(choices)];
   for (let at = choices.points.length - 1; at >= planned.length; at--) {
+    if (budget.chains > mostChains) return [unknownWay(ways[0] as Way, (ways[0] as Way).steps)];
     const point = choices.points[at] as Point;
     const before = Array.from({ length: at }, (_, i) => planned[i] ?? 0);
     if (point.kind === 'random') {
       ways = point.probabilities.flatMap((probability, choice) =>
-        scale(choice === 0 ? ways : explore(walk, [...before, choice]), probability),
+        scale(choice === 0 ? ways : explore(walk, [...before, choice], budget), probability),
       );
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
-      const others = doubts > mostDoubts ? undefined : explore(walk, [...before, 1]);
+      const others = doubts > mostDoubts ? undefined : explore(walk, [...before, 1], budget);
       if (!others || !isSameEnd(ways, others)) ways = [unknownWay(ways[0] as Way, point.steps)];
     }
   }

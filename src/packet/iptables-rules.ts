@@ -45,11 +45,13 @@ export function runTable(flow: Flow, table: PreparedTable, hook: string): Decisi
 }
 
 function runChain(flow: Flow, table: PreparedTable, chain: Chain): Decision {
-  for (const position of candidates(flow, table, chain)) {
-    const decision = runRule(flow, table, chain, position);
-    if (decision) return decision;
-  }
-  return 'return';
+  return flow.choices.enter(() => {
+    for (const position of candidates(flow, table, chain)) {
+      const decision = runRule(flow, table, chain, position);
+      if (decision) return decision;
+    }
+    return 'return';
+  });
 }
 
 /** Chains of fewer rules are gone through rule by rule. */

@@ -32,11 +32,13 @@ export function runBaseChain(flow: Flow, table: PreparedNftTable, chain: NftChai
 }
 
 function runChain(flow: Flow, table: PreparedNftTable, chain: NftChain): Decision {
-  for (const [at, rule] of chain.rules.entries()) {
-    const decision = runRule(flow, table, chain, rule, at + 1);
-    if (decision) return decision;
-  }
-  return 'return';
+  return flow.choices.enter(() => {
+    for (const [at, rule] of chain.rules.entries()) {
+      const decision = runRule(flow, table, chain, rule, at + 1);
+      if (decision) return decision;
+    }
+    return 'return';
+  });
 }
 
 /** Undefined where the packet goes on to the next rule. */

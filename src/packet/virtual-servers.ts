@@ -26,15 +26,13 @@ const shares: Readonly<Record<string, (server: RealServer, all: readonly RealSer
   ...Object.fromEntries(
     'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, ({ weight }: RealServer) => weight]),
   ),
-  fo: (server, all) => (server === heaviest(all) ? 1 : 0),
-  ovf: (server, all) => (server === heaviest(all) ? 1 : 0),
+  // One of the heaviest: which one, the kernel's own order of them decides.
+  fo: isHeaviest,
+  ovf: isHeaviest,
 };
 
-function heaviest(servers: readonly RealServer[]): RealServer | undefined {
-  return servers.reduce<RealServer | undefined>(
-    (best, each) => (best && best.weight >= each.weight ? best : each),
-    undefined,
-  );
+function isHeaviest({ weight }: RealServer, all: readonly RealServer[]): number {
+  return all.every((other) => other.weight <= weight) ? 1 : 0;
 }
 
 /** The real servers that may be chosen, with their probabilities; undefined for a scheduler that kpc does not know. */

@@ -13,8 +13,8 @@ import type { Hook } from '../packet/hooks.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet/packet.ts';
 import { judgePolicies, type PolicyFinding } from './network-policies.ts';
 import type { Sender, Trace } from './question.ts';
-import { healthCheckWords } from './health-check.ts';
-import type { KnownPort, Scene } from './scene.ts';
+import { healthCheckNote } from './health-check.ts';
+import { listMissing, type KnownPort, type Scene } from './scene.ts';
 
 /** A step in words. */
 interface ToldStep {
@@ -114,7 +114,7 @@ function at({ address, port }: { readonly address: Address; readonly port: numbe
   return joinHostPort(address.text, port);
 }
 
-function verdictWords({ fate, target }: Trace, { side }: Scene): string {
+function verdictWords({ fate, target }: Trace, { side, mode }: Scene): string {
   const unread = side.doubts.flatMap((doubt) => (doubt.kind === 'other-table' && !doubt.tables ? [doubt.table] : []));
   switch (fate.verdict) {
     case 'delivered': {
@@ -131,10 +131,14 @@ function verdictWords({ fate, target }: Trace, { side }: Scene): string {
       return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}`;
     case 'forwarded':
       return 'left to routing: no rule of a Service changes it';
-    case 'unknown':
+    case 'unknown': {
+      const missing = listMissing(side, mode, target.address.family);
+      if (missing.length > 0)
+        return `unknown: the dump lacks what ${joinWords(missing)} ${missing.length === 1 ? 'prints' : 'print'}`;
       return unread.length === 0
         ? 'unknown: it depends on a rule that kpc does not understand, the last one below'
         : `unknown: kpc could not read all of table ${joinWords(unread)}, which may refuse, drop or change it`;
+    }
   }
 }
 
@@ -162,7 +166,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { ports, healthChecks, side } = scene;
   const notes: string[] = [];
   const check = fate.verdict === 'local' && healthChecks.find(({ port }) => port === target.port);
-  if (check) notes.push(`this is the ${healthCheckWords(check, side)}`);
+  if (check) notes.push(healthCheckNote(check, target.address, side));
   const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
   if (elsewhere) notes.push(describeElsewhere(elsewhere));
   notes.push(...unservedNodePort(trace, scene));
@@ -172,6 +176,10 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
       `session affinity: the chances are those of a new client, which then keeps its endpoint for ${sticky} s`,
     );
   }
+  const scheduled = fate.steps.find((step) => step.kind === 'virtual-server');
+  const habit = scheduled && schedulerHabits[scheduled.server.scheduler];
+  if (habit !== undefined && fate.endpoints.length > 1)
+    notes.push(`scheduler ${scheduled?.server.scheduler}: ${habit}`);
   const strays = fate.endpoints.some(({ source, ...endpoint }) => {
     const known = ports.flatMap(({ endpoints }) => endpoints).find((each) => at(each) === at(endpoint));
     return source !== 'masqueraded' && known?.isLocal === false && sender.words === 'a client outside the cluster';
@@ -183,6 +191,15 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   }
   return [...notes, ...judgePolicies(trace, scene).map((finding) => policyWords(finding, fate))];
 }
+
+/** What schedulers of IPVS do that shares do not show. */
+const schedulerHabits: Readonly<Record<string, string>> = {
+  sh: 'each client always goes to the same one of them',
+  mh: 'each client always goes to the same one of them',
+  dh: 'all clients of this address go to the same one of them',
+  fo: 'all clients go to one of them, as long as it is there',
+  ovf: 'all clients go to one of them, until it is full',
+};
 
 /** The Service port that is asked for. */
 function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | undefined {

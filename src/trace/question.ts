@@ -1,10 +1,11 @@
 import { detectLocalTraffic } from '../cluster/local-traffic.ts';
 import { parseAskedAddress } from '../describe/asked-address.ts';
-import { nameInKubectl, parseAskedName } from '../describe/asked-name.ts';
+import { nameInDns, nameInKubectl, parseAskedName } from '../describe/asked-name.ts';
 import { mostSuggestions, nearest } from '../describe/suggest.ts';
 import {
   addressAfter,
   contains,
+  isLoopback,
   joinHostPort,
   parseAddress,
   parseNetwork,
@@ -207,9 +208,12 @@ function firstFree(network: Network | undefined, scene: Scene, except: readonly 
   return undefined;
 }
 
+/** Where to, and whether a client outside the cluster asks. */
+type Asked = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
+
 /** What is asked for: an address and port, or a Service by its name, as kubectl or DNS writes it. */
 function readTarget(
-  { to, protocol, namespace }: Pick<Question, 'to' | 'protocol' | 'namespace'>,
+  { to, protocol, namespace, isOutside }: Asked,
   family: Family | undefined,
   scene: Scene,
 ): Read<Target> {
@@ -222,7 +226,7 @@ function readTarget(
     if (port === undefined) return wrong(`which port of ${to}? Write ${joinHostPort(address.text, 80)}, for example`);
     return read({ address, port, protocol: chosen, label: undefined });
   }
-  return readService(to, protocol, namespace, family, scene);
+  return readService({ to, protocol, namespace, isOutside }, family, scene);
 }
 
 function onlyPort(ports: readonly KnownPort[], address: Address, protocol: PacketProtocol): number | undefined {
@@ -235,9 +239,7 @@ function onlyPort(ports: readonly KnownPort[], address: Address, protocol: Packe
 }
 
 function readService(
-  to: string,
-  protocol: PacketProtocol | undefined,
-  namespace: string | undefined,
+  { to, protocol, namespace, isOutside }: Asked,
   family: Family | undefined,
   scene: Scene,
 ): Read<Target> {
@@ -249,18 +251,25 @@ function readService(
       (protocol === undefined || protocol === 'icmp' || port.protocol.toLowerCase() === protocol),
   );
   const [first] = fitting;
-  const address = first?.addresses.find(({ kind }) => kind === 'cluster-ip' || kind === 'unknown')?.address;
-  if (!first || !address || first.port === undefined) return wrong(`${to} has no such port or family here`);
+  const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
+  if (!way) return wrong(`${to} has no such port or family here`);
   const labels = new Set(fitting.map(({ label }) => label));
   if (labels.size > 1 && protocol !== 'icmp') {
     const examples = [...labels].map((label) => label.split('/').at(-1) ?? label);
     return wrong(`which port of ${to}? It has ${examples.join(', ')}`);
   }
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
-  return read({ address, port: chosen === 'icmp' ? 0 : first.port, protocol: chosen, label: first.label });
+  return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
 /** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
+/** Why kube-proxy programs nothing for a Service. */
+const skippedWords = {
+  headless: 'is headless: it has no cluster IP, and kube-proxy programs nothing for it; name one of its Pods',
+  'external-name': 'is of type ExternalName: kube-proxy programs nothing for it, and DNS names another host',
+  'no-cluster-ip': 'has no cluster IP yet, so that kube-proxy programs nothing for it',
+} as const;
+
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
@@ -275,6 +284,10 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
     const bare = (service: string): string => (wanted.includes('/') ? service : (service.split('/').at(-1) ?? service));
     const close = new Set(nearest(wanted, known.map(bare)));
     const near = known.filter((service) => close.has(bare(service))).slice(0, mostSuggestions);
+    const skipped = scene.side.services?.cluster.services.find(
+      (each) => each.skipped && (`${each.namespace}/${each.name}` === wanted || each.name === wanted),
+    );
+    if (skipped?.skipped) return wrong(`${skipped.namespace}/${skipped.name} ${skippedWords[skipped.skipped]}`);
     return wrong(`no Service ${wanted} here${near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ''}`);
   }
   if (port === undefined) return read(own);
@@ -282,6 +295,22 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map((each) => `${each.port}/${each.protocol}`))].join(', ');
   return wrong(`${[...services].join('')} has no port ${port} (has ${known})`);
+}
+
+/** The address by which a Service port is asked: its cluster IP, or from outside what it has for that. */
+function wayTo(
+  { addresses, port, nodePort, family }: KnownPort,
+  isOutside: boolean,
+  { node }: Scene,
+): { readonly address: Address; readonly port: number } | undefined {
+  const find = (kind: KnownPort['addresses'][number]['kind']) => addresses.find((each) => each.kind === kind)?.address;
+  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
+  const own = node.links
+    .flatMap((link) => link.addresses)
+    .find((each) => each.family === family && !isLoopback(each.address));
+  if (isOutside && !outer && nodePort !== undefined && own) return { address: own.address, port: nodePort };
+  const address = outer ?? find('cluster-ip') ?? find('unknown');
+  return address && port !== undefined ? { address, port } : undefined;
 }
 
 /** The packet that a sender sends to a target. */
@@ -309,7 +338,7 @@ export function readEnds(
   | { readonly kind: 'read'; readonly value: { readonly sender: Sender; readonly target: Target } }
   | { readonly kind: 'wrong'; readonly text: string; readonly faults: readonly EndFault[] } {
   const family = /^[\da-f:.]+$/i.test(from) ? (from.includes(':') ? 'ipv6' : 'ipv4') : undefined;
-  const target = readTarget({ to, protocol, namespace }, family, scene);
+  const target = readTarget({ to, protocol, namespace, isOutside: from === 'external' }, family, scene);
   // Without a target, a sender of either family will do.
   const wanted = target.kind === 'read' ? [target.value.address.family] : families;
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));

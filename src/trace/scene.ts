@@ -100,7 +100,7 @@ export function sceneOf(
     side,
     owners,
     node,
-    evaluate: evaluatorOf(side, node),
+    evaluate: evaluatorOf(side, node, mode),
     mode,
     ports,
     pods: new Map(objects.pods.map(({ object }) => [`${object.metadata.namespace}/${object.metadata.name}`, object])),
@@ -129,11 +129,40 @@ export function wholeState(side: Side): KernelState {
  * The rules of other programs take part. What a table does that kpc could not read as a whole is unknown, and the verdict
  * with it.
  */
-function evaluatorOf(side: Side, node: PacketNode): Evaluator {
+function evaluatorOf(side: Side, node: PacketNode, mode: ProxyMode | undefined): Evaluator {
   const others = otherTables(side);
   const evaluate = prepare(wholeState(side), node);
-  if (others.every(({ tables: own }) => own)) return evaluate;
-  return (packet) => ({ ...evaluate(packet), verdict: 'unknown', endpoints: [] });
+  const isKnown = others.every(({ tables: own }) => own);
+  return (packet) => {
+    const fate = evaluate(packet);
+    if (isKnown && listMissing(side, mode, packet.destination.family).length === 0) return fate;
+    return { ...fate, verdict: 'unknown', endpoints: [] };
+  };
+}
+
+/** What a dump lacks of all that decides about a packet of a family, each as the command that prints it. */
+export function listMissing({ coverage }: Side, mode: ProxyMode | undefined, family: Family): readonly string[] {
+  const rules = coverage.iptables[family].includes('nat')
+    ? []
+    : [family === 'ipv4' ? 'iptables-save' : 'ip6tables-save'];
+  const tables = coverage.nftables.includes(family) ? [] : ['nft list ruleset'];
+  switch (mode) {
+    case 'iptables':
+      return rules;
+    case 'nftables':
+      return tables;
+    case 'ipvs':
+      return [
+        ...rules,
+        ...(coverage.sets ? [] : ['ipset save']),
+        ...(coverage.virtualServers ? [] : ['ipvsadm -Sn']),
+        ...(coverage.links ? [] : ['ip addr']),
+      ];
+    case undefined:
+      return rules.length > 0 && tables.length > 0 ? [...rules, ...tables] : [];
+    default:
+      return mode satisfies never;
+  }
 }
 
 function policingOf(
@@ -175,8 +204,10 @@ function complete(scene: Scene, other: Scene): Scene {
   if (missing.length === 0 && knowsAddresses) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
   const state: KernelState = { ...side.state, ...taken };
+  const told = Object.fromEntries(missing.map((part) => [part, true]));
+  const completed: Side = { ...side, state, coverage: { ...side.coverage, ...told } };
   const node = knowsAddresses ? scene.node : other.node;
-  return { ...scene, side: { ...side, state }, node, evaluate: evaluatorOf({ ...side, state }, node) };
+  return { ...scene, side: completed, node, evaluate: evaluatorOf(completed, node, scene.mode) };
 }
 
 /** A node with the addresses that a side knows. Which link has which is known of dumps alone, and routes of none. */

@@ -298,7 +298,9 @@ function sorted(text: string): string {
 
 /** Runs watch as a process until it has synced once. */
 async function watchFor(bundle: string): Promise<void> {
-  const script = `node ${program} watch ${bundle} --sync-period 1s --state-dir ${stateDir} & pid=$!; sleep 12; kill $pid; wait $pid`;
+  // As long as it takes on a busy machine.
+  const verified = `for i in $(seq 60); do sleep 2; node ${program} verify ${bundle} --state-dir ${stateDir} >/dev/null && break; done`;
+  const script = `node ${program} watch ${bundle} --sync-period 1s --state-dir ${stateDir} & pid=$!; ${verified}; kill $pid; wait $pid`;
   const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
   assert(status === 0, `watch ended with ${status}: ${stderr}`);
 }

@@ -165,8 +165,13 @@ function ping({ from, to }: Question): Promise<readonly string[]> {
 
 /** What the answers to a packet of that fate are like; where there are endpoints, each pattern must be seen. */
 function answersTo(question: Question, fate: Fate): readonly RegExp[] {
-  const isDroppedAtTimes = fate.verdict === 'delivered' && fate.ways.some(({ verdict }) => verdict === 'dropped');
-  return [...answersToVerdict(question, fate), ...(isDroppedAtTimes ? [/^timeout$/] : [])];
+  const isAtTimes = (other: Fate['verdict']) =>
+    fate.verdict === 'delivered' && fate.ways.some(({ verdict }) => verdict === other);
+  return [
+    ...answersToVerdict(question, fate),
+    ...(isAtTimes('dropped') ? [/^timeout$/] : []),
+    ...(isAtTimes('refused') ? [/^refused$/] : []),
+  ];
 }
 
 function answersToVerdict(question: Question, fate: Fate): readonly RegExp[] {

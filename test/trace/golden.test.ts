@@ -67,6 +67,27 @@ describe.concurrent('what kpc trace cannot answer', () => {
   });
 });
 
+test('a Service for which kube-proxy programs nothing is not denied', async () => {
+  const file = join(scratch, 'headless.yaml');
+  writeFileSync(
+    file,
+    '{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: None, ports: [{port: 80}]}}\n---\n' +
+      '{apiVersion: v1, kind: Service, metadata: {name: cdn}, spec: {type: ExternalName, externalName: cdn.example.com}}\n',
+  );
+  const ask = async (to: string) =>
+    (await runKpc(['trace', ...input, '-f', file, '--from', 'pod', '--to', to], { cwd })).stderr;
+  expect(await ask('svc/db')).toContain('default/db is headless');
+  expect(await ask('cdn')).toContain('default/cdn is of type ExternalName');
+});
+
+test('from outside, a Service is asked at its outer address', async () => {
+  const ask = async (to: string) =>
+    (await runKpc(['trace', ...input, '--from', 'external', '--to', to, '--proxy-mode', 'iptables'], { cwd })).stdout;
+  expect(await ask('svc/balanced')).toContain('tcp to 203.0.113.21:80 (default/balanced:main)');
+  expect(await ask('svc/node-port')).toContain('tcp to 192.168.0.1:30080 (default/node-port:main)');
+  expect(await ask('svc/web')).toContain('tcp to 10.96.0.10:80 (default/web:main)');
+});
+
 test('on each node: where an address of policy Local works', async () => {
   const other = join(scratch, 'node2.yaml');
   writeFileSync(
@@ -107,6 +128,61 @@ describe.concurrent('kpc trace over what a node has', () => {
     const run = await runKpc(['trace', dump, ...to], { cwd });
     expect(run, run.stderr).toMatchObject({ status: 0 });
     expect(run.stdout).toContain(cell);
+  });
+
+  const rules = () =>
+    readFileSync(join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-session-affinity/iptables-save'), 'utf8');
+  const traceText = async (text: string, to: string) => {
+    const file = join(mkdtempSync(join(scratch, 'dump-')), 'node.txt');
+    writeFileSync(file, text);
+    const { stdout } = await runKpc(['trace', file, '--from', '192.0.2.7', '--to', to], { cwd });
+    return stdout.split('\n')[1];
+  };
+
+  test.for(['10.244.0.235', '10.244.1.237'])(
+    'whichever endpoint a rule drops (%s), the others are named',
+    async (gone) => {
+      const text = rules().replace('-A FORWARD', `-A FORWARD -d ${gone}/32 -j DROP\n-A FORWARD`);
+      expect(await traceText(text, '10.102.128.4:3080')).toBe(
+        '  delivered to 1 endpoint, but 50% of connections fail:',
+      );
+    },
+  );
+
+  test('rules that were cut off decide nothing', async () => {
+    const text = rules().split('\n').slice(0, 40).join('\n');
+    expect(await traceText(text, '10.102.128.4:3080')).toBe('  unknown: the dump lacks what iptables-save prints');
+  });
+
+  const doubling = (depth: number) =>
+    Array.from({ length: depth }, (_, i) => {
+      const next = i + 1 < depth ? `C${i + 1}` : 'ACCEPT';
+      return `-A C${i} -m statistic --mode random --probability 0.5 -j ${next}\n-A C${i} -j ${next}\n`;
+    });
+
+  test.for([
+    ['chains that lead to one another', ':C0 - [0:0]\n:C1 - [0:0]\n', '-A C0 -j C1\n-A C1 -j C0\n'],
+    [
+      'more ways than there are atoms',
+      Array.from({ length: 40 }, (_, i) => `:C${i} - [0:0]\n`).join(''),
+      doubling(40).join(''),
+    ],
+  ] as const)('an end: %s', async ([, chains, jumps]) => {
+    const text = `*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n${chains}-A PREROUTING -j KUBE-SERVICES\n-A KUBE-SERVICES -j C0\n${jumps}COMMIT\n`;
+    expect(await traceText(text, '10.96.0.1:80')).toMatch(/^ {2}unknown: /);
+  });
+
+  test('a dump of IPVS mode that lacks something decides nothing', async () => {
+    const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-ipvs-dual-stack-nodeport');
+    const names = ['iptables-save', 'ip6tables-save', 'ipset-save', 'ipvsadm-save', 'ip-addr.json'];
+    for (const missing of ['iptables-save', 'ipset-save', 'ipvsadm-save', 'ip-addr.json']) {
+      const folder = mkdtempSync(join(scratch, 'part-'));
+      for (const name of names) {
+        if (name !== missing) writeFileSync(join(folder, name), readFileSync(join(dump, name)));
+      }
+      const { stdout } = await runKpc(['trace', folder, '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
+      expect(stdout.split('\n')[1], missing).toMatch(/^ {2}unknown: the dump lacks what /);
+    }
   });
 
   test('a bundle says the same as what it was compiled from', async () => {

@@ -148,6 +148,8 @@ async function printDecompiled(
         formatRows(decompiledRows(decompiled), { rows: options.limit * rowsPerLine, width: terminal.width }),
       );
     else await sayNothing(decompiled, what, terminal);
+    if (mode && ports.length > 0)
+      await terminal.out(`\n${count(ports.length, 'Service port')} in ${modeFacts[mode].title}\n`);
     const gap = ports.length > 0 && leftLines.length > 0 ? '\n' : '';
     await terminal.out(gap + leftLines.map((line) => `${oneLine(line)}\n`).join(''));
     return exitStatus.ok;
