@@ -137,6 +137,8 @@ export interface Node {
   readonly kubernetesVersion: string;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
+  /** Of an assumed one, the name that it has if no flag gives it another. */
+  readonly assumedAs?: string | undefined;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
   /** What of its CPUs Pods may use, in billionths of one; 0 where nothing says. */
@@ -177,6 +179,8 @@ export interface ContainerPort {
 export interface PodStatus {
   /** Whether all its containers have ended for good. */
   readonly ended: boolean;
+  /** Of an assumed one, the name that it has if no flag gives it another. */
+  readonly assumedAs?: string | undefined;
   /** Whether its condition Ready is True. */
   readonly ready: boolean;
   readonly addresses: readonly Address[];
@@ -191,6 +195,8 @@ export interface Workload {
   readonly replicas: number | undefined;
   /** The number in the name of its first Pod. */
   readonly firstOrdinal: number;
+  /** Whether it lacks a selector and labels of its Pods: only a patch of another one does. */
+  readonly isPartial: boolean;
   readonly template: {
     readonly labels: Readonly<Record<string, string>>;
     readonly spec: PodSpec;

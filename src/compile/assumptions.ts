@@ -116,19 +116,35 @@ function makeNodes(
   networks: readonly Network[],
 ): readonly Sourced<Node>[] {
   const ofSpecs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
-  const named = new Set([...nodeNames, ...ofSpecs.map(({ nodeName }) => nodeName).toSorted()].filter((name) => name));
-  const names = [
-    ...named,
-    ...assumedNodes.filter((name) => !named.has(name)).slice(0, Math.max(0, assumedNodes.length - named.size)),
-  ];
-  return names.map((name, i) => ({ object: makeNode(name, i, families, networks), source: { place: () => nowhere } }));
+  const ofObjects = new Set(ofSpecs.map(({ nodeName }) => nodeName).toSorted());
+  ofObjects.delete('');
+  const spare: readonly string[] = assumedNodes
+    .filter((name) => !ofObjects.has(name))
+    .slice(0, Math.max(0, assumedNodes.length - ofObjects.size));
+  const usual = [...ofObjects, ...spare];
+  // What flags name takes the place of an assumed Node, or else all that hangs on its Nodes would move.
+  const others = [...new Set(nodeNames)].filter((name) => name !== '' && !usual.includes(name));
+  const free = spare.filter((name) => !nodeNames.includes(name));
+  const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
+  const seats = [...usual, ...others.slice(free.length)];
+  return seats.map((seat, i) => ({
+    object: makeNode(renamed.get(seat) ?? seat, seat, i, families, networks),
+    source: { place: () => nowhere },
+  }));
 }
 
 const nowhere = placeAtLine('assumed');
 
-function makeNode(name: string, at: number, families: readonly Family[], networks: readonly Network[]): Node {
+function makeNode(
+  name: string,
+  assumedAs: string,
+  at: number,
+  families: readonly Family[],
+  networks: readonly Network[],
+): Node {
   return {
     metadata: { name, namespace: 'default', labels: {}, annotations: {} },
+    assumedAs,
     kubernetesVersion: '',
     podCIDRs: families.flatMap(
       (family) =>

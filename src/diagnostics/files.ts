@@ -16,8 +16,9 @@ const unreadableWords = {
   ],
   'link-outside': ({ folder }: { readonly folder: string }) => [
     `a link to something outside ${folder}`,
-    'name that file or folder with -f',
+    'name what it leads to with -f, too, or leave it out with --exclude PATTERN',
   ],
+  'broken-link': ['a broken link: what it leads to is not there', 'mend or remove it'],
   missing: 'there is no such file or folder',
   'no-permission': 'no permission to read it',
   'too-large': ['the file is too large', 'split it into several'],

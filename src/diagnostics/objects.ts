@@ -50,9 +50,9 @@ function describeDuplicate({ kind, name, first, among, leaveOut }: Omit<Duplicat
 }
 
 function adviseOnDuplicate({ pattern, build }: LeaveOut): string {
-  const example = pattern === undefined ? '' : ` ${pattern}`;
+  const exclude = pattern === undefined ? ' with --exclude PATTERN' : `, as with --exclude ${pattern}`;
   const other = build === undefined ? '' : `, or run "${build}"`;
-  return `leave one of them out, as with --exclude${example}${other}`;
+  return `leave one of them out${exclude}${other}`;
 }
 
 /** The first line of what kubectl get prints without -o. */
@@ -105,7 +105,8 @@ function describeSkipped({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   });
   if (list.length > mostKinds) {
     const rest = kinds.slice(mostKinds);
-    const objects = formatCount(rest.reduce((sum, { count }) => sum + count, 0));
+    const count = rest.reduce((sum, each) => sum + each.count, 0);
+    const objects = `${formatCount(count)} ${count === 1 ? 'object' : 'objects'}`;
     list.length = mostKinds;
     list.push(`and ${objects} of ${rest.length === 1 ? 'another kind' : `${formatCount(rest.length)} other kinds`}`);
   }

@@ -6,6 +6,7 @@ import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnosti
 import type { FileProblem } from '../diagnostics/files.ts';
 import { BadPattern, ignoreFile, isInside, listFolder, realPath, type ListedFile } from './list-files.ts';
 import { describeConflict } from './merge-conflict.ts';
+import { isLink } from './repository.ts';
 import { TextFile, type FolderOrigin } from './text-file.ts';
 
 /** Files that could be read, and what is wrong with the others. */
@@ -31,8 +32,9 @@ export function loadFiles(
   const files = new Map<string, TextFile>();
   const diagnostics: Diagnostic[] = [];
   const unreadable: Diagnostic[] = [];
+  const outside: OutsideLink[] = [];
   for (const source of sources) {
-    for (const { path, origin } of listFiles(source, exclude, { diagnostics, unreadable })) {
+    for (const { path, origin } of listFiles(source, exclude, { diagnostics, outside })) {
       const key = path === '-' ? path : realPath(path);
       if (files.has(key)) continue;
       // Only what is named itself may be what a shell hands over in a file's place.
@@ -40,6 +42,10 @@ export function loadFiles(
       if (loaded instanceof TextFile) files.set(key, loaded);
       else (origin ? unreadable : diagnostics).push(loaded);
     }
+  }
+  for (const { path, folder } of outside) {
+    // What is named itself, too, has been read.
+    if (!files.has(realPath(path))) unreadable.push(fileError(path, { problem: 'link-outside', folder }));
   }
   return { files: [...files.values()], diagnostics, unreadable };
 }
@@ -54,7 +60,7 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
     const file = decodeFile(path, read(), origin);
     return (file instanceof TextFile ? describeConflict(path, file.text) : undefined) ?? file;
   } catch (error) {
-    return fileError(path, findMistake(path) ?? explainSystemError(error));
+    return fileError(path, findMistake(path) ?? explainSystemError(path, error));
   }
 }
 
@@ -67,10 +73,16 @@ function findMistake(path: string): FileProblem | undefined {
 /** What is to be read of a source: itself, or the files of a folder. */
 type Listed = Pick<ListedFile, 'path'> & Partial<ListedFile>;
 
+/** A link in a folder to something outside it. */
+interface OutsideLink {
+  readonly path: string;
+  readonly folder: string;
+}
+
 function listFiles(
   source: string,
   exclude: readonly string[],
-  { diagnostics, unreadable }: { readonly diagnostics: Diagnostic[]; readonly unreadable: Diagnostic[] },
+  { diagnostics, outside }: { readonly diagnostics: Diagnostic[]; readonly outside: OutsideLink[] },
 ): readonly Listed[] {
   if (source === '-') return [{ path: source }];
   try {
@@ -87,11 +99,11 @@ function listFiles(
     const root = realPath(source);
     return files.filter(({ path }) => {
       const inside = isInside(path, root);
-      if (!inside) unreadable.push(fileError(path, { problem: 'link-outside', folder: source }));
+      if (!inside) outside.push({ path, folder: source });
       return inside;
     });
   } catch (error) {
-    diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(error)));
+    diagnostics.push(fileError(source, findMistake(source) ?? explainSystemError(source, error)));
     return [];
   }
 }
@@ -113,13 +125,13 @@ function fileError(name: string, details: FileProblem): Diagnostic {
   return diagnose('unreadable-file', details, placeAtLine(name));
 }
 
-function explainSystemError(error: unknown): FileProblem {
+function explainSystemError(path: string, error: unknown): FileProblem {
   if (error instanceof UnreadableFile) return { problem: 'system', reason: error.reason };
   if (error instanceof BadPattern) return { problem: 'system', reason: error.message };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ENOENT':
-      return { problem: 'missing' };
+      return { problem: isLink(path) ? 'broken-link' : 'missing' };
     case 'EACCES':
     case 'EPERM':
       return { problem: 'no-permission' };

@@ -1,5 +1,5 @@
 import { findNearest } from '../base/find-nearest.ts';
-import { workloadTypes } from './read-workload.ts';
+import { workloadVersions } from './read-workload.ts';
 
 /** Kind → the apiVersions that kpc reads it of, the newest first. */
 const kinds: Readonly<Record<string, readonly string[]>> = {
@@ -22,10 +22,6 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   PodList: ['v1'],
 };
 
-const workloads: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries(workloadTypes).map(([type, kind]) => [kind, [type.split(' ')[0] ?? '']]),
-);
-
 /** A misspelling of a kind differs by these many letters at most: APIService and ServiceAccount are kinds of their own. */
 const mostLetters = 2;
 
@@ -34,7 +30,11 @@ const mostLetters = 2;
  * may well be a kind of its own, such as the Service of Knative.
  */
 export function findMeantKind(apiVersion: string, kind: string, readsWorkloads: boolean): string | undefined {
-  const known = { ...kinds, ...lists, ...(readsWorkloads ? workloads : {}) };
+  const known: Readonly<Record<string, readonly string[]>> = {
+    ...kinds,
+    ...lists,
+    ...(readsWorkloads ? workloadVersions : {}),
+  };
   const versions = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (versions?.includes(apiVersion)) return undefined;
   if (versions) {

@@ -120,7 +120,7 @@ export function collectFiles(
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   // A patch of a kustomization looks like the workload that it changes: if no flag asks for workloads, it is no error.
   const patches = isTolerant
-    ? findDuplicates({ ...emptyCollection(), workloads: collected.workloads }, origins, true, into)
+    ? findDuplicates({ ...emptyCollection(), workloads: partialLast(collected.workloads) }, origins, true, into)
     : [];
   removeObjects(collected, new Set(patches.flatMap(({ again }) => again)));
   const duplicates = findDuplicates(collected, origins, skipInvalid, into);
@@ -149,6 +149,11 @@ export function collectFiles(
   ];
   for (const diagnostic of more) collected.diagnostics.push(diagnostic);
   return collected;
+}
+
+/** The workloads in an order in which what a patch changes is found before the patch. */
+function partialLast(workloads: CollectedObjects['workloads']): CollectedObjects['workloads'] {
+  return [...workloads].sort((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
 }
 
 /** What --skip-invalid leaves out. */

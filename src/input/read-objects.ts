@@ -32,7 +32,7 @@ import { readPod } from './read-pod.ts';
 import { readService } from './read-service.ts';
 import { readServiceCidr } from './read-service-cidr.ts';
 import { readIngress, readNamespace, readNetworkPolicy } from './read-traffic.ts';
-import { readWorkload, workloadTypes } from './read-workload.ts';
+import { findWorkloadKind, readWorkload } from './read-workload.ts';
 import { Report } from './report.ts';
 import { holdsMark } from './templates.ts';
 import { RightObjects } from './right-objects.ts';
@@ -258,7 +258,7 @@ function collectKnown(
         return add('Namespace', readNamespace, into.namespaces);
     }
   }
-  const workload = checks.workloads ? workloadTypes[`${apiVersion} ${kind}`] : undefined;
+  const workload = checks.workloads ? findWorkloadKind(apiVersion, kind) : undefined;
   if (!workload) return false;
   return add('Workload', (raw, own, names) => readWorkload(workload, raw, own, names), into.workloads);
 }
@@ -315,9 +315,8 @@ function collectList(
 
 /** Whether a kind has the name of one that kpc reads, but is not of that version. */
 function isOfOtherVersion(apiVersion: string, kind: string): boolean {
-  const type = `${apiVersion} ${kind}`;
-  if (workloadKinds.some((known) => known === kind)) return workloadTypes[type] === undefined;
-  return Object.hasOwn(readKinds, kind) && type !== 'v1 Pod';
+  if (workloadKinds.some((known) => known === kind)) return findWorkloadKind(apiVersion, kind) === undefined;
+  return Object.hasOwn(readKinds, kind) && `${apiVersion} ${kind}` !== 'v1 Pod';
 }
 
 /** The items of a ServiceList and its like may leave out their kind; those of kubectl's List have it. */

@@ -1,18 +1,23 @@
-import type { Workload, WorkloadKind } from '../cluster/objects.ts';
+import { workloadKinds, type Workload, type WorkloadKind } from '../cluster/objects.ts';
 import { readTexts, type CommonNames } from './check-names.ts';
 import { readOwnedMetadata, readOwner, readPodSpec } from './read-pod.ts';
 import type { Report } from './report.ts';
 import type { RawWorkload } from './schemas/workload.ts';
 
-/** "apiVersion kind" → the workloads that kpc reads. */
-export const workloadTypes: Readonly<Record<string, WorkloadKind>> = {
-  'apps/v1 Deployment': 'Deployment',
-  'apps/v1 StatefulSet': 'StatefulSet',
-  'apps/v1 DaemonSet': 'DaemonSet',
-  'apps/v1 ReplicaSet': 'ReplicaSet',
-  'v1 ReplicationController': 'ReplicationController',
-  'batch/v1 Job': 'Job',
+/** Workload → the apiVersions that kpc reads it of, the newest first. Clusters before 1.16 served the old ones. */
+export const workloadVersions: Readonly<Record<WorkloadKind, readonly string[]>> = {
+  Deployment: ['apps/v1', 'apps/v1beta2', 'apps/v1beta1', 'extensions/v1beta1'],
+  StatefulSet: ['apps/v1', 'apps/v1beta2', 'apps/v1beta1'],
+  DaemonSet: ['apps/v1', 'apps/v1beta2', 'extensions/v1beta1'],
+  ReplicaSet: ['apps/v1', 'apps/v1beta2', 'extensions/v1beta1'],
+  ReplicationController: ['v1'],
+  Job: ['batch/v1'],
 };
+
+/** The workload that an object is; undefined if it is none that kpc reads. */
+export function findWorkloadKind(apiVersion: string, kind: string): WorkloadKind | undefined {
+  return workloadKinds.find((known) => known === kind && workloadVersions[known].includes(apiVersion));
+}
 
 const templateLabels = ['spec', 'template', 'metadata', 'labels'];
 
@@ -31,6 +36,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
     owner: readOwner(raw.metadata),
     replicas: readReplicas(kind, spec, raw.status),
     firstOrdinal: (isStateful && spec.ordinals?.start) || 0,
+    isPartial: (spec.selector ?? undefined) === undefined && Object.keys(labels).length === 0,
     template: {
       labels: { ...labels, ...(kind === 'Job' ? jobLabels(metadata.name) : {}) },
       spec: isStateful ? { ...podSpec, subdomain: podSpec.subdomain || (spec.serviceName ?? '') } : podSpec,

@@ -31,7 +31,7 @@ function followLinks(path: string): string | undefined {
 }
 
 /** A path that the system does not take, such as one that is too long, is none: who reads it is told so. */
-function isLink(path: string): boolean {
+export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
   } catch {

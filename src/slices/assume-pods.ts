@@ -54,6 +54,8 @@ interface Stand {
 interface Place {
   readonly index: number;
   readonly name: string;
+  /** The name that it would have if no flag renamed an assumed Node. */
+  readonly seat: string;
   readonly node: Node | undefined;
 }
 
@@ -67,13 +69,14 @@ export function assumePods(assumption: Assumption): AssumedPods {
   const workloads = nameAll(assumption.workloads);
   const real = pods.filter(({ object }) => object.status !== undefined);
   const nodes = assumption.nodes.map(({ object }) => object);
-  const sorted = nodes.toSorted((a, b) => compareText(a.metadata.name, b.metadata.name));
-  const stands = [
+  const sorted = nodes.toSorted((a, b) => compareText(seatName(a), seatName(b)));
+  const keyed = [
     ...standingWorkloads(workloads, real).map((workload) => standOf(workload, sorted)),
     ...standalonePods(pods, workloads).map((pod) => standOfPod(pod, sorted)),
   ].toSorted((a, b) => compareText(a.key, b.key));
-  const total = stands.reduce((sum, { replicas }) => sum + replicas, 0);
-  if (total > maxPods) return { pods: real, idle: [], diagnostics: [describeTooMany(stands, total)] };
+  const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
+  if (total > maxPods) return { pods: real, idle: [], diagnostics: [describeTooMany(keyed, total)] };
+  const stands = withoutKinds(keyed);
   const networksOf = (node: Node | undefined): readonly Network[] => chooseNetworks(node, assumption);
   const taken = new Set([
     ...assumption.taken,
@@ -103,6 +106,29 @@ function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): read
   });
 }
 
+/** An assumed Node keeps what it has if a flag gives it another name. */
+function seatName({ metadata, assumedAs }: Node): string {
+  return assumedAs ?? metadata.name;
+}
+
+/**
+ * The stands with keys that do not name the kind, so that a Deployment that becomes a StatefulSet keeps its addresses; it is
+ * named only where two kinds share a name.
+ */
+function withoutKinds(stands: readonly Stand[]): readonly Stand[] {
+  const seen = new Set<string>();
+  return stands.map((stand) => {
+    const key = nameKey(stand.template.metadata.namespace, stand.owner.name);
+    if (seen.has(key)) return stand;
+    seen.add(key);
+    return { ...stand, key };
+  });
+}
+
+function nameKey(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}
+
 function standOf({ object: workload, source }: Sourced<Workload>, nodes: readonly Node[]): Stand {
   const { kind, metadata, template } = workload;
   const key = ownerKey(metadata.namespace, { kind, name: metadata.name });
@@ -114,34 +140,42 @@ function standOf({ object: workload, source }: Sourced<Workload>, nodes: readonl
   };
   if (workload.replicas === undefined) {
     const each = nodes.length === 0 ? [undefined] : nodes;
-    const places = each.map((node, index) => ({ index, name: `${metadata.name}-${node?.metadata.name ?? '0'}`, node }));
+    const places = each.map((node, index) => ({
+      index,
+      name: `${metadata.name}-${node?.metadata.name ?? '0'}`,
+      seat: `${metadata.name}-${node ? seatName(node) : '0'}`,
+      node,
+    }));
     return { ...base, scales: false, replicas: places.length, places: () => places };
   }
-  const nodeOf = spread(key, template.spec, nodes);
+  const nodeOf = spread(metadata, template.spec, nodes);
   const places = (count: number): readonly Place[] =>
-    Array.from({ length: count }, (_, index) => ({
-      index,
-      name: `${metadata.name}-${workload.firstOrdinal + index}`,
-      node: nodeOf(index),
-    }));
+    Array.from({ length: count }, (_, index) => {
+      const name = `${metadata.name}-${workload.firstOrdinal + index}`;
+      return { index, name, seat: name, node: nodeOf(index) };
+    });
   return { ...base, scales: true, replicas: workload.replicas, places };
 }
 
 function standOfPod({ object: pod, source }: Sourced<Pod>, nodes: readonly Node[]): Stand {
   const { metadata, spec } = pod;
   const key = ownerKey(metadata.namespace, { kind: 'Pod', name: metadata.name });
-  const places = [{ index: 0, name: metadata.name, node: spread(key, spec, nodes)(0) }];
+  const places = [{ index: 0, name: metadata.name, seat: metadata.name, node: spread(metadata, spec, nodes)(0) }];
   const owner = { kind: 'Pod', name: metadata.name };
   return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, places: () => places };
 }
 
 /** One Node after the other, from where the name points; the one that the spec names, if it does. */
-function spread(key: string, { nodeName }: PodSpec, nodes: readonly Node[]): (index: number) => Node | undefined {
+function spread(
+  { namespace, name }: Pod['metadata'],
+  { nodeName }: PodSpec,
+  nodes: readonly Node[],
+): (index: number) => Node | undefined {
   if (nodeName !== '') {
     const named = nodes.find((node) => node.metadata.name === nodeName);
     return () => named;
   }
-  const start = hash(key);
+  const start = hash(nameKey(namespace, name));
   return (index) => nodes[(start + index) % nodes.length];
 }
 
@@ -169,9 +203,9 @@ function claimsOf(
   return stands.flatMap(({ key, template, scales, replicas, places }) => {
     if (template.spec.hostNetwork) return [];
     const room = scales ? roomFor(replicas, least) : replicas;
-    return places(room).flatMap(({ index, node, name }) => {
+    return places(room).flatMap(({ index, node, seat }) => {
       // One of each Node is told by the Node's name: another Node is not to change its address.
-      const [workload, at] = scales ? [key, index] : [`${key}/${name}`, 0];
+      const [workload, at] = scales ? [key, index] : [`${key}/${seat}`, 0];
       return networksOf(node).map((network) => ({ network, workload, index: at, wanted: index < replicas }));
     });
   });
@@ -190,9 +224,9 @@ function placePods(
   chosen: ReadonlyMap<string, Address>,
 ): readonly PlacedPod[] {
   const { hostNetwork } = template.spec;
-  return places(replicas).map(({ index, name, node }) => {
+  return places(replicas).map(({ index, name, seat, node }) => {
     const networks = networksOf(node);
-    const [workload, at] = scales ? [key, index] : [`${key}/${name}`, 0];
+    const [workload, at] = scales ? [key, index] : [`${key}/${seat}`, 0];
     const addresses = hostNetwork
       ? hostAddresses(node)
       : networks.flatMap((network) => chosen.get(claimKey({ network, workload, index: at })) ?? []);

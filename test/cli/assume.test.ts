@@ -59,7 +59,7 @@ describe.concurrent('manifests from git', () => {
     const flags = ['--service-cluster-ip-range', '172.20.0.0/16', '--assume-endpoints=10.9.0.0/16', '--node', 'a'];
     const run = await runKpc(['describe', git, ...flags], { cwd });
     expect(run.stdout).toMatch(/172\.20\.\d+\.\d+\*/);
-    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-1)');
+    expect(run.stderr).toContain('2 ready Pods from 10.9.0.0/16, 2 Nodes (a, node-2)');
   });
 
   test('differ only where they were changed', async () => {
@@ -84,5 +84,70 @@ describe.concurrent('manifests from git', () => {
     const run = await runKpc(['trace', '--from', 'pod', '--to', 'svc/web', git, '-q'], { cwd });
     expect(run.status).toBe(0);
     expect(run.stdout).toMatch(/^ {2}assumed: 10\.\d+\.\d+\.\d+, node-1, 10\.244\./m);
+  });
+
+  test('have Pods behind workloads of old API versions, too', async () => {
+    const old = ['extensions/v1beta1', 'apps/v1beta1', 'apps/v1beta2'].map((version, i) =>
+      write(`old-${i}.yaml`, web + deployment.replace('apps/v1', version)),
+    );
+    const runs = await Promise.all(old.map((each) => runKpc(['diff', each, git], { cwd })));
+    for (const run of runs) expect(run.stdout).toBe('No difference.\n');
+  });
+
+  test('are assumed by --assume in equivalence, migrate and test', async () => {
+    const other = write('other.yaml', (web + deployment).replaceAll('web', 'shop'));
+    const apart = await runKpc(['equivalence', git, other, '--assume'], { cwd });
+    expect(apart.status).toBe(1);
+    expect(apart.stderr).not.toContain('no cluster IP');
+    const alike = await runKpc(['equivalence', git, git, '--assume'], { cwd });
+    expect(alike.status).toBe(0);
+    const migrated = await runKpc(['migrate', git, '--assume'], { cwd });
+    expect(migrated.stderr).toContain('2 ready Pods from 10.244.0.0/16');
+    expect(migrated.stdout).not.toMatch(/^0 /m);
+    const tests = await runKpc(['test', '--init', git, '--assume'], { cwd });
+    expect(tests).toMatchObject({ status: 0 });
+    write('tests.yaml', tests.stdout);
+    const tested = await runKpc(['test', 'tests.yaml', '--assume'], { cwd });
+    expect(tested).toMatchObject({ status: 0 });
+  });
+
+  test('keep a workload, and leave out its patch that has neither a selector nor labels, in whatever order', async () => {
+    const patch = write(
+      'a-patch.yaml',
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 5 }\n',
+    );
+    for (const files of [
+      [patch, git],
+      [git, patch],
+    ]) {
+      const run = await runKpc(['describe', ...files], { cwd });
+      expect(run.stdout).toMatch(/default\/web .* 2\/2\*/);
+      expect(run.stderr).toMatch(
+        /^a-patch\.yaml:3:.*left out: duplicate Deployment default\/web, first defined at git\.yaml/m,
+      );
+    }
+  });
+
+  test('have Pods at the same addresses when the kind of a workload changes', async () => {
+    const stateful = write('stateful.yaml', web + deployment.replace('Deployment', 'StatefulSet'));
+    expect(await runKpc(['diff', git, stateful], { cwd })).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+  });
+
+  test('have the same cluster around each node, by whatever name', async () => {
+    const local = web.replace('type: LoadBalancer', 'type: LoadBalancer, externalTrafficPolicy: Local');
+    const many = write(
+      'many.yaml',
+      local + deployment + deployment.replace('Deployment', 'DaemonSet').replace('web', 'each'),
+    );
+    const addressesOn = async (node: string): Promise<readonly string[]> => {
+      const flags = ['--node', node, '--proxy-mode', 'iptables', '--output', 'json'];
+      const { stdout } = await runKpc(['describe', 'web', '-f', many, ...flags], { cwd });
+      return [...new Set(stdout.match(/10\.244\.\d+\.\d+/g))].toSorted();
+    };
+    const first = await addressesOn('node-1');
+    expect(first).toHaveLength(4);
+    expect(await addressesOn('node-2')).toEqual(first);
+    expect(await addressesOn('worker')).toEqual(first);
+    expect(await addressesOn('a')).toEqual(first);
   });
 });

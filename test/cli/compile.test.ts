@@ -294,6 +294,37 @@ describe('input', () => {
     expect(run.stderr).not.toContain('not for all');
   });
 
+  test('is read behind a link out of its folder if that is named, too, as the help says; a broken link is named so', async () => {
+    const folder = freshPath();
+    mkdirSync(folder);
+    symlinkSync(svc, join(folder, 'a.yaml'));
+    const args = ['compile', '-f', folder, '--proxy-mode', 'ipvs', '--print', 'ipvsadm'];
+    expect((await runKpc(args)).stderr).toContain('help: name what it leads to with -f, too');
+    const whole = { status: 0, stdout: expected['ipvsadm.restore'], stderr: '' };
+    expect(await runKpc([...args, '-f', svc])).toEqual(whole);
+    expect(await runKpc([...args, '-f', svc, '--exclude', 'a.yaml'])).toMatchObject({ status: 0 });
+    symlinkSync('nowhere.yaml', join(folder, 'b.yaml'));
+    const broken = await runKpc([...args, '-f', svc]);
+    expect(broken.stderr).toContain('b.yaml: error: a broken link: what it leads to is not there [unreadable-file]');
+  });
+
+  test('twice is to be left out by a pattern of which no help is empty', async () => {
+    const folder = freshPath();
+    for (const name of ['a', 'b b']) {
+      mkdirSync(join(folder, name), { recursive: true });
+      writeFileSync(join(folder, name, 'svc.yaml'), readFileSync(svc, 'utf8'));
+    }
+    const run = await runKpc(['compile', '-f', folder]);
+    expect(run.stderr).toContain('help: leave one of them out with --exclude PATTERN\n');
+  });
+
+  test('of many other kinds is ignored, and the note counts objects and kinds', async () => {
+    const others = Array.from({ length: 7 }, (_, i) => `---\napiVersion: example.com/v1\nkind: Kind${i}\n`);
+    const stdin = `${readFileSync(svc, 'utf8')}${others.join('')}${others.join('')}`;
+    const run = await runKpc(['compile', '-f', '-', '--proxy-mode', 'ipvs', '--print', 'ipvsadm'], { stdin });
+    expect(run.stderr).toContain('2 Kind4s, and 4 objects of 2 other kinds [skipped-kinds]');
+  });
+
   test('from stdin is bytes, not whatever they could mean', async () => {
     const run = await runProgram('sh', [
       '-c',

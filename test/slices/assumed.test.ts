@@ -82,8 +82,8 @@ describe('which Pods are assumed', () => {
   });
 
   test('a kind that has the name of a workload is named with its version', async () => {
-    const old = { ...workload('Deployment', 'web'), apiVersion: 'extensions/v1beta1' };
-    expect((await run(assume, service('web'), old)).stderr).toContain('1 Deployment of extensions/v1beta1');
+    const old = { ...workload('Deployment', 'web'), apiVersion: 'apps/v1alpha1' };
+    expect((await run(assume, service('web'), old)).stderr).toContain('1 Deployment of apps/v1alpha1');
   });
 
   test('a CronJob is ignored, with the reason', async () => {

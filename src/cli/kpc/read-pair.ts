@@ -75,20 +75,23 @@ export async function readPairs(
     nodes: [''],
     loaded: undefined,
     read: async () => {
-      const readings = await Promise.all([readOne(old, fresh, terminal), readOne(fresh, old, terminal)]);
+      const readings = await Promise.all([
+        readOne(old, fresh, options, terminal),
+        readOne(fresh, old, options, terminal),
+      ]);
       return scenesOf(readings[0], readings[1], options, terminal);
     },
   };
 }
 
-async function readOne(spec: Spec, other: Spec, terminal: Terminal): Promise<SideReading> {
+async function readOne(spec: Spec, other: Spec, given: PairOptions, terminal: Terminal): Promise<SideReading> {
   if (spec.kind === 'flags') return compileOne(await loadInputs(spec.options, terminal.readStdin), spec, undefined);
   const { path } = spec;
   const stored = await readStoredSide(path);
   if (stored.kind !== 'manifests') return stored.reading;
   const beside = other.kind === 'path' ? await readStoredSide(other.path) : ({ kind: 'manifests', name: '' } as const);
-  const options = other.kind === 'path' ? {} : other.options;
-  return compileSide(path, beside, { ipFamily: 'auto', ...options, file: [] }, terminal.readStdin);
+  const options = other.kind === 'path' ? given : other.options;
+  return compileSide(path, beside, { ...options, file: [] }, terminal.readStdin);
 }
 
 async function pairsOfManifests(

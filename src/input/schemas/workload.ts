@@ -16,6 +16,7 @@ export const workloadSchema: Schema = object({
     suspend: flag,
     serviceName: text,
     ordinals: object({ start: amount }),
+    selector: {},
     template: object({ metadata, spec: podSpecSchema }),
   }),
   status: object({ conditions }),
@@ -31,6 +32,8 @@ export interface RawWorkload {
     readonly suspend?: boolean | null;
     readonly serviceName?: string | null;
     readonly ordinals?: { readonly start?: number | null } | null;
+    /** Whatever it selects: only whether it is there counts. */
+    readonly selector?: unknown;
     readonly template?: { readonly metadata?: RawMetadata | null; readonly spec?: RawPodSpec | null } | null;
   } | null;
   readonly status?: { readonly conditions?: readonly RawCondition[] | null } | null;
