@@ -29,7 +29,8 @@ export type ChangedObject =
   | 'address'
   | 'sysctl'
   | 'IPVS timeouts'
-  | 'kernel module';
+  | 'kernel module'
+  | 'setting';
 
 /** The count of each object and change that is there at all, in the order in which they come. */
 export function tally(changes: readonly (readonly [object: ChangedObject, change: ChangeKind])[]): ChangeCount[] {

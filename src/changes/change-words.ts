@@ -46,7 +46,7 @@ const objects: { readonly [K in KernelChange['kind']]: ChangedObject } = {
   sysctl: 'sysctl',
   'ipvs-timeouts': 'IPVS timeouts',
   module: 'kernel module',
-  setting: 'sysctl',
+  setting: 'setting',
 };
 
 /** What the thing is called that changes. */

@@ -31,7 +31,8 @@ export function describePlan(plan: Plan): readonly PlannedChange[] {
   return [...changesOfNode(plan), ...listChangesToMake(plan.delta, owners)].map(({ owner, change }) => ({
     service: owner,
     action: actions[change.change],
-    object: objectOf(change),
+    // What the node decides of settings are sysctls.
+    object: change.kind === 'setting' ? 'sysctl' : objectOf(change),
     text: describeSubject(change),
   }));
 }
