@@ -18,6 +18,9 @@ for (const program of ['kpc', 'kpc-apply']) {
   writeFileSync(file, `#!/bin/sh\nexec "${process.execPath}" "${join(project, 'bin', `${program}.js`)}" "$@"\n`);
   chmodSync(file, 0o755);
 }
+// The kernel is the lab's own, the files are this machine's: what kpc-apply keeps there is not to be seen, nor changed.
+mkdirSync('/var/lib/kpc', { recursive: true });
+execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', '/var/lib/kpc']);
 const env = { ...process.env, PATH: [path, process.env['PATH']].join(delimiter), NO_COLOR: '1' };
 
 /** Ends quietly with status 0, or throws. */
