@@ -111,6 +111,6 @@ test('kinds that are skipped are counted, and the five most frequent named', asy
   const objects = kinds.map((kind) => `apiVersion: example.com/v1\nkind: ${kind}\n---\n`).join('');
   const cwd = write({ 'in.yaml': `${objects}${service('web')}` });
   expect((await run(cwd, 'compile', '-f', 'in.yaml', ...printIpvs)).stderr).toContain(
-    'ignored (kube-proxy does not read them): 3 Deltas, 2 Roles, 1 Alpha, 1 Beta, 1 Gamma, and 2 of 2 other kinds [skipped-kinds]',
+    'ignored (kube-proxy does not read them): 3 Deltas, 2 Roles, 1 Alpha, 1 Beta, 1 Gamma, and 2 objects of 2 other kinds [skipped-kinds]',
   );
 });
