@@ -16,7 +16,7 @@ async function start(program) {
   const path = join(__dirname, '..', 'dist', `${program}.js`);
   if (!existsSync(path)) {
     // An install with --ignore-scripts has built nothing.
-    process.stderr.write(`${program}: error: ${path} is missing: build it with "npm run build"\n`);
+    process.stderr.write(`error: ${path} is missing\n  help: build it with "npm run build"\n`);
     process.exitCode = 2;
     return;
   }

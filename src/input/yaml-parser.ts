@@ -39,7 +39,7 @@ const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u20
 /** What ends a line to go-yaml and is none to the package, or the other way round. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
-function composeText(text: string): Composed {
+function composeText(text: string, isKnown = false): Composed {
   refuseMatch(text, forbidden, ([found]) =>
     found === '\ufeff'
       ? { problem: 'byte-order-mark' }
@@ -49,7 +49,7 @@ function composeText(text: string): Composed {
   refuseMatch(text, oddLineEnd, ([found]) => ({ problem: 'line-end', codePoint: found.codePointAt(0) ?? 0 }));
   // kubectl reads line by line, and ends each with a line feed.
   const lines = text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
-  return compose(/[\r\n]$/.test(text) ? lines : `${lines}\n`);
+  return compose(/[\r\n]$/.test(text) ? lines : `${lines}\n`, isKnown);
 }
 
 function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExecArray) => YamlProblem): void {
@@ -62,6 +62,6 @@ function refuseMatch(text: string, pattern: RegExp, describe: (match: RegExpExec
  * nearest field above it that is written down.
  */
 export function locateInYaml(text: string): (path: FieldPath, of: PositionOf) => number {
-  const composed = composeText(text);
+  const composed = composeText(text, true);
   return (path, of) => locate(composed, path, of);
 }

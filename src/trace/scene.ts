@@ -11,7 +11,7 @@ import type { Link } from '../kernel/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { parseSocketAddress, type SocketAddress } from '../kernel/socket-address.ts';
 import { serviceLink } from '../kube-proxy/link.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import { prepare, type Evaluator } from '../packet/evaluate.ts';
 import type { PacketNode } from '../packet/node.ts';
 import { indexPods, type KnownPod } from './pods.ts';
@@ -146,23 +146,15 @@ export function listMissing({ coverage }: Side, mode: ProxyMode | undefined, fam
     ? []
     : [family === 'ipv4' ? 'iptables-save' : 'ip6tables-save'];
   const tables = coverage.nftables.includes(family) ? [] : ['nft list ruleset'];
-  switch (mode) {
-    case 'iptables':
-      return rules;
-    case 'nftables':
-      return tables;
-    case 'ipvs':
-      return [
-        ...rules,
-        ...(coverage.sets ? [] : ['ipset save']),
-        ...(coverage.virtualServers ? [] : ['ipvsadm -Sn']),
-        ...(coverage.links ? [] : ['ip addr']),
-      ];
-    case undefined:
-      return rules.length > 0 && tables.length > 0 ? [...rules, ...tables] : [];
-    default:
-      return mode satisfies never;
-  }
+  if (!mode) return rules.length > 0 && tables.length > 0 ? [...rules, ...tables] : [];
+  const { kinds } = modeFacts[mode];
+  return [
+    ...(kinds.has('iptables') ? rules : []),
+    ...(kinds.has('nftables') ? tables : []),
+    ...(kinds.has('sets') && !coverage.sets ? ['ipset save'] : []),
+    ...(kinds.has('virtualServers') && !coverage.virtualServers ? ['ipvsadm -Sn'] : []),
+    ...(kinds.has('links') && !coverage.links ? ['ip addr'] : []),
+  ];
 }
 
 function policingOf(

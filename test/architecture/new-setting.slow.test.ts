@@ -194,13 +194,13 @@ describe('what follows from the rows', () => {
 
   test('values that are wrong are told as those of other settings are', async () => {
     const flags = { iptablesNeverMasquerade: 'perhaps', conntrackTcpTimeoutFin: 'x' };
-    const told = (await compile('', flags)).diagnostics.map(({ code, text }) => `${text} [${code}]`);
-    expect(told).toContain('--iptables-never-masquerade is "perhaps": write true or false [bad-flag]');
-    expect(told).toContain('--conntrack-tcp-timeout-fin is "x": write a duration such as 15m0s or 30s [bad-duration]');
+    const told = (await compile('', flags)).diagnostics.map(({ code, text, help }) => `${text}: ${help} [${code}]`);
+    expect(told).toContain('--iptables-never-masquerade cannot be "perhaps": write true or false [bad-flag]');
+    expect(told).toContain('--conntrack-tcp-timeout-fin cannot be "x": write a duration such as 15m0s or 30s [bad-duration]');
     const fields = await compile('iptables: { neverMasquerade: 5 }\nconntrack: { tcpFinTimeuot: 1s }\n');
-    expect(fields.diagnostics.map(({ text }) => text)).toEqual(
+    expect(fields.diagnostics.map(({ text, help }) => `${text}: ${help}`)).toEqual(
       expect.arrayContaining([
-        'neverMasquerade is 5: it must be true or false',
+        'neverMasquerade cannot be 5: write true or false',
         expect.stringContaining('did you mean tcpFinTimeout?'),
       ]),
     );

@@ -145,7 +145,7 @@ describe('the package', () => {
     expect(run.stderr).not.toMatch(/^ +at /m);
     const { status, stderr } = await runProgram(process.execPath, [join(clone, 'bin', 'kpc.js'), 'compile']);
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^error: .*dist.kpc\.js is missing: build it with "npm run build"\n$/);
+    expect(stderr).toMatch(/^error: .*dist.kpc\.js is missing\n {2}help: build it with "npm run build"\n$/);
     expect(statSync(join(clone, 'bin', 'kpc.js')).isFile()).toBe(true);
   });
 });

@@ -9,11 +9,12 @@ const oddEscape =
   /(?<!\\)(?:\\\\)*(\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n))/;
 
 /** Longer ones are machines' work, who write JSON: that is read otherwise, and has no such limit. */
-const mostInFlows = 400_000;
+export const mostInFlows = 400_000;
 
 /** Refuses what go-yaml means otherwise than the package, or does not take, as far as single lexemes show it. */
 export class LexemeChecker {
   readonly #text: string;
+  readonly #mostInFlows: number;
   #flows = 0;
   /** Lexemes in brackets, of which the package makes the most of all for each character. */
   #inFlows = 0;
@@ -23,8 +24,9 @@ export class LexemeChecker {
   /** Whether the last lexeme with content in it was a plain scalar in brackets. */
   #afterPlain = false;
 
-  constructor(text: string) {
+  constructor(text: string, mostInFlows: number) {
     this.#text = text;
+    this.#mostInFlows = mostInFlows;
   }
 
   /** Throws a Refusal. */
@@ -36,7 +38,7 @@ export class LexemeChecker {
   }
 
   #check({ source, offset }: Lexeme): void {
-    if (this.#flows > 0 && ++this.#inFlows > mostInFlows) refuse(offset, { problem: 'long-flow' });
+    if (this.#flows > 0 && ++this.#inFlows > this.#mostInFlows) refuse(offset, { problem: 'long-flow' });
     if (source === scalarSign) {
       this.#atScalar = true;
     } else if (this.#atScalar) {

@@ -16,7 +16,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { maxDepth, refuse, Refusal, refuseTab, tooDeep } from '../syntax-fault.ts';
-import { LexemeChecker } from './check-lexemes.ts';
+import { LexemeChecker, mostInFlows } from './check-lexemes.ts';
 import { lex } from './lex.ts';
 import { refuseError } from './package-errors.ts';
 
@@ -44,22 +44,22 @@ const options = {
 
 /**
  * Reads the one document of a text with the package, and refuses what go-yaml v2 takes otherwise, or not at all. Throws a
- * Refusal.
+ * Refusal. `isKnown`: it was read before, by the quicker reader of plain documents, and may be as long as it is.
  */
-export function compose(text: string): Composed {
-  const [document, another] = readDocuments(text);
+export function compose(text: string, isKnown = false): Composed {
+  const [document, another] = readDocuments(text, isKnown);
   if (another) refuse(another.range[0], { problem: 'document-ended' });
   return document ? new NodeWalk(text).walkDocument(document) : { root: null, mappings: [], targets: new Map() };
 }
 
-function readDocuments(text: string): Document.Parsed[] {
+function readDocuments(text: string, isKnown: boolean): Document.Parsed[] {
   const { stackTraceLimit } = Error;
   try {
     // The package makes all its errors, which may be as many as characters, and traces take most of the memory.
     Error.stackTraceLimit = 0;
     const composer = new Composer(options);
     const documents: Document.Parsed[] = [];
-    for (const token of parse(text)) documents.push(...composer.next(token));
+    for (const token of parse(text, isKnown)) documents.push(...composer.next(token));
     documents.push(...composer.end());
     // What is wrong behind the first document is behind its end.
     refuseError(text, documents[1] ? documents.slice(0, 1) : [...documents, composer.streamInfo()]);
@@ -73,9 +73,9 @@ function readDocuments(text: string): Document.Parsed[] {
  * The package's concrete syntax of a text, up to its first error: what follows can be a megabyte of others. What parses it
  * calls itself for each level, but this one.
  */
-function* parse(text: string): Generator<CST.Token> {
+function* parse(text: string, isKnown: boolean): Generator<CST.Token> {
   const parser = new Parser();
-  const checker = new LexemeChecker(text);
+  const checker = new LexemeChecker(text, isKnown ? Infinity : mostInFlows);
   let failed = false;
   for (const lexeme of lex(text)) {
     if (failed) break;
