@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { readExamples } from '../support/markdown.ts';
 import { assert, startSuite } from './harness.ts';
+import { run } from './network.ts';
 
 const project = process.cwd();
 const suite = startSuite('readme');
@@ -20,7 +21,7 @@ for (const program of ['kpc', 'kpc-apply']) {
 }
 // The kernel is the lab's own, the files are this machine's: what kpc-apply keeps there is not to be seen, nor changed.
 mkdirSync('/var/lib/kpc', { recursive: true });
-execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', '/var/lib/kpc']);
+run('mount', ['-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', '/var/lib/kpc']);
 const env = { ...process.env, PATH: [path, process.env['PATH']].join(delimiter), NO_COLOR: '1' };
 
 /** Ends quietly with status 0, or throws. */

@@ -24,9 +24,9 @@ export class LexemeChecker {
   /** Whether the last lexeme with content in it was a plain scalar in brackets. */
   #afterPlain = false;
 
-  constructor(text: string, mostInFlows: number) {
+  constructor(text: string, most: number) {
     this.#text = text;
-    this.#mostInFlows = mostInFlows;
+    this.#mostInFlows = most;
   }
 
   /** Throws a Refusal. */
