@@ -156,7 +156,7 @@ function formatPage(rows) {
       nftables.elements,
     ].map((count) => count.toLocaleString('en')),
   );
-  return `# Rules against Services
+  return `# Rules per Service
 
 What \`kpc compile\` writes for one node and IPv4, for Services of one port and type ClusterIP with
 ${endpointsPerService} endpoints each. In iptables mode each Service and each endpoint has rules of its own, and a packet that opens a
@@ -165,7 +165,7 @@ what grows are tables that the kernel looks things up in by hash. In nftables mo
 all of its endpoints, and an element of a map leads to it: a packet meets the same few rules, however many Services there are.
 
 ${formatTable(header, body)}
-![Rules against Services in the three modes, on logarithmic axes](rule-counts.svg)
+![Rules per Service in the three modes, on logarithmic axes](rule-counts.svg)
 
 Written by \`npm run rule-counts\`.
 `;

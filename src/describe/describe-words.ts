@@ -48,7 +48,7 @@ export function describeServiceInWords(
       ({ name, type: record, value }) => `${name} ${record} ${value}`,
     ),
     ...section(
-      `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} that start after it`,
+      `Environment variables of containers in namespace ${service.split('/')[0] ?? ''} created after this Service`,
       environment,
       words.limit,
       ({ name, value }) => `${name}=${value}`,
@@ -183,7 +183,7 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>): string 
     case 'local-drops':
       return 'no endpoint on this node: traffic of policy Local is dropped';
     case 'local-to-all':
-      return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to all';
+      return 'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes';
   }
 }
 

@@ -28,7 +28,7 @@ export function readDocuments(file: TextFile, parsers: Parsers = fullParsers): F
 /** How many documents of one file are told to be broken: of a file that is no YAML, all of them are. */
 const mostBroken = 2;
 
-const noMoreTold = '; no more YAML errors of this file are told';
+const noMoreTold = '; further YAML errors in this file are not shown';
 
 /** Takes a document, and errors for the keys of its JSON that come twice: the last of them is in the value. */
 type TakeDocument = (document: InputDocument, repeatedKeys: readonly Diagnostic[]) => void;

@@ -79,7 +79,7 @@ const protocolNames: ReadonlyMap<string, Protocol> = new Map(
 function readListedServer(first: string, name: string, words: readonly string[]): DraftServer | string {
   if (first === 'FWM') return fwmarkReason;
   const protocol = protocolNames.get(first);
-  if (!protocol) return 'neither a service nor a real server';
+  if (!protocol) return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
   if (!at) return /:[\w-]+$/.test(name) ? namesReason : 'cut off: a service without a port';
   const [scheduler, ...rest] = words;

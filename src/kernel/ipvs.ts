@@ -158,10 +158,10 @@ export function parseIpvsadm(text: string): {
 /** Reads a line into the services. Returns why it cannot be read. */
 function readServerLine(drafts: Map<string, DraftServer>, words: readonly string[]): string | undefined {
   const [command, flag, name, ...options] = words;
-  if (command !== '-A' && command !== '-a') return 'neither a service nor a real server';
+  if (command !== '-A' && command !== '-a') return 'not an ipvsadm line';
   if (flag === '-f') return 'a firewall-mark service, which kube-proxy does not make';
   const protocol = flag === undefined ? undefined : protocolsByFlag.get(flag);
-  if (protocol === undefined || name === undefined) return 'neither a service nor a real server';
+  if (protocol === undefined || name === undefined) return 'not an ipvsadm line';
   const at = parseSocketAddress(name);
   if (!at) return 'an address or port that is not numeric (save with ipvsadm -Sn)';
   const key = `${protocol} ${at.address.text} ${at.port}`;

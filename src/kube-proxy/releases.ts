@@ -116,8 +116,8 @@ export const behaviourChanges = {
     since: '1.34',
     mode: 'nftables',
     pullRequests: [131492],
-    before: 'tells packets to a cluster IP that are to be masqueraded by their address, protocol and port',
-    after: 'tells packets to a cluster IP that are to be masqueraded by their address alone',
+    before: 'matches packets to a cluster IP to masquerade by their address, protocol and port',
+    after: 'matches packets to a cluster IP to masquerade by their address alone',
     samePackets: true,
   },
   'running-endpoint-first': {

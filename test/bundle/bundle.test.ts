@@ -80,7 +80,7 @@ describe.each(['ipvs', 'iptables'] as const)('a bundle in mode %s', (mode) => {
   });
 });
 
-test('a bundle of a format to come is refused', () => {
+test('a bundle in a newer format is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]])).map(describeBundleProblem)).toEqual([

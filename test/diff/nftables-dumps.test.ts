@@ -114,7 +114,7 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
     const run = await runKpc(['diff', part, asText]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(
-      'not compared, since one side cannot tell: IPv4 nftables rules, IPv6 nftables rules\n',
+      'not compared, because one side lacks them: IPv4 nftables rules, IPv6 nftables rules\n',
     );
     expect(run.stderr).toContain('have nothing in common that could be compared');
   });

@@ -55,7 +55,7 @@ describe('tables of other programs in nft list ruleset', () => {
   test('--foreign names them, because it does not compare them', async () => {
     const run = await runKpc(['diff', 'ruleset.txt', ...foreignArgs], { cwd });
     expect(run.stdout).toBe(`No difference in what could be compared; not compared: ${named}.\n`);
-    expect(run.stderr).toContain(`not compared, since one side cannot tell: ${named}\n`);
+    expect(run.stderr).toContain(`not compared, because one side lacks them: ${named}\n`);
     expect(run.status).toBe(0);
   });
 

@@ -115,7 +115,7 @@ describe.concurrent('the sides of kpc diff', () => {
     const part = await runKpc(['diff', '--rules', join(dump, 'ipset-save'), bundle]);
     const missed = 'IPv4 rules, IPv6 rules, virtual servers, addresses, sysctls';
     expect(part.stdout).toBe(`No difference in what could be compared; not compared: ${missed}.\n`);
-    expect(part.stderr).toContain(`not compared, since one side cannot tell: ${missed}, IPVS timeouts`);
+    expect(part.stderr).toContain(`not compared, because one side lacks them: ${missed}, IPVS timeouts`);
     const json = await runKpc(['diff', join(dump, 'ipset-save'), bundle, '--output', 'json']);
     expect(JSON.parse(json.stdout)).toMatchObject({
       differs: false,

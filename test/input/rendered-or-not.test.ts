@@ -249,7 +249,7 @@ test('of a file that is no YAML a few lines are told, and no more', async () => 
   const run = await compile(write({ 'a.yaml': text }), '-f', 'a.yaml');
   expect(run.status).toBe(2);
   expect(run.stderr.match(/error:/g)).toHaveLength(3);
-  expect(run.stderr).toContain('no more YAML errors of this file are told');
+  expect(run.stderr).toContain('further YAML errors in this file are not shown');
   expect(run.stderr.split('\n').length).toBeLessThan(11);
 });
 

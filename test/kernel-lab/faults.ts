@@ -202,7 +202,7 @@ const spoiled: Readonly<Record<string, (folder: string) => void>> = {
   'a bundle that was tampered with': (folder) =>
     edit(`${folder}/${mode.file}`, (text) => text.replace('10.1.2.10', '10.1.2.66')),
   'a bundle without one of its files': (folder) => rmSync(`${folder}/${mode.file}`),
-  'a bundle of a format to come': (folder) =>
+  'a bundle in a newer format': (folder) =>
     edit(`${folder}/manifest.json`, (text) => text.replace('"formatVersion": 1', '"formatVersion": 99')),
   'a bundle whose manifest is no JSON': (folder) => edit(`${folder}/manifest.json`, (text) => text.slice(0, 100)),
   'a folder that is no bundle': (folder) => rmSync(`${folder}/manifest.json`),

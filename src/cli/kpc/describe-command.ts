@@ -272,7 +272,7 @@ function adviseOnKind(what: string): string {
     /^(?:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|no|nodes?|ing|ingress|ep|endpoints?)$/i.test(
       kind,
     );
-  return isOther ? '; kpc describes Services, and what comes of them' : '';
+  return isOther ? '; kpc describes Services, not Pods or Nodes' : '';
 }
 
 async function formatFinding(

@@ -192,7 +192,7 @@ export async function printFound(
   const { isSame } = await import('../../diff/diff-sides.ts');
   const { describeGaps } = await import('../../diff/words.ts');
   const missed = describeGaps(diff.gaps).join(', ');
-  if (missed !== '') await say(terminal, `note: not compared, since one side cannot tell: ${missed}\n`);
+  if (missed !== '') await say(terminal, `note: not compared, because one side lacks them: ${missed}\n`);
   if (isSame(diff) && diff.extent === 'nothing') {
     await terminal.err(formatError(`${from.name} and ${to.name} have nothing in common that could be compared`));
     return exitStatus.badInput;

@@ -79,6 +79,8 @@ function compareKeys(a: ElementKey, b: ElementKey): number {
 
 function compareValues(a: Value, b: Value): number {
   if (a === b) return 0;
+  // Kind by kind: numbers among texts have no one order.
+  if (a.kind !== b.kind) return compareText(a.kind, b.kind);
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
   return compareText(textOf(a), textOf(b));
