@@ -38,6 +38,20 @@ export interface AssignedService {
   readonly loadBalancerIPs?: readonly string[] | undefined;
 }
 
+/** The node ports that a Service got, that of its health check too. */
+export function assignedPorts({
+  nodePorts,
+  healthCheckNodePort,
+}: Pick<AssignedService, 'nodePorts' | 'healthCheckNodePort'>): readonly number[] {
+  return [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
+}
+
+/** All addresses and ports that a Service got, as they are written. */
+export function assignedTexts(assigned: Omit<AssignedService, 'service'>): readonly string[] {
+  const { clusterIPs, loadBalancerIPs = [] } = assigned;
+  return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts(assigned).map(String)];
+}
+
 export interface Assignment {
   /** All Services, in the order in which they came, with what was assigned filled in. */
   readonly services: readonly Sourced<Service>[];

@@ -1,4 +1,4 @@
-import { lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
+import { assignedPorts, lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../cluster/assign-addresses.ts';
 import type { Node, Service, Sourced } from '../cluster/objects.ts';
 import type { DrawnValues } from '../diagnostics/assignment.ts';
 import { diagnose, placeAtLine, type Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -186,10 +186,7 @@ export function describeAssumptions(
         ranges.clusterIPs,
         assigned.flatMap(({ clusterIPs }) => clusterIPs),
       ),
-      nodePorts: assigned.flatMap(({ nodePorts, healthCheckNodePort: own }) => [
-        ...Object.values(nodePorts),
-        ...(own === undefined ? [] : [own]),
-      ]).length,
+      nodePorts: assigned.flatMap(assignedPorts).length,
       loadBalancerIPs: drawn(
         ranges.loadBalancerIPs ?? [],
         assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs),

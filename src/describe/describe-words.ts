@@ -1,3 +1,4 @@
+import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { UnboundHints } from '../cluster/endpoint-choice.ts';
 import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
@@ -105,9 +106,7 @@ type Mark = (value: string) => string;
 
 function markAssumed({ assumed }: ServiceDescription): Mark {
   if (!assumed) return (value) => value;
-  const { clusterIPs, nodePorts, healthCheckNodePort, loadBalancerIPs = [] } = assumed;
-  const ports = [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
-  const chosen = new Set([...clusterIPs, ...loadBalancerIPs, ...ports.map(String)]);
+  const chosen = new Set(assignedTexts(assumed));
   return (value) => (chosen.has(value) ? `${value} (assumed)` : value);
 }
 

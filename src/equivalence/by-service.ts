@@ -1,4 +1,4 @@
-import type { Scene } from '../trace/scene.ts';
+import { serviceOf, type Scene } from '../trace/scene.ts';
 import { compareScenes, ownAddresses, type Difference } from './compare.ts';
 import { Findings, type Effect, type Finding, type Severity } from './findings.ts';
 import { targetFinder } from './subject.ts';
@@ -23,7 +23,7 @@ export function effectsByService(from: Scene, to: Scene): ServiceEffects {
   const find = targetFinder([from, to], ownAddresses([from, to]));
   const ofServices = new Map<string, { readonly findings: Findings; readonly collect: (found: Difference) => void }>();
   compareScenes(from, to, (difference) => {
-    const labels = find(difference.packet).labels.map((label) => label.split(':', 1)[0] ?? '');
+    const labels = find(difference.packet).labels.map((label) => serviceOf({ label }));
     for (const service of new Set(labels.length === 0 ? [''] : labels)) {
       let known = ofServices.get(service);
       if (!known) {

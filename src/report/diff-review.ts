@@ -1,3 +1,5 @@
+import { assignedTexts } from '../cluster/assign-addresses.ts';
+import { serviceOf } from '../trace/scene.ts';
 import { formatCount } from '../base/format-count.ts';
 import { groupBy } from '../cluster/group-by.ts';
 import { count } from '../changes/counts.ts';
@@ -26,7 +28,7 @@ export interface Review {
 /** A difference as the review of a change: each Service in two lines, then what becomes of packets; no rules. */
 export function reportReview({ from, to, diff, packets }: Review, limits: ReportLimits): readonly ReportBlock[] {
   const mark = markAssumed([from, to]);
-  const services = [...groupBy(diff.servicePorts, ({ label }) => serviceOf(label))];
+  const services = [...groupBy(diff.servicePorts, serviceOf)];
   const shown = services.slice(0, limits.servicePorts);
   const hidden = services.length - shown.length;
   const lines = shown.flatMap(([name, ports]) => serviceLines(name, ports, mark));
@@ -45,10 +47,6 @@ export function reportReview({ from, to, diff, packets }: Review, limits: Report
       ? summary
       : summary.map(({ role, text }) => ({ role, text: `${text} --rules shows the rules.` })),
   ];
-}
-
-function serviceOf(label: string): string {
-  return label.split(':', 1)[0] ?? label;
 }
 
 function serviceLines(
@@ -81,7 +79,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
 
 /** What there is to say of a Service port; endpoints are counted. */
 function portTexts({ label, reasons, kernel, follows }: ServicePortDiff, isOneOfMany: boolean): readonly string[] {
-  const port = label.slice(serviceOf(label).length + 1);
+  const port = label.slice(serviceOf({ label }).length + 1);
   const prefix = isOneOfMany && port !== '' && wholeChange(reasons) === undefined ? `${port}: ` : '';
   const said = reasons.flatMap((reason): readonly string[] => {
     switch (reason.kind) {
@@ -143,12 +141,9 @@ function markAssumed(sides: readonly Side[]): (service: string, text: string) =>
   const chosen = new Map<string, Set<string>>();
   const withPods = new Set<string>();
   for (const { services } of sides) {
-    for (const { service, clusterIPs, nodePorts, healthCheckNodePort, loadBalancerIPs = [] } of services?.assumed
-      .services ?? []) {
-      const values = [...clusterIPs, ...loadBalancerIPs, ...Object.values(nodePorts), healthCheckNodePort ?? 0];
-      const own = chosen.get(service) ?? new Set();
-      chosen.set(service, own);
-      for (const value of values) own.add(String(value));
+    for (const assigned of services?.assumed.services ?? []) {
+      const before = chosen.get(assigned.service) ?? [];
+      chosen.set(assigned.service, new Set([...before, ...assignedTexts(assigned)]));
     }
     for (const { namespace, service, endpoints } of services?.cluster.servicePorts ?? []) {
       if (endpoints.some(({ status }) => status.assumed)) withPods.add(`${namespace}/${service}`);

@@ -1,3 +1,4 @@
+import { assignedTexts } from '../cluster/assign-addresses.ts';
 import type { DescriptionLine } from '../describe/describe-words.ts';
 import type { Side } from '../diff/side.ts';
 
@@ -6,10 +7,7 @@ export function assumedIn(texts: readonly string[], { services }: Side): readonl
   if (!services) return [];
   const { assumed, node } = services;
   const chosen = new Set([
-    ...assumed.services.flatMap(({ clusterIPs, loadBalancerIPs = [], nodePorts, healthCheckNodePort }) => {
-      const ports = [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
-      return [...clusterIPs, ...loadBalancerIPs, ...ports.map(String)];
-    }),
+    ...assumed.services.flatMap(assignedTexts),
     ...assumed.pods,
     ...(assumed.node ? [node.name, ...node.hostAddresses.map(({ text }) => text)] : []),
   ]);

@@ -133,10 +133,10 @@ function evaluatorOf(side: Side, node: PacketNode, mode: ProxyMode | undefined):
   const others = otherTables(side);
   const evaluate = prepare(wholeState(side), node);
   const isKnown = others.every(({ tables: own }) => own);
+  const decided = new Set(families.filter((family) => isKnown && listMissing(side, mode, family).length === 0));
   return (packet) => {
     const fate = evaluate(packet);
-    if (isKnown && listMissing(side, mode, packet.destination.family).length === 0) return fate;
-    return { ...fate, verdict: 'unknown', endpoints: [] };
+    return decided.has(packet.destination.family) ? fate : { ...fate, verdict: 'unknown', endpoints: [] };
   };
 }
 
@@ -177,7 +177,7 @@ function policingOf(
 }
 
 /** The "namespace/name" of the Service that a port is of. */
-export function serviceOf({ label }: KnownPort): string {
+export function serviceOf({ label }: Pick<KnownPort, 'label'>): string {
   return label.replace(/:[^:/]*$/, '');
 }
 
