@@ -99,7 +99,7 @@ for (const program of ['kpc', 'kpc-apply']) {
   for (const { text } of outputFiles) writeOutput(`${program}.js`, toAscii(text));
 }
 
-const library = { ...shared, entryPoints: ['src/index.ts'], plugins: [compileSchemas] };
+const library = { ...shared, entryPoints: ['src/library/index.ts'], plugins: [compileSchemas] };
 const forNode = await build({ ...library, write: false, platform: 'node', target: 'node20', format: 'cjs' });
 for (const { contents } of forNode.outputFiles) writeOutput('index.js', contents);
 const forBrowsers = await build({ ...library, write: false, platform: 'browser', target: 'es2022', format: 'esm' });
@@ -107,4 +107,4 @@ for (const { contents } of forBrowsers.outputFiles) writeOutput('browser.mjs', c
 // An ES module of its own would be the library a second time, in a program that uses it both ways.
 const names = Object.keys(createRequire(import.meta.url)(join(root, 'dist/index.js')));
 writeOutput('index.mjs', `export { ${names.join(', ')} } from './index.js';\n`);
-writeTypes(root, 'src/index.ts', join(root, 'dist/types'));
+writeTypes(root, 'src/library/index.ts', join(root, 'dist/types'));

@@ -1,7 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Place } from '../kernel/origin.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import type { SettingValues } from '../settings/table.ts';
+import type { SettingValues } from '../kube-proxy/settings/table.ts';
 
 /** The path of a field inside an object: ['spec', 'ports', 0, 'port']. */
 export type FieldPath = readonly (string | number)[];

@@ -1,5 +1,5 @@
 import { diagnose, type Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isInShard, parseShard, type Shard } from '../fleet/shard.ts';
+import { isInShard, parseShard, type Shard } from '../bundle/fleet/shard.ts';
 import { isName } from '../base/object-names.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Prepared } from './compile-node.ts';

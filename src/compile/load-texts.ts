@@ -8,7 +8,7 @@ import { readConfigText } from '../input/read-config.ts';
 import { collectInputs, readsManifests, type Inputs } from '../input/read-inputs.ts';
 import { findOutermost } from '../input/kustomizations.ts';
 import { parsePodNetworks } from '../input/pod-networks.ts';
-import type { ProxyFlags } from '../settings/table.ts';
+import type { ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { resolveSettings } from '../input/settings.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import type { TextFile } from '../input/text-file.ts';

@@ -1,4 +1,4 @@
-import { labelInComment } from '../changes/owners.ts';
+import { labelInComment } from '../diff/changes/owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';

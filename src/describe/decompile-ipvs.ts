@@ -1,4 +1,4 @@
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import { ipv4SetName, setFamily } from '../kube-proxy/sets.ts';
 import { joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Protocol } from '../kernel/family.ts';

@@ -1,6 +1,6 @@
 import { isKubeProxyTable, nftChains, nftSets } from '../kube-proxy/nftables.ts';
 import { parseNftName, type NftName } from '../kube-proxy/nftables-names.ts';
-import { targetsOf, type NftOwners } from '../changes/nft-owners.ts';
+import { targetsOf, type NftOwners } from '../diff/changes/nft-owners.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import type { Protocol } from '../kernel/family.ts';
 import type { Element } from '../kernel/nftables/element.ts';

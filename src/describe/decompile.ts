@@ -1,5 +1,5 @@
 import { compareText } from '../kernel/compare-text.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import type { Coverage } from '../diff/coverage.ts';
 import type { ServerBelonging } from '../diff/server-belonging.ts';
 import type { PortFacts, TrafficPolicy } from '../diff/port-facts.ts';

@@ -1,5 +1,5 @@
 import { formatCount } from '../base/format-count.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import { isLoopback } from '../kernel/address.ts';
 import { addressWords } from '../diff/port-facts.ts';
 import { parseAskedAddress, parseAskedPort } from './asked-address.ts';

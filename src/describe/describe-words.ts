@@ -4,7 +4,7 @@ import { formatCount } from '../base/format-count.ts';
 import { nameSome } from '../base/name-some.ts';
 import type { Location } from '../kernel/origin.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { EndpointDescription, PortDescription, PortInFamily, ServiceDescription } from './describe-services.ts';
 import { joinHostPort } from '../kernel/address.ts';
 import { describeListeners } from '../kube-proxy/node-port-listeners.ts';

@@ -1,4 +1,4 @@
-import { targetsOf } from '../changes/nft-owners.ts';
+import { targetsOf } from '../diff/changes/nft-owners.ts';
 import { joinHostPort, parseAddress } from '../kernel/address.ts';
 import { formatElement, formatRule } from '../kernel/nftables/format-expression.ts';
 import { isLearned, type NftChain, type NftMap, type NftSet, type NftTable } from '../kernel/nftables/table.ts';

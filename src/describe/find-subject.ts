@@ -1,5 +1,5 @@
 import type { ServiceInfo, ServicePort } from '../cluster/model.ts';
-import { isServiceChain } from '../changes/owners.ts';
+import { isServiceChain } from '../diff/changes/owners.ts';
 import { isLoopback, joinHostPort, type Address } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { formatRule, tableNames, type Chain, type Rule, type TableName } from '../kernel/iptables.ts';

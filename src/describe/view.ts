@@ -1,5 +1,5 @@
 import type { Cluster } from '../cluster/model.ts';
-import type { Owners } from '../changes/owners.ts';
+import type { Owners } from '../diff/changes/owners.ts';
 import type { SideServices } from '../diff/side.ts';
 import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';

@@ -9,7 +9,7 @@ import { loadTexts, type InputTexts } from '../compile/load-texts.ts';
 import type { RangeFlags } from '../input/assignment-ranges.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
-import { listSettings, type ProxyFlags } from '../settings/table.ts';
+import { listSettings, type ProxyFlags } from '../kube-proxy/settings/table.ts';
 import { TextFile } from '../input/text-file.ts';
 import type { Address } from '../kernel/address.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';

@@ -2,7 +2,7 @@ import { formatCount } from '../base/format-count.ts';
 import type { BundleContent } from '../bundle/make-bundle.ts';
 import { diffSides, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
 import type { Side } from '../diff/side.ts';
-import { describeKernelChange } from '../changes/change-words.ts';
+import { describeKernelChange } from '../diff/changes/change-words.ts';
 import { describeReason } from '../diff/words.ts';
 import type { Location } from '../kernel/origin.ts';
 import { readStoredSide } from '../sides/read-side.ts';

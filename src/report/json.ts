@@ -1,6 +1,6 @@
 import { locate, type Diagnostic, type Fault } from '../diagnostics/diagnostic.ts';
 import { isSame, type ServicePortDiff, type SideDiff } from '../diff/diff-sides.ts';
-import type { KernelChange } from '../changes/kernel-change.ts';
+import type { KernelChange } from '../diff/changes/kernel-change.ts';
 import type { ServiceReason } from '../diff/service-changes.ts';
 import type { Side } from '../diff/side.ts';
 import { describeGaps, describeReason } from '../diff/words.ts';

@@ -6,8 +6,8 @@ import {
   describePlan,
   type PlannedChange,
 } from '../apply/plan/describe-plan.ts';
-import { countObjects } from '../changes/change-words.ts';
-import type { ChangeKind } from '../changes/kernel-change.ts';
+import { countObjects } from '../diff/changes/change-words.ts';
+import type { ChangeKind } from '../diff/changes/kernel-change.ts';
 import { joinWords } from '../base/join-words.ts';
 import { describeConflict } from '../apply/plan/ownership.ts';
 import { isEmptyPlan, listLeftAddresses, type Plan } from '../apply/plan/plan.ts';

@@ -1,5 +1,5 @@
 import type { Fate } from '../packet/packet.ts';
-import { fateInShort, type Matrix } from '../trace/matrix.ts';
+import { fateInShort, type Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
 
 /** A table of a Service's addresses by who sends to them. */

@@ -1,4 +1,4 @@
-import { count } from '../changes/counts.ts';
+import { count } from '../diff/changes/counts.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import { compileNode, prepareForBehaviours, type IpFamilyChoice } from '../compile/compile-node.ts';
 import type { LoadedInputs } from '../compile/load-texts.ts';

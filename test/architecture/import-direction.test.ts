@@ -49,10 +49,13 @@ function readSource(): readonly Import[] {
     .flatMap((path) => listImports(path.split(sep).join('/'), readFileSync(join(source, path), 'utf8')));
 }
 
-/** The folder that a row of the table is for: of the command line, those inside it. */
+/** Rows for rooms come before the row of the folder that holds them. */
+const rows = Object.keys(folders).toSorted((a, b) => b.length - a.length);
+
+/** The row of the table that a path belongs to: the longest that the path begins with. */
 function folderOf(path: string): string {
-  const [first = '', second = ''] = path.split('/', 2);
-  return first === topFolder ? `${first}/${second}` : first;
+  const row = rows.find((each) => path === each || path.startsWith(`${each}/`));
+  return row ?? path.split('/', 1).join('');
 }
 
 /** Why an import is against the table; undefined for one that is not. */
@@ -96,9 +99,9 @@ test('nothing imports the command line but itself', () => {
 
 describe('a breach is found', () => {
   test.each([
-    ['cluster/objects.ts', "import { x } from '../fleet/shard.ts';"],
-    ['fleet/shard.ts', "import type { Inputs } from '../input/read-inputs.ts';"],
-    ['input/schemas/node.ts', "import { x } from '../../ipvs/sets.ts';"],
+    ['cluster/objects.ts', "import { x } from '../bundle/fleet/shard.ts';"],
+    ['bundle/fleet/shard.ts', "import type { Inputs } from '../../input/read-inputs.ts';"],
+    ['input/schemas/node.ts', "import { x } from '../../modes/ipvs/sets.ts';"],
     ['kernel/state.ts', "import {\n  a,\n  b,\n} from '../cluster/model.ts';"],
     ['diff/side.ts', "export { readNode } from '../apply/plan.ts';"],
     ['describe/view.ts', "const { x } = await import('../input/settings.ts');"],

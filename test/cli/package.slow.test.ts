@@ -65,7 +65,7 @@ describe('the package', () => {
         'dist/kpc-apply.js',
         'dist/kpc.js',
         'dist/package.json',
-        'dist/types/index.d.ts',
+        'dist/types/library/index.d.ts',
         'package.json',
       ]),
     );

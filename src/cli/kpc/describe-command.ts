@@ -211,7 +211,7 @@ async function readView(
   await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
   if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
-  const { findOwners } = await import('../../changes/owners.ts');
+  const { findOwners } = await import('../../diff/changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { findShown } = await import('../../describe/decompile.ts');
   const { services, state, labels, families } = side;

@@ -245,9 +245,9 @@ async function reviewOf(from: Side, to: Side, diff: SideDiff, limits: ReportLimi
   if (diff.servicePorts.length === 0 || Math.max(...ports) > mostAsked) {
     return reportReview({ from, to, diff, packets: { kind: 'too-many' } }, limits);
   }
-  const { effectsByService } = await import('../../equivalence/by-service.ts');
-  const { findOwners } = await import('../../changes/owners.ts');
-  const { onOneNode, sceneOf } = await import('../../trace/scene.ts');
+  const { effectsByService } = await import('../../packet/equivalence/by-service.ts');
+  const { findOwners } = await import('../../diff/changes/owners.ts');
+  const { onOneNode, sceneOf } = await import('../../packet/trace/scene.ts');
   const [old, fresh] = [from, to].map((side) => {
     const { state, labels, services } = side;
     return sceneOf(side, findOwners(labels ? [labels, state] : [state]), services?.settings.mode, []);

@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { compareScenes } from '../../equivalence/compare.ts';
-import { Findings } from '../../equivalence/findings.ts';
-import { chooseStandIns, type StandIn } from '../../equivalence/stand-ins.ts';
+import { compareScenes } from '../../packet/equivalence/compare.ts';
+import { Findings } from '../../packet/equivalence/findings.ts';
+import { chooseStandIns, type StandIn } from '../../packet/equivalence/stand-ins.ts';
 import {
   formatEquivalenceJunit,
   formatEquivalenceMarkdown,

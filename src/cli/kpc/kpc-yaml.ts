@@ -14,7 +14,7 @@ import { readDocuments } from '../../input/read-documents.ts';
 import { findRepository, isForeignLink, leadsInto } from '../../input/repository.ts';
 import { TextFile } from '../../input/text-file.ts';
 import { knownNetworks } from '../../input/pod-networks.ts';
-import { proxyFlags } from '../../settings/flags.ts';
+import { proxyFlags } from '../../kube-proxy/settings/flags.ts';
 import { findOtherName } from '../shared/other-names.ts';
 import type { FlagPlaces } from './message-options.ts';
 

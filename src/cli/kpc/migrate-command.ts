@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { preparationsFor } from '../../equivalence/preparations.ts';
+import { preparationsFor } from '../../packet/equivalence/preparations.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { formatJson } from '../../report/format-json.ts';

@@ -12,7 +12,7 @@ import { Validator } from '../../input/validate.ts';
 import { proxyModeNames, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { parseRelease } from '../../kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../packet/packet.ts';
-import type { WrittenExpectation } from '../../trace/expectation.ts';
+import type { WrittenExpectation } from '../../packet/trace/expectation.ts';
 
 /** One test of a file: packets that share an expectation, and where they are sent. */
 export interface PacketTest extends WrittenExpectation {

@@ -10,7 +10,7 @@ import { oneLine } from '../../diff/one-line.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-side.ts';
 import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
-import { onOneNode, partsOfDump, type Scene } from '../../trace/scene.ts';
+import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
 import { makeStrict, type MessageOptions } from './message-options.ts';
 import { sceneOfReading } from './read-scene.ts';
