@@ -27,7 +27,7 @@ export type MasqueradedClients =
   /** The node's own. */
   | { readonly kind: 'node' };
 
-export interface DecompiledEndpoint {
+interface DecompiledEndpoint {
   /** "ip:port". */
   readonly endpoint: string;
   /** The policies whose traffic it takes, as far as the state tells them apart. */
