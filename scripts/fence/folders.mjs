@@ -52,7 +52,7 @@ export const folders = {
   },
   describe: { folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'diff/changes', 'diff'], ...pure },
   'packet/trace': {
-    folders: ['base', 'kernel', 'kube-proxy', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
+    folders: ['base', 'kernel', 'kube-proxy', 'diagnostics', 'packet', 'cluster', 'diff/changes', 'diff', 'describe'],
     ...pure,
   },
   'packet/equivalence': {

@@ -256,7 +256,7 @@ async function printSubject(
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, view);
   if (finding.kind === 'nothing') {
     const { describeNothing } = await import('../../describe/describe-words.ts');
-    await terminal.err(`kpc: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
+    await terminal.err(`error: ${oneLine(describeNothing(what, finding))}${adviseOnKind(what)}\n`);
     return exitStatus.differs;
   }
   await terminal.out(await formatFinding(finding, view, options, terminal));

@@ -214,12 +214,12 @@ async function sayNothing(
   const closed = what === undefined ? undefined : findClosedPort(ports, bareName(what));
   if (deaf ?? closed) {
     const text = deaf ? describeDeaf(deaf) : closed ? describeClosed(closed) : '';
-    await terminal.err(`kpc: ${oneLine(text)}\n`);
+    await terminal.err(`error: ${oneLine(text)}\n`);
     return exitStatus.differs;
   }
   const about = what === undefined ? '' : `, chain or set that matches ${JSON.stringify(what)}`;
   const isForeign = mode === undefined && ports.length === 0 && what === undefined;
   const why = isForeign ? ': it holds no chains, sets or virtual servers of a kube-proxy' : '';
-  await terminal.err(`kpc: the dump shows no Service${oneLine(about)}${why}\n`);
+  await terminal.err(`error: the dump shows no Service${oneLine(about)}${why}\n`);
   return exitStatus.differs;
 }

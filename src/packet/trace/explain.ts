@@ -8,6 +8,7 @@ import type { Verdict } from '../../kernel/nftables/element.ts';
 import { formatElement, formatRule as formatNftRule } from '../../kernel/nftables/format-expression.ts';
 import type { Location } from '../../kernel/origin.ts';
 import { jumpChain } from '../../kernel/restrict.ts';
+import { serviceLink } from '../../kube-proxy/link.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Hook } from '../hooks.ts';
 import type { Fate, ReachedEndpoint, RouteDecision, RuleStep, Step } from '../packet.ts';
@@ -169,7 +170,7 @@ function listNotes(trace: Trace, scene: Scene): readonly string[] {
   if (check) notes.push(healthCheckNote(check, target.address, side));
   const elsewhere = side.services && findElsewhere(target, scene.objects, side.services);
   if (elsewhere) notes.push(describeElsewhere(elsewhere));
-  notes.push(...unservedNodePort(trace, scene));
+  notes.push(...unservedNodePort(trace, scene), ...localPolicy(trace, scene), ...ownServiceAddress(trace, scene));
   const sticky = fate.endpoints.length > 1 && portAt(trace, ports)?.affinitySeconds;
   if (sticky) {
     notes.push(
@@ -202,7 +203,7 @@ const schedulerHabits: Readonly<Record<string, string>> = {
 };
 
 /** The Service port that is asked for. */
-function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | undefined {
+function portAt({ target }: Pick<Trace, 'target'>, ports: readonly KnownPort[]): KnownPort | undefined {
   return ports.find(({ port, nodePort, addresses, family, protocol }) => {
     if (family !== target.address.family || protocol.toLowerCase() !== target.protocol) return false;
     return addresses.some(({ address }) => address.text === target.address.text)
@@ -212,7 +213,7 @@ function portAt({ target }: Trace, ports: readonly KnownPort[]): KnownPort | und
 }
 
 /** Why no rule takes a node port at this address of the node. */
-function unservedNodePort(trace: Trace, { ports, mode }: Scene): readonly string[] {
+function unservedNodePort(trace: Trace, { ports, mode, side }: Scene): readonly string[] {
   const { address, port } = trace.target;
   const found = portAt(trace, ports);
   if (!mode || found?.nodePort !== port || trace.fate.verdict === 'delivered') return [];
@@ -228,7 +229,35 @@ function unservedNodePort(trace: Trace, { ports, mode }: Scene): readonly string
   const served = defaultNodePortAddresses.includes('primary')
     ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
     : 'nodePortAddresses leaves it out';
-  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${served}`];
+  const named = side.services?.settings.nodePortAddresses ?? [];
+  const isUsual = named.length === 0 || named.join() === defaultNodePortAddresses.join();
+  const why = isUsual ? served : `nodePortAddresses is ${named.join(', ')}`;
+  return [`${found.label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`];
+}
+
+/** What policy Local makes of packets on a node without an endpoint of the Service. */
+function localPolicy({ target, fate }: Trace, { ports, mode }: Scene): readonly string[] {
+  const port = portAt({ target }, ports);
+  const isClusterIP = port?.addresses.some(
+    ({ kind, address }) => kind === 'cluster-ip' && address.text === target.address.text,
+  );
+  const isLocal = isClusterIP ? port?.policies?.internalLocal : port?.policies?.externalLocal;
+  if (!mode || !port || !isLocal || port.endpoints.length === 0) return [];
+  if (port.endpoints.some((endpoint) => endpoint.isLocal !== false)) return [];
+  const does = fate.verdict === 'delivered' ? `: ${modeFacts[mode].title} sends it to endpoints on other nodes` : '';
+  const policy = isClusterIP ? 'internalTrafficPolicy' : 'externalTrafficPolicy';
+  return [`${policy} is Local, and ${port.label} has no endpoint on this node${does}`];
+}
+
+/** Whether the node itself asks with an address of a Service, which it has as one of its own. */
+function ownServiceAddress({ sender, fate }: Trace, { side, mode }: Scene): readonly string[] {
+  const source = sender.address ?? fate.source;
+  if (!mode || sender.enters || source === 'masqueraded') return [];
+  const held = side.state.links.find(({ name }) => name === serviceLink)?.addresses ?? [];
+  if (!held.some(({ address }) => address.text === source.text)) return [];
+  return [
+    `the source is the address of the Service itself: ${modeFacts[mode].title} gives ${source.text} to the node, on ${serviceLink}`,
+  ];
 }
 
 function policyWords({ direction, verdict, policies, endpoints }: PolicyFinding, fate: Fate): string {

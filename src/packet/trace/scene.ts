@@ -73,7 +73,16 @@ export interface KnownPort {
   readonly healthCheckNodePort: number | undefined;
   /** Seconds of session affinity by client address. */
   readonly affinitySeconds: number | undefined;
+  /** Undefined of a dump, which does not show them. */
+  readonly policies: Policies | undefined;
   readonly endpoints: readonly KnownEndpoint[];
+}
+
+/** What a Service port says of traffic. */
+interface Policies {
+  readonly externalLocal: boolean;
+  readonly internalLocal: boolean;
+  readonly hasSourceRanges: boolean;
 }
 
 interface KnownAddress {
@@ -239,6 +248,11 @@ function portsOfCluster({ cluster, node }: NonNullable<Side['services']>): reado
       nodePort: port.nodePort || undefined,
       healthCheckNodePort: port.healthCheckNodePort || undefined,
       affinitySeconds: port.affinitySeconds,
+      policies: {
+        externalLocal: port.externalPolicyLocal,
+        internalLocal: port.internalPolicyLocal,
+        hasSourceRanges: port.sourceRanges.length > 0,
+      },
       endpoints: port.endpoints.map(({ address, port: number, status }) => ({
         address,
         port: number,
@@ -261,6 +275,7 @@ function portOfDump(port: DecompiledPort): KnownPort {
     nodePort: port.nodePort,
     healthCheckNodePort: port.healthCheckNodePort,
     affinitySeconds: port.affinitySeconds,
+    policies: undefined,
     endpoints: (port.endpoints ?? []).flatMap(({ endpoint }) => {
       const socket = parseSocketAddress(endpoint);
       return socket ? [{ ...socket, isLocal: undefined }] : [];
