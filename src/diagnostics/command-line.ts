@@ -68,7 +68,7 @@ export const commandLineDiagnostics = {
         readonly help?: string | undefined;
       }) => [`${field}: ${reason}`, help],
       'not-tests': ({ fields }: { readonly fields: readonly string[] }) => [
-        `no file of kpc test: it has ${nameSome(fields.map((field) => escapeText(field)))}, and no tests`,
+        `no file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
         'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
       ],
     }),

@@ -299,7 +299,6 @@ test.each([
 ])('a file without tests, or without a cluster: %j', async (text, words) => {
   const run = await runFile(text);
   expect(run).toMatchObject({ status: 2, stdout: '' });
-
   expect(run.stderr).toContain(words);
 });
 
@@ -307,6 +306,6 @@ test('a file of another program is one error', async () => {
   const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
   expect(run).toMatchObject({ status: 2, stdout: '' });
   expect(run.stderr.match(/error: .*/g)).toEqual([
-    'error: no file of kpc test: it has apiVersion, kind and metadata, and no tests [bad-expectation]',
+    'error: no file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
   ]);
 });
