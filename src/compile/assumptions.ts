@@ -71,8 +71,9 @@ export function assumeCluster(known: KnownOfCluster): Assumptions {
 }
 
 function chooseFamilies({ inputs, ranges, ipFamily }: KnownOfCluster): readonly Family[] {
-  const told = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
-  if (told.length > 0) return bothFamilies.filter((family) => told.some((network) => network.family === family));
+  const declared = [...ranges.clusterIPs, ...inputs.serviceCidrs.flatMap(({ object }) => object.cidrs)];
+  if (declared.length > 0)
+    return bothFamilies.filter((family) => declared.some((network) => network.family === family));
   switch (ipFamily) {
     case 'ipv4':
     case 'ipv6':

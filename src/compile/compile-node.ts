@@ -44,7 +44,7 @@ import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** How kube-proxy behaves; undefined where the release that the settings name tells it. */
+  /** How kube-proxy behaves; undefined if that follows from the release in the settings. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, Source>;
@@ -172,10 +172,10 @@ export function prepareForBehaviours(prepared: Prepared, release: Release, behav
 /** The same inputs under other settings, as those of a bundle, by the release that these name. */
 export function prepareWithSettings(prepared: Prepared, settings: ProxySettings): Prepared {
   const { release } = settings;
-  const [told, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
-  const isTheSame = told.size === read.size && [...told].every(([gate, isOn]) => read.get(gate) === isOn);
+  const [given, read] = [gatesOfSettings(settings), gatesOfSettings(prepared.settings)];
+  const isTheSame = given.size === read.size && [...given].every(([gate, isOn]) => read.get(gate) === isOn);
   if (release === prepared.settings.release && isTheSame) return { ...prepared, settings };
-  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...told]));
+  const behaviours = behavioursOf(release, new Map([...prepared.gates, ...given]));
   const seen = prepareForBehaviours(prepared, release, behaviours);
   return { ...seen, settings: withGatedSettings(settings, behaviours) };
 }
@@ -241,7 +241,7 @@ export function compileState(
 
 /**
  * The node's name: --node, else hostnameOverride, else that of the only Node among the inputs or of the first that is assumed;
- * '' where none tells.
+ * '' if none has a name.
  */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();

@@ -10,7 +10,7 @@ import { describeNodeGaps } from './node-gaps.ts';
 
 /** What says for which node manifests are compiled, and how. */
 export interface CompileOptions extends InputOptions {
-  /** The node's name: of none, hostnameOverride tells it, or the only Node among the manifests. */
+  /** The node's name; without it, hostnameOverride or the only Node among the manifests names it. */
   readonly node?: string | undefined;
 }
 

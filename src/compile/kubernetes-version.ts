@@ -12,7 +12,7 @@ export type VersionChoice =
   | { readonly kind: 'release'; readonly release: Release }
   /** The release that each node runs. */
   | { readonly kind: 'auto' }
-  /** Not said: the newest, unless something else tells better. */
+  /** Not given: the newest, unless the input says more. */
   | { readonly kind: 'default' };
 
 export interface VersionReading {
@@ -62,7 +62,7 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
   return reading.kind === 'release' ? reading.release : undefined;
 }
 
-/** What each node of a fleet compiles from, and what is wrong with the nodes that auto cannot tell the release of. */
+/** What each node of a fleet compiles from, and the errors of nodes whose release `auto` cannot find. */
 export function prepareForNodes(
   prepared: Prepared,
   choice: VersionChoice,

@@ -33,9 +33,9 @@ export interface ModeFacts {
   readonly title: string;
   /** The kinds of objects that kube-proxy programs. A bundle has the files of these kinds and no others. */
   readonly kinds: ReadonlySet<ObjectKind>;
-  /** The kind that tells most of a node's Services. */
+  /** The kind that shows most of a node's Services. */
   readonly mainKind: ObjectKind;
-  /** All kinds that tell of Services. */
+  /** All kinds that show Services. */
   readonly serviceKinds: readonly ObjectKind[];
   /** Tools that put the objects into a kernel, with the oldest versions whose formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
@@ -52,11 +52,11 @@ export interface ModeFacts {
   readonly gapsWithoutNode: readonly string[];
   /** Where node ports listen: on addresses that must be known, or on any local one unless --nodeport-addresses picks some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
-  /** Families in which node ports can be reached on loopback addresses, where the settings do not forbid it. */
+  /** Families in which node ports can be reached on loopback addresses, unless the settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** What becomes of traffic of policy Local on a node without local endpoints, where others have some. */
+  /** Where traffic of policy Local goes on a node without local endpoints, if other nodes have some. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
-  /** nodePortAddresses where nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
+  /** nodePortAddresses if nothing sets them (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
   /** The part of the configuration that masqueradeAll and masqueradeBit are read from (v1alpha1 conversion.go). */
   readonly masqueradeSection: Exclude<ProxyMode, 'ipvs'>;

@@ -51,7 +51,7 @@ export interface BehaviourChange {
   /** What a release without the behaviour does, and what one with it does: whole clauses about kube-proxy. */
   readonly before: string;
   readonly after: string;
-  /** Set where the rules differ and what becomes of packets does not. */
+  /** Set if the rules differ, but packets end the same way. */
   readonly samePackets?: true;
 }
 
