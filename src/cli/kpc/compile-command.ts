@@ -6,7 +6,7 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, makeBundle, type Bundle, type BundleContent } from '../../bundle/make-bundle.ts';
 import { checkBundle } from '../../sides/check-bundle.ts';
 import type { Expected } from '../../sides/check-folder.ts';
-import { outputFormats, type OutputFormat } from '../../report/check-format.ts';
+import type { OutputFormat } from '../../report/check-report.ts';
 import { nameSome } from '../../base/name-some.ts';
 import { compileLoaded } from '../../compile/compile.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
@@ -23,12 +23,18 @@ import type { LoadedInputs } from '../../compile/load-texts.ts';
 import { loadInputs, type FileOptions } from '../../compile/read-texts.ts';
 import { addInputOptions, append } from './input-options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
-import { reportFailure } from './report-failure.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { addMessageOptions, failsStrictly, makeStrict, quieten, type MessageOptions } from './message-options.ts';
+import {
+  addMessageOptions,
+  failsStrictly,
+  makeStrict,
+  quieten,
+  type MessageOptions,
+  reportDiagnostics,
+  reportFailure,
+} from './messages.ts';
 import { tuneForShortRun } from './tune-compiler.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly node?: readonly string[];
@@ -69,7 +75,7 @@ export function addCompileCommand(program: Command, terminal: Terminal, done: (s
     .option('--check <folder>', 'write nothing; print how this bundle or golden differs: exit status 1 if it does')
     .addOption(
       new Option('--output <format>', 'how to print; with --check, github annotates the Services of a pull request')
-        .choices(outputFormats)
+        .choices(['text', 'json', 'github', 'junit'] satisfies readonly OutputFormat[])
         .default('text'),
     )
     .action(async (inputs: readonly string[], options: CompileOptions) => {
@@ -103,8 +109,7 @@ function quoteForShell(word: string): string {
 
 async function runCompile(options: CompileOptions, terminal: Terminal): Promise<ExitStatus> {
   if (options.check === undefined && (options.output === 'github' || options.output === 'junit')) {
-    await terminal.err(formatError(`--output ${options.output} is for --check`, 'name a folder with --check'));
-    return exitStatus.badInput;
+    return refuse(terminal, `--output ${options.output} is for --check`, 'name a folder with --check');
   }
   if (!isFleet(options)) tuneForShortRun();
   const { hostAddresses: hosts, ...others } = options;
@@ -144,8 +149,7 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const { golden, check: checked } = options;
   const out = options.out ?? golden;
   if (options.print !== undefined || (out === undefined && checked === undefined)) {
-    await terminal.err(formatError('several nodes need a folder', 'name one with -o, --golden or --check'));
-    return exitStatus.badInput;
+    return refuse(terminal, 'several nodes need a folder', 'name one with -o, --golden or --check');
   }
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
@@ -246,8 +250,7 @@ async function write(
       ? await replaceFolder(folder, makeGolden(content, goldenContext), writeQuickly)
       : await replaceFolder(folder, files);
   if (problem) {
-    await terminal.err(formatError(...describeFolderProblem(problem)));
-    return exitStatus.badInput;
+    return refuse(terminal, ...describeFolderProblem(problem));
   }
   await say(terminal, `${summarize(manifest)}\nWritten to ${folder}.\n`);
   return exitStatus.ok;
@@ -263,37 +266,16 @@ async function check(
   const isGolden = await holdsGolden(folder);
   const result = await checkBundle(folder, isGolden ? makeGolden(content, goldenContext) : makeBundle(content).files);
   if (result.kind === 'unreadable') {
-    await terminal.err(formatError(`cannot read ${folder}: ${result.reason}`));
-    return exitStatus.badInput;
+    return refuse(terminal, `cannot read ${folder}: ${result.reason}`);
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
   const { reportCheck } = await import('../../report/check-report.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
-  switch (format) {
-    case 'text': {
-      const { checkToText } = await import('../../report/text.ts');
-      const { formatFileDiffs } = await import('../../report/unified.ts');
-      await terminal.out(same ? '' : formatFileDiffs(folder, result));
-      await say(terminal, checkToText(report));
-      break;
-    }
-    case 'json': {
-      const { checkToJson } = await import('../../report/json.ts');
-      await terminal.out(checkToJson(report, diagnostics));
-      break;
-    }
-    case 'github': {
-      const { checkToGithub } = await import('../../report/github.ts');
-      await terminal.out(checkToGithub(report, diagnostics));
-      break;
-    }
-    case 'junit': {
-      const { checkToJunit } = await import('../../report/junit.ts');
-      await terminal.out(checkToJunit(report));
-      break;
-    }
-  }
+  const { formatCheck } = await import('../../report/check-formats.ts');
+  const { printed, note } = formatCheck(report, result, format, diagnostics);
+  await terminal.out(printed);
+  await say(terminal, note);
   if (same) return exitStatus.ok;
   const first = result.strangers.length > 0 ? "remove the files that don't belong, and " : '';
   await say(
@@ -307,10 +289,10 @@ async function print(name: string, content: BundleContent, terminal: Terminal): 
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(content).files.get(file) : formatFile(file, content);
   if (text === undefined) {
-    await terminal.err(
-      formatError(`there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`),
+    return refuse(
+      terminal,
+      `there is no ${file} in mode ${content.settings.mode} for ${content.families.join(' and ')}`,
     );
-    return exitStatus.badInput;
   }
   await terminal.out(text);
   return exitStatus.ok;

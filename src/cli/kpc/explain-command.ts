@@ -7,9 +7,9 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
+import { refuse } from '../shared/refuse.ts';
 
 const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 
@@ -48,8 +48,7 @@ async function explain(word: string | undefined, terminal: Terminal, run: Run): 
   if (code === undefined) {
     const near = findNearest(name, [...diagnosticCodes, ...failureCodes]);
     const help = near === undefined ? 'list the codes with "kpc explain"' : `did you mean ${near}?`;
-    await terminal.err(formatError(`no message has the code ${printable(name)}`, help));
-    return exitStatus.badInput;
+    return refuse(terminal, `no message has the code ${printable(name)}`, help);
   }
   const { meaning, example } = entryOf(code);
   const { words, files } = example();

@@ -11,10 +11,9 @@ import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions } from './message-options.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readPacketTests, type PacketTest, type SceneSettings } from './read-packet-tests.ts';
 import { readScenes } from './read-scene.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 
 /** The options of kpc test. */
 interface TestOptions extends SideOptions, MessageOptions {

@@ -1,16 +1,14 @@
 import { Option, type Command } from 'commander';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { reportDiagnostics } from './report-diagnostics.ts';
 import type { DescriptionLine } from '../../describe/describe-words.ts';
 import type { Side } from '../../diff/side.ts';
 import { packetProtocols, type PacketProtocol } from '../../packet/packet.ts';
-import { formatDescription } from '../../report/description-text.ts';
+import { formatDescription } from '../../report/colours.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { formatMatrix, matrixJson } from '../../report/trace-matrix.ts';
 import { drawTraces } from '../../report/trace-svg.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
-import { assumedIn } from '../../packet/trace/assumed.ts';
-import { explainTrace, tellTrace, traceJson, type ToldTrace } from '../../packet/trace/explain.ts';
+import { explainTrace, tellTrace, traceJson, type ToldTrace, assumedIn } from '../../packet/trace/explain.ts';
 import { followIngress } from '../../packet/trace/ingress.ts';
 import { traceMatrix } from '../../packet/trace/matrix.ts';
 import { ask, findPorts, readSender, type Trace } from '../../packet/trace/question.ts';
@@ -18,7 +16,7 @@ import type { Scene } from '../../packet/trace/scene.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
-import { addMessageOptions, quieten, type MessageOptions } from './message-options.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
 import { readScenes } from './read-scene.ts';
 
 /** The options of kpc trace. */
