@@ -1,11 +1,36 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { CheckResult } from '../sides/check-bundle.ts';
-import type { CheckReport, FleetReport, OutputFormat } from './check-report.ts';
+import type { CheckReport, FleetReport, OutputFormat, FolderForm } from './check-report.ts';
 import { checkToGithub, fleetToGithub } from './github.ts';
 import { checkToJson, fleetToJson } from './json.ts';
 import { checkToJunit, fleetToJunit } from './junit.ts';
 import { checkToText, fleetToText } from './text.ts';
 import { formatFileDiffs } from './unified.ts';
+import type { BundleContent } from '../bundle/make-bundle.ts';
+import { diffSides } from '../diff/diff-sides.ts';
+import { readStoredSide } from '../sides/read-side.ts';
+import { sideOfManifests } from '../sides/stored-side.ts';
+
+/** Compares the bundle in a folder with what was compiled, Service by Service. */
+export async function reportCheck(
+  folder: string,
+  files: readonly string[],
+  content: BundleContent,
+  form: FolderForm,
+): Promise<CheckReport> {
+  const places = new Map(content.cluster.servicePorts.map(({ label, places: at }) => [label, at?.port]));
+  const compiled = [...places].map(([label, place]) => ({ label, place: place?.locate() }));
+  if (files.length === 0) return { folder, form, files, comparison: undefined, problems: [], compiled };
+  const stored = await readStoredSide(folder);
+  const reading = stored.kind === 'bundle' || stored.kind === 'unreadable' ? stored.reading : undefined;
+  if (!reading?.side) {
+    const problems = reading?.diagnostics.map(({ text }) => text) ?? [`${folder} holds no bundle`];
+    return { folder, form, files, comparison: undefined, problems, compiled };
+  }
+  const to = sideOfManifests('input', content);
+  const diff = diffSides(reading.side, to, { foreign: false });
+  return { folder, form, files, comparison: { from: reading.side, to, diff }, problems: [], compiled };
+}
 
 /** What `--check` prints of one node: the result, and a note for people. */
 export function formatCheck(

@@ -270,9 +270,8 @@ async function check(
   }
   const same = result.kind === 'same';
   if (same && format === 'text') return exitStatus.ok;
-  const { reportCheck } = await import('../../report/check-report.ts');
+  const { formatCheck, reportCheck } = await import('../../report/check-formats.ts');
   const report = await reportCheck(folder, same ? [] : result.files, content, isGolden ? 'golden' : 'bundle');
-  const { formatCheck } = await import('../../report/check-formats.ts');
   const { printed, note } = formatCheck(report, result, format, diagnostics);
   await terminal.out(printed);
   await say(terminal, note);

@@ -70,8 +70,7 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
 
 /** Tells which nodes' folders differ from what the input makes of them, in the format that --output names. */
 export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatus> {
-  const { reportCheck } = await import('../../report/check-report.ts');
-  const { formatFleetCheck } = await import('../../report/check-formats.ts');
+  const { formatFleetCheck, reportCheck } = await import('../../report/check-formats.ts');
   const folder = new FleetFolder(path);
   const changed: NodeChange[] = [];
   let example: CheckReport | undefined;
