@@ -22,7 +22,7 @@ import type { Step } from '../../apply/plan/kind-steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
 import { addClaimOptions, addStateOption, drainOption, parseDuration, type ClaimOptions } from './options.ts';
 import { summarizePlan } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
 import { onInterrupt } from './interrupt.ts';
 import { version } from '../../base/version.ts';
@@ -36,11 +36,7 @@ interface ApplyOptions extends ClaimOptions {
   readonly confirmTimeout?: number;
 }
 
-export function addApplyCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addApplyCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('apply')
     .description('Program a bundle into this node; put everything back if that fails.')

@@ -8,18 +8,14 @@ import { withLock } from '../../apply/state/lock.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './options.ts';
-import type { ExitStatus } from '../shared/exit-status.ts';
+import type { ExitStatus, Done } from '../shared/exit-status.ts';
 import { onInterrupt } from './interrupt.ts';
 
 interface CleanupOptions extends NodeOptions, ClaimOptions {
   readonly force: boolean;
 }
 
-export function addCleanupCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addCleanupCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('cleanup')
     .description('Remove what kpc-apply made; with --adopt, also everything that kube-proxy made.');

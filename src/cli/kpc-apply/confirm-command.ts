@@ -2,13 +2,9 @@ import type { Command } from 'commander';
 import { confirmApply } from '../../apply/change/confirm-apply.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type Done } from '../shared/exit-status.ts';
 
-export function addConfirmCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addConfirmCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('confirm')
     .description(

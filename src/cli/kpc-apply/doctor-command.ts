@@ -4,18 +4,14 @@ import { examineForAnyMode, examineNode, examineState } from '../../apply/doctor
 import type { ApplyEnvironment, NodeOptions } from './environment.ts';
 import { addStateOption, outputOption } from './options.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 interface DoctorOptions extends NodeOptions {
   readonly output: 'text' | 'json';
 }
 
-export function addDoctorCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addDoctorCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('doctor')
     .description(

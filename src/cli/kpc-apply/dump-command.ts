@@ -8,7 +8,7 @@ import { Failure } from '../../apply/state/failure.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addStateOption } from './options.ts';
 import { parseOutFolder } from '../shared/near-misses.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { version } from '../../base/version.ts';
 
 interface DumpOptions extends NodeOptions {
@@ -16,11 +16,7 @@ interface DumpOptions extends NodeOptions {
   readonly node: string;
 }
 
-export function addDumpCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addDumpCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('dump')
     .description(

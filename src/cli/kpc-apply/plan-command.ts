@@ -8,7 +8,7 @@ import { openSession, type ApplyEnvironment } from './environment.ts';
 import { addClaimOptions, addStateOption, drainOption, outputOption, type ClaimOptions } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
 export interface PlanOptions extends ClaimOptions {
@@ -19,11 +19,7 @@ export interface PlanOptions extends ClaimOptions {
   readonly all?: boolean;
 }
 
-export function addPlanCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addPlanCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('plan')
     .description('Show what apply would change on this node: exit status 1 if it would change anything.')

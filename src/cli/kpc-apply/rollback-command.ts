@@ -21,7 +21,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
 import { onInterrupt } from './interrupt.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
   readonly to?: number;
@@ -33,11 +33,7 @@ interface RollbackOptions extends NodeOptions {
   readonly force: boolean;
 }
 
-export function addRollbackCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addRollbackCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('rollback')
     .description(

@@ -5,14 +5,10 @@ import { addStateOption, outputOption } from './options.ts';
 import { formatPlanJson } from '../../report/plan-json.ts';
 import { formatPlanText } from '../../report/plan-text.ts';
 import { observeBundle, type PlanOptions } from './plan-command.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundle } from '../../sides/load-bundle.ts';
 
-export function addVerifyCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addVerifyCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('verify')
     .description('Check that this node matches a bundle: exit status 1 and the drift if it does not.')

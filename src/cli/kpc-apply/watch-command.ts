@@ -21,7 +21,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './options.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
 interface WatchOptions extends NodeOptions, ClaimOptions {
   readonly syncPeriod: number;
@@ -30,11 +30,7 @@ interface WatchOptions extends NodeOptions, ClaimOptions {
   readonly force: boolean;
 }
 
-export function addWatchCommand(
-  program: Command,
-  environment: ApplyEnvironment,
-  done: (status: ExitStatus) => void,
-): void {
+export function addWatchCommand(program: Command, environment: ApplyEnvironment, done: Done): void {
   const command = program
     .command('watch')
     .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')

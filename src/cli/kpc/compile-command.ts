@@ -13,7 +13,7 @@ import { goldenContext } from '../../compile/golden-context.ts';
 import { compileFleet } from '../../compile/compile-fleet.ts';
 import { chooseNodeName } from '../../compile/compile-node.ts';
 import { formatAll, mainFile, printNames, summarize } from '../../report/bundle-text.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { checkNodeName, chooseFleet, isFleet, type FleetOptions } from '../../compile/fleet-nodes.ts';
 import { isHostFolder, readHostFolder } from '../../compile/read-hosts.ts';
@@ -46,7 +46,7 @@ interface CompileOptions extends FileOptions, MessageOptions, FleetOptions {
   readonly output: OutputFormat;
 }
 
-export function addCompileCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addCompileCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('compile')
     .description('Compile Services and EndpointSlices to what kube-proxy would program on one node.')

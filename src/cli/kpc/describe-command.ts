@@ -9,19 +9,12 @@ import { formatDescription } from '../../report/colours.ts';
 import { addLimit } from './diff-command.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { NamedInput } from '../../sides/recognise-input.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { isFileName, isPath, isServiceWord } from '../shared/near-misses.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import {
-  addMessageOptions,
-  failsStrictly,
-  makeStrict,
-  quieten,
-  type MessageOptions,
-  reportDiagnostics,
-} from './messages.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
 import { refuse } from '../shared/refuse.ts';
 
 /** The options of kpc describe. */
@@ -36,7 +29,7 @@ export interface DescribeOptions extends SideOptions, MessageOptions {
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
 const rowsPerLine = 5;
 
-export function addDescribeCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addDescribeCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('describe')
     .summary('Show a Service and everything that comes from it, or which Service an address, chain or set belongs to.')
@@ -213,9 +206,8 @@ async function readView(
     input.kind === 'manifests'
       ? await compileInputs({ ...options, into: 'kpc describe -' }, terminal.readStdin)
       : input.stored.reading;
-  await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
   const { side } = reading;
-  if (!side?.services || failsStrictly(reading.diagnostics, options)) return undefined;
+  if (!(await reportInput(reading, options, terminal)) || !side?.services) return undefined;
   const { findOwners } = await import('../../diff/changes/owners.ts');
   const { compileState } = await import('../../compile/compile-node.ts');
   const { findShown } = await import('../../describe/decompile.ts');

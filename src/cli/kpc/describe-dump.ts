@@ -34,7 +34,7 @@ import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { readNames } from '../../sides/name-dumps.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { failsStrictly, makeStrict, reportDiagnostics } from './messages.ts';
+import { reportInput } from './messages.ts';
 
 /** How many times as many rows a table has as a list has lines: a row is short, and a table is what was asked for. */
 const rowsPerLine = 5;
@@ -48,16 +48,13 @@ export async function describeDump(
   terminal: Terminal,
 ): Promise<ExitStatus> {
   const { dump, reading } = stored;
-  await reportDiagnostics(makeStrict(reading.diagnostics, options), reading.files, terminal);
-  if (failsStrictly(reading.diagnostics, options)) return exitStatus.badInput;
   const { side } = reading;
-  if (!side) return exitStatus.badInput;
+  if (!(await reportInput(reading, options, terminal)) || !side) return exitStatus.badInput;
   let names: Side['state'] | undefined;
   if (manifests.length > 0) {
-    const { cluster, diagnostics, files } = await readNames({ ...options, file: manifests }, terminal.readStdin);
-    await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
-    if (!cluster) return exitStatus.badInput;
-    names = nameServers(side.state, cluster);
+    const found = await readNames({ ...options, file: manifests }, terminal.readStdin);
+    if (!(await reportInput(found, options, terminal)) || !found.cluster) return exitStatus.badInput;
+    names = nameServers(side.state, found.cluster);
   }
   const owners = findOwners(names ? [names, dump.state] : [dump.state]);
   const belongingOf = classifyServers(side, side);

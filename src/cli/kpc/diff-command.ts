@@ -5,19 +5,12 @@ import { oneLine } from '../../diff/one-line.ts';
 import type { Side } from '../../diff/side.ts';
 import type { SideOptions } from '../../sides/read-side.ts';
 import type { SideReading, StoredSide } from '../../sides/stored-side.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { addInputOptions } from './input-options.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import {
-  addMessageOptions,
-  failsStrictly,
-  makeStrict,
-  quieten,
-  type MessageOptions,
-  reportDiagnostics,
-} from './messages.ts';
+import { addMessageOptions, quieten, type MessageOptions, reportInput } from './messages.ts';
 import { refuse } from '../shared/refuse.ts';
 
 const outputs = ['text', 'json', 'markdown', 'unified'] as const;
@@ -33,7 +26,7 @@ export interface DiffOptions extends SideOptions, MessageOptions {
 const moreManifests =
   'more manifests for each side that is manifests, such as Nodes: a file, a folder, or - for stdin (repeat for more)';
 
-export function addDiffCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addDiffCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('diff')
     .summary('Show what differs between two sides, Service by Service.')
@@ -135,16 +128,15 @@ async function runDiff(
   const readings = [await finish(stored.from, stored.to), await finish(stored.to, stored.from)] as const;
   const found = sortDiagnostics(readings.flatMap(({ diagnostics }) => diagnostics));
   const files = new Map(readings.flatMap((reading) => [...reading.files]));
-  await reportDiagnostics(makeStrict(found, options), files, terminal);
+  const isRight = await reportInput({ diagnostics: found, files }, options, terminal);
   const [{ side: fromSide, notes: fromNotes }, { side: toSide, notes: toNotes }] = readings;
-  if (!fromSide || !toSide || failsStrictly(found, options)) return exitStatus.badInput;
+  if (!fromSide || !toSide || !isRight) return exitStatus.badInput;
   for (const note of [...fromNotes, ...toNotes]) await say(terminal, `note: ${oneLine(note)}\n`);
   if (options.file && isReadAlready(stored.from) && isReadAlready(stored.to)) {
     const { nameDump, readNames } = await import('../../sides/name-dumps.ts');
-    const { cluster, diagnostics, files: named } = await readNames(options, terminal.readStdin);
-    await reportDiagnostics(makeStrict(diagnostics, options), named, terminal);
-    if (!cluster || failsStrictly(diagnostics, options)) return exitStatus.badInput;
-    return printDiff(nameDump(fromSide, cluster), nameDump(toSide, cluster), options, terminal);
+    const names = await readNames(options, terminal.readStdin);
+    if (!(await reportInput(names, options, terminal)) || !names.cluster) return exitStatus.badInput;
+    return printDiff(nameDump(fromSide, names.cluster), nameDump(toSide, names.cluster), options, terminal);
   }
   return printDiff(fromSide, toSide, options, terminal);
 }

@@ -10,7 +10,7 @@ import {
   type EquivalenceReport,
 } from '../../report/equivalence.ts';
 import { formatJson } from '../../report/format-json.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten, showProgress } from './messages.ts';
@@ -20,7 +20,7 @@ export interface EquivalenceOptions extends PairOptions {
   readonly output: 'text' | 'json' | 'markdown' | 'junit';
 }
 
-export function addEquivalenceCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addEquivalenceCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('equivalence')
     .summary('Prove which packets end otherwise on two sides, and why.')

@@ -7,7 +7,7 @@ import { findNearest } from '../../base/find-nearest.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { diagnosticCodes, entryOf, severitiesOf, type DiagnosticCode } from '../../diagnostics/codes.ts';
 import type { Example } from '../../diagnostics/examples.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { refuse } from '../shared/refuse.ts';
 
@@ -17,12 +17,7 @@ const failureCodes = Object.keys(failureMeanings) as readonly FailureCode[];
 type Run = (argv: readonly string[], terminal: Terminal) => Promise<unknown>;
 
 /** `run` is what runs the example of a code. */
-export function addExplainCommand(
-  program: Command,
-  terminal: Terminal,
-  run: Run,
-  done: (status: ExitStatus) => void,
-): void {
+export function addExplainCommand(program: Command, terminal: Terminal, run: Run, done: Done): void {
   program
     .command('explain')
     .description(

@@ -49,6 +49,22 @@ export function failsStrictly(diagnostics: readonly Diagnostic[], { strict = fal
   return strict && diagnostics.some(({ severity }) => severity === 'warning');
 }
 
+/** What was read, and what there is to say of it. */
+interface Reading {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly files: Inputs['files'];
+}
+
+/** Prints what there is to say of an input. False if --strict makes that a failure. */
+export async function reportInput(
+  { diagnostics, files }: Reading,
+  options: MessageOptions,
+  terminal: Terminal,
+): Promise<boolean> {
+  await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
+  return !failsStrictly(diagnostics, options);
+}
+
 /** How many diagnostics of one file are shown, and how many of all. */
 const maxPerFile = 200;
 const maxInAll = 1000;

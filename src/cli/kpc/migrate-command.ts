@@ -4,7 +4,7 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { loadInputs } from '../../compile/read-texts.ts';
 import { formatJson } from '../../report/format-json.ts';
 import { preparationLines } from '../../report/equivalence.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { comparePairs, formatEquivalence, type EquivalenceOptions } from './equivalence-command.ts';
 import { addInputOptions } from './input-options.ts';
@@ -17,7 +17,7 @@ interface MigrateOptions extends EquivalenceOptions {
   readonly to: ProxyMode;
 }
 
-export function addMigrateCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addMigrateCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('migrate')
     .summary('Show what a change to nftables mode needs and breaks, on all nodes.')

@@ -12,9 +12,9 @@ import { compileSide, readStoredSide, type SideOptions } from '../../sides/read-
 import { sideOfManifests, type SideReading } from '../../sides/stored-side.ts';
 import { onOneNode, partsOfDump, type Scene } from '../../packet/trace/scene.ts';
 import { say, type Terminal } from '../shared/terminal.ts';
-import { makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
+import { type MessageOptions, reportInput } from './messages.ts';
 import { sceneOfReading } from './read-scene.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { refuse } from '../shared/refuse.ts';
 
 export type PairOptions = SideOptions & MessageOptions & { readonly allNodes?: boolean };
 
@@ -59,15 +59,13 @@ export async function readPairs(
 ): Promise<Pairs | undefined> {
   const specs = [readSpec(from, options), readSpec(to, options)] as const;
   if (specs.some(({ kind }) => kind === 'flags') && (options.file ?? []).length === 0) {
-    await terminal.err(
-      formatError('no input is named', 'add the manifests that both sides are compiled from, with -f'),
-    );
+    await refuse(terminal, 'no input is named', 'add the manifests that both sides are compiled from, with -f');
     return undefined;
   }
   const [old, fresh] = specs;
   if (old.kind === 'flags' && fresh.kind === 'flags') return pairsOfManifests(old, fresh, terminal);
   if (options.allNodes) {
-    await terminal.err(formatError('--all-nodes: only for manifests, and a bundle or dump is of one node'));
+    await refuse(terminal, '--all-nodes: only for manifests, and a bundle or dump is of one node');
     return undefined;
   }
   return {
@@ -105,7 +103,7 @@ async function pairsOfManifests(
   const memos = [new NodeMemo(), new NodeMemo()] as const;
   const names = [...loaded[0].prepared.nodes.keys()].sort();
   if (options.allNodes && names.length === 0 && !loaded[0].diagnostics.some(isError)) {
-    await terminal.err(formatError('the input holds no Node', 'add what kubectl get nodes -o yaml prints'));
+    await refuse(terminal, 'the input holds no Node', 'add what kubectl get nodes -o yaml prints');
     return undefined;
   }
   const isFleet = options.allNodes === true && names.length > 0;
@@ -154,7 +152,7 @@ async function scenesOf(
   if (!from || !to) return undefined;
   if (!from.side || !to.side) {
     const files = new Map([...from.files, ...to.files]);
-    await reportDiagnostics(makeStrict([...from.diagnostics, ...to.diagnostics], options), files, terminal);
+    await reportInput({ diagnostics: [...from.diagnostics, ...to.diagnostics], files }, options, terminal);
     return undefined;
   }
   const scenes = [await sceneOfReading(from, options, terminal), await sceneOfReading(to, options, terminal)] as const;

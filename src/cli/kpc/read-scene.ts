@@ -11,8 +11,8 @@ import { recogniseInputs } from '../../sides/recognise-input.ts';
 import type { SideReading } from '../../sides/stored-side.ts';
 import { sceneOf, type Scene } from '../../packet/trace/scene.ts';
 import type { Terminal } from '../shared/terminal.ts';
-import { failsStrictly, makeStrict, type MessageOptions, reportDiagnostics } from './messages.ts';
-import { formatError } from '../../report/render-diagnostics.ts';
+import { type MessageOptions, reportInput } from './messages.ts';
+import { refuse } from '../shared/refuse.ts';
 
 /**
  * The node that packets are traced on, or each of the input's Nodes; undefined where there is none to be had, which has
@@ -27,7 +27,7 @@ export async function readScenes(
   const stdin = file.includes('-') ? await terminal.readStdin() : undefined;
   const input = await recogniseInputs(file, { node, stdin });
   if (input.kind === 'mixed') {
-    await terminal.err(formatError(oneLine(input.text)));
+    await refuse(terminal, oneLine(input.text));
     return undefined;
   }
   if (input.kind !== 'manifests') {
@@ -42,9 +42,9 @@ export async function readScenes(
   }
   const names = [...loaded.prepared.nodes.keys()].toSorted();
   if (loaded.diagnostics.some(isError) || names.length === 0) {
-    await reportDiagnostics(makeStrict(loaded.diagnostics, options), loaded.files, terminal);
+    await reportInput(loaded, options, terminal);
     if (names.length === 0)
-      await terminal.err(formatError('the input holds no Node', 'add what kubectl get nodes -o yaml prints'));
+      await refuse(terminal, 'the input holds no Node', 'add what kubectl get nodes -o yaml prints');
     return undefined;
   }
   const scenes: Scene[] = [];
@@ -61,12 +61,12 @@ export async function readScenes(
 
 /** A side that was read, as a scene; undefined if it cannot be used, which has been said. */
 export async function sceneOfReading(
-  { side, diagnostics, files, inputs }: SideReading,
+  reading: SideReading,
   options: MessageOptions,
   terminal: Terminal,
 ): Promise<Scene | undefined> {
-  await reportDiagnostics(makeStrict(diagnostics, options), files, terminal);
-  if (!side || failsStrictly(diagnostics, options)) return undefined;
+  const { side, inputs } = reading;
+  if (!(await reportInput(reading, options, terminal)) || !side) return undefined;
   const { state, labels, coverage, services } = side;
   const owners = findOwners(labels ? [labels, state] : [state]);
   const isDump = services === undefined;

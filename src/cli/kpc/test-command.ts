@@ -8,7 +8,7 @@ import type { SideOptions } from '../../sides/read-side.ts';
 import { compareFate, readExpectation } from '../../packet/trace/expectation.ts';
 import { packetOf, readEnds } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
@@ -22,7 +22,7 @@ interface TestOptions extends SideOptions, MessageOptions {
   readonly output: (typeof testOutputs)[number];
 }
 
-export function addTestCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addTestCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('test')
     .summary('Check what becomes of packets against what is expected.')

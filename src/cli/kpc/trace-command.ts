@@ -13,7 +13,7 @@ import { followIngress } from '../../packet/trace/ingress.ts';
 import { traceMatrix } from '../../packet/trace/matrix.ts';
 import { ask, findPorts, readSender, type Trace } from '../../packet/trace/question.ts';
 import type { Scene } from '../../packet/trace/scene.ts';
-import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import type { Terminal } from '../shared/terminal.ts';
 import { addInputOptions } from './input-options.ts';
 import { addMessageOptions, quieten, type MessageOptions, reportDiagnostics } from './messages.ts';
@@ -30,7 +30,7 @@ interface TraceOptions extends SideOptions, MessageOptions {
   readonly output: 'text' | 'json' | 'svg';
 }
 
-export function addTraceCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addTraceCommand(program: Command, terminal: Terminal, done: Done): void {
   const command = program
     .command('trace')
     .summary('Show what a node does with a packet, rule by rule.')

@@ -13,3 +13,6 @@ export const exitStatus = {
 } as const;
 
 export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
+
+/** How a command says that it has ended. */
+export type Done = (status: ExitStatus) => void;

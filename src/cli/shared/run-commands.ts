@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { exitStatus, type ExitStatus, type Done } from './exit-status.ts';
 import { addExamples } from './help-examples.ts';
 import { adviseOnMistake, correctSuggestion } from './near-misses.ts';
 import type { Terminal } from './terminal.ts';
@@ -10,7 +10,7 @@ import { version } from '../../base/version.ts';
 export interface Program {
   readonly name: string;
   readonly description: string;
-  readonly addCommands: (program: Command, done: (status: ExitStatus) => void) => void;
+  readonly addCommands: (program: Command, done: Done) => void;
   /**
    * Says what else is wrong before a command runs, and whether anything is: it does not run then, nor where the command line
    * has wrong values, which have been told.

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releases } from '../../kube-proxy/releases.ts';
-import { exitStatus, type ExitStatus } from './exit-status.ts';
+import { exitStatus, type Done } from './exit-status.ts';
 import { formatJson } from '../../report/format-json.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
@@ -11,7 +11,7 @@ interface VersionOptions {
 }
 
 /** What a bug report has to name. kpc and kpc-apply are released together, so both have this command. */
-export function addVersionCommand(program: Command, terminal: Terminal, done: (status: ExitStatus) => void): void {
+export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
     .description(
