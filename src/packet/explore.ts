@@ -79,7 +79,7 @@ export function explore(
     } else {
       const doubts = choices.points.filter(({ kind }) => kind === 'doubt').length;
       const others = doubts > mostDoubts ? undefined : explore(walk, [...before, 1], budget);
-      if (!others || !isSameEnd(ways, others)) ways = [unknownWay(ways[0] as Way, point.steps)];
+      if (!others || !isSameEnd(ways, others, exactEnd, 1e-9)) ways = [unknownWay(ways[0] as Way, point.steps)];
     }
   }
   return ways;
@@ -93,19 +93,23 @@ function unknownWay({ source }: Way, steps: readonly Step[]): Way {
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps };
 }
 
-function isSameEnd(a: readonly Way[], b: readonly Way[]): boolean {
-  const left = sumEnds(a);
-  const right = sumEnds(b);
-  if (left.size !== right.size) return false;
-  return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < 1e-9);
+/** Whether packets end alike on both, by what `endOf` says of a way's end; chances may differ by the tolerance. */
+export function isSameEnd(
+  a: readonly Way[],
+  b: readonly Way[],
+  endOf: (way: Way) => string,
+  tolerance: number,
+): boolean {
+  const [left, right] = [a, b].map((ways) => {
+    const ends = new Map<string, number>();
+    for (const way of ways) ends.set(endOf(way), (ends.get(endOf(way)) ?? 0) + way.probability);
+    return ends;
+  });
+  if (!left || !right || left.size !== right.size) return false;
+  return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < tolerance);
 }
 
-function sumEnds(ways: readonly Way[]): ReadonlyMap<string, number> {
-  const ends = new Map<string, number>();
-  for (const { verdict, endpoint, source, probability } of ways) {
-    const from = source === 'masqueraded' ? source : source.text;
-    const end = `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${from}`;
-    ends.set(end, (ends.get(end) ?? 0) + probability);
-  }
-  return ends;
+function exactEnd({ verdict, endpoint, source }: Way): string {
+  const from = source === 'masqueraded' ? source : source.text;
+  return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${from}`;
 }

@@ -6,13 +6,7 @@ import type { Choices } from './explore.ts';
 import { trackingPriority, type Hook, type NatHalf } from './hooks.ts';
 import type { PacketProtocol, Step } from './packet.ts';
 import type { Routing } from './node.ts';
-
-/** What a match finds out; undefined where kpc cannot tell. */
-export type Maybe = boolean | undefined;
-
-export function negateIf(negated: boolean | undefined, result: Maybe): Maybe {
-  return negated && result !== undefined ? !result : result;
-}
+import { negateIf, type Maybe } from './maybe.ts';
 
 /** A packet on its way through the node. Rules change it as they do in the kernel. */
 export interface Flow {

@@ -2,7 +2,8 @@ import { contains, type Address } from '../kernel/address.ts';
 import { networkOfRange } from '../kernel/address-range.ts';
 import type { IpSet } from '../kernel/ipset.ts';
 import type { SetEntry } from '../kernel/set-entry.ts';
-import type { Flow, Maybe } from './flow.ts';
+import type { Flow } from './flow.ts';
+import type { Maybe } from './maybe.ts';
 
 /** Whether what a packet has in those directions is in a set. */
 export type IpSetTest = (flow: Flow, directions: readonly ('src' | 'dst')[]) => Maybe;

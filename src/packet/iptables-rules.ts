@@ -4,19 +4,10 @@ import { isCounter } from '../kernel/iptables-meaning.ts';
 import { nameProtocol } from '../kernel/iptables-rule.ts';
 import type { Chain, Rule, RuleArg, TableName, Target } from '../kernel/iptables.ts';
 import { parsePortRange } from '../kernel/port.ts';
-import {
-  hasAddressType,
-  hasState,
-  isInterface,
-  isPortIn,
-  masquerade,
-  negateIf,
-  rewriteDestination,
-  type Flow,
-  type Maybe,
-} from './flow.ts';
+import { hasAddressType, hasState, isInterface, isPortIn, masquerade, rewriteDestination, type Flow } from './flow.ts';
 import type { Decision } from './packet.ts';
 import type { IpSetTest } from './ip-sets.ts';
+import { anyOf, negateIf, type Maybe, allOf } from './maybe.ts';
 
 /** The chains of one table of iptables, ready for packets. */
 export interface PreparedTable {
@@ -106,7 +97,7 @@ function runRule(flow: Flow, table: PreparedTable, chain: Chain, position: numbe
       origin: rule.origin ?? chain.origin,
     });
   };
-  const isMatch = matchesAll(flow, table, rule);
+  const isMatch = allOf(rule.args, (arg) => matches(flow, table, arg, rule));
   if (isMatch === false) return undefined;
   record();
   if (isMatch === undefined && !flow.choices.doubt(() => flow.steps.slice())) {
@@ -176,17 +167,6 @@ function rewriteSource(flow: Flow, [name, option, text, ...rest]: readonly strin
   return 'accept';
 }
 
-/** All of a rule's matches: one that fails decides, whatever the others are. */
-function matchesAll(flow: Flow, table: PreparedTable, rule: Rule): Maybe {
-  let result: Maybe = true;
-  for (const arg of rule.args) {
-    const one = matches(flow, table, arg, rule);
-    if (one === false) return false;
-    if (one === undefined) result = undefined;
-  }
-  return result;
-}
-
 function matches(flow: Flow, table: PreparedTable, arg: RuleArg, rule: Rule): Maybe {
   switch (arg.kind) {
     case 'source':
@@ -251,16 +231,6 @@ function matches(flow: Flow, table: PreparedTable, arg: RuleArg, rule: Rule): Ma
 const idleModules: ReadonlySet<string> = new Set(
   'addrtype comment conntrack icmp icmp6 ipvs mark multiport sctp set state statistic tcp udp'.split(' '),
 );
-
-export function anyOf<T>(items: readonly T[], test: (item: T) => Maybe): Maybe {
-  let result: Maybe = false;
-  for (const item of items) {
-    const one = test(item);
-    if (one) return true;
-    if (one === undefined) result = undefined;
-  }
-  return result;
-}
 
 function isDrawn({ choices }: Flow, probability: number): Maybe {
   if (!(probability >= 0 && probability <= 1)) return undefined;

@@ -1,20 +1,10 @@
 import type { Element, Verdict } from '../kernel/nftables/element.ts';
 import type { Expression, Field, Selector } from '../kernel/nftables/expression.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
-import {
-  hasAddressType,
-  hasState,
-  isInterface,
-  isPortIn,
-  masquerade,
-  negateIf,
-  rewriteDestination,
-  type Flow,
-  type Maybe,
-} from './flow.ts';
+import { hasAddressType, hasState, isInterface, isPortIn, masquerade, rewriteDestination, type Flow } from './flow.ts';
 import type { Decision } from './packet.ts';
-import { anyOf } from './iptables-rules.ts';
 import { holds, indexNftSet, type FieldValue, type NftSetLookup } from './nft-sets.ts';
+import { anyOf, negateIf, type Maybe } from './maybe.ts';
 
 /** A table of nftables, ready for packets. Sets are hashed when the first packet asks for them. */
 export interface PreparedNftTable {

@@ -9,12 +9,10 @@ import { olderReleaseOf } from './plan-text.ts';
 export function formatPlanJson(plan: Plan, bundle: StoredBundle, foresight?: Foresight): string {
   const release = olderReleaseOf(bundle);
   return formatJson({
-    ...(release === undefined ? {} : { kubernetesVersion: release }),
+    kubernetesVersion: release,
     ...planValue(plan),
-    ...(foresight && foresight.warnings.length > 0 ? { warnings: foresight.warnings } : {}),
-    ...(foresight && foresight.refusals.length > 0
-      ? { refusals: foresight.refusals.map(({ subject, text, advice }) => ({ subject, text, advice })) }
-      : {}),
+    warnings: unlessEmpty(foresight?.warnings ?? []),
+    refusals: unlessEmpty((foresight?.refusals ?? []).map(({ subject, text, advice }) => ({ subject, text, advice }))),
   });
 }
 
@@ -25,12 +23,17 @@ export function planValue(plan: Plan): object {
     conflicts: plan.share.conflicts,
     foreignVirtualServers: plan.share.foreign,
     draining: plan.draining,
-    ...(plan.higherSettings.length > 0 ? { higherSettings: plan.higherSettings.map(describeHigher) } : {}),
-    ...(plan.leftSettings.length > 0 ? { leftSettings: plan.leftSettings.map(describeLeft) } : {}),
-    ...(plan.held.length > 0 ? { heldAddresses: plan.held } : {}),
-    ...(plan.leftIpvs === undefined ? {} : { addressesLeft: listLeftAddresses(plan) }),
-    ...(plan.kept + plan.cut > 0 ? { connections: { draining: plan.kept, cut: plan.cut } } : {}),
+    higherSettings: unlessEmpty(plan.higherSettings.map(describeHigher)),
+    leftSettings: unlessEmpty(plan.leftSettings.map(describeLeft)),
+    heldAddresses: unlessEmpty(plan.held),
+    addressesLeft: plan.leftIpvs === undefined ? undefined : listLeftAddresses(plan),
+    connections: plan.kept + plan.cut > 0 ? { draining: plan.kept, cut: plan.cut } : undefined,
   };
+}
+
+/** JSON leaves out what is undefined. */
+function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
 }
 
 function describeLeft({ setting: { path, value, onlyFrom }, from }: Plan['leftSettings'][number]) {

@@ -33,7 +33,7 @@ export function formatStatesJson({ present, before, states, damaged, last, isUnf
     present: present ? stateValue(present) : null,
     unfinished: isUnfinished,
     undoes: isUnfinished || last ? null : (before ?? null),
-    ...(last ? { lastCommand: { ...last, at: formatTime(last.at) } } : {}),
+    lastCommand: last && { ...last, at: formatTime(last.at) },
     states: states.map(({ mark, snapshot }) => ({ ...stateValue(mark), replacedAt: formatTime(snapshot.takenAt) })),
     damaged: [...damaged].map(([id, { message }]) => ({ id, message })),
   });
@@ -41,11 +41,5 @@ export function formatStatesJson({ present, before, states, damaged, last, isUnf
 
 /** What a program reads of a state; without `command`, it is one that kpc-apply found. */
 export function stateValue({ id, since, command, bundle, drifted }: StateMark): object {
-  return {
-    id,
-    ...(command === undefined ? {} : { command }),
-    ...(since === undefined ? {} : { since: formatTime(since) }),
-    ...(bundle === undefined ? {} : { bundle }),
-    ...(drifted ? { drifted } : {}),
-  };
+  return { id, command, since: since && formatTime(since), bundle, drifted: drifted || undefined };
 }

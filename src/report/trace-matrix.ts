@@ -1,6 +1,7 @@
 import type { Fate } from '../packet/packet.ts';
 import { fateInShort, type Matrix } from '../packet/trace/matrix.ts';
 import { descriptionPainter } from './colours.ts';
+import { endpointsJson, sourceText } from '../packet/trace/explain.ts';
 
 /** A table of a Service's addresses by who sends to them. */
 export function formatMatrix({ senders, rows, healthChecks }: Matrix, node: string, isColoured: boolean): string {
@@ -50,12 +51,8 @@ export function matrixJson({ senders, rows }: Matrix): unknown {
           from,
           to: { address: address.text, port, protocol },
           verdict: fate.verdict,
-          endpoints: fate.endpoints.map((endpoint) => ({
-            address: endpoint.address.text,
-            port: endpoint.port,
-            probability: Number(endpoint.probability.toFixed(6)),
-          })),
-          sourceAfter: fate.source === 'masqueraded' ? fate.source : fate.source.text,
+          endpoints: endpointsJson(fate),
+          sourceAfter: sourceText(fate.source),
         },
       ];
     }),

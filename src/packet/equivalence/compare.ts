@@ -5,6 +5,7 @@ import { packetOf, readSender, senderKinds, type Sender } from '../trace/questio
 import { wholeState, type Scene } from '../trace/scene.ts';
 import { portKey, readQuestions, transports, type PortKey, type Questions } from './questions.ts';
 import { addressAt, isSingle, keyOfSpan, representatives, type Span } from './spans.ts';
+import { isSameEnd } from '../explore.ts';
 
 /** A class of packets of which the two sides make something else, by the packet that stands for it. */
 export interface Difference {
@@ -57,7 +58,7 @@ export function compareScenes(from: Scene, to: Scene, found: (difference: Differ
           const packet = packetOf(sender, { address, port, protocol, label: undefined });
           const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
           classes++;
-          if (!isSameEnd(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
+          if (!endsAlike(fates, nodes)) found({ sender, packet, from: fates[0], to: fates[1] });
           else if (fates.some(({ verdict }) => verdict === 'unknown')) unknown++;
           for (const [i, questions] of sides.entries()) {
             for (const span of questions.sourcesAsked(packet, fates[i] as Fate)) asked.set(keyOfSpan(span), span);
@@ -206,25 +207,13 @@ class Clients {
 const tolerance = 1e-6;
 
 /** Whether both sides make the same of a packet. How the node is called as its source is one of its own addresses. */
-export function isSameEnd([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
-  const left = sumEnds(from.ways, nodes);
-  const right = sumEnds(to.ways, nodes);
-  if (left.size !== right.size) return false;
-  for (const [end, probability] of left) {
-    if (Math.abs((right.get(end) ?? -1) - probability) > tolerance) return false;
-  }
-  return true;
-}
-
-function sumEnds(ways: readonly Way[], nodes: ReadonlyMap<string, Address>): ReadonlyMap<string, number> {
-  const ends = new Map<string, number>();
-  for (const { verdict, endpoint, source, probability } of ways) {
+export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
+  const endOf = ({ verdict, endpoint, source }: Way): string => {
     const isKept = verdict === 'delivered' || verdict === 'forwarded' || verdict === 'local';
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
-    const end = isKept ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
-    ends.set(end, (ends.get(end) ?? 0) + probability);
-  }
-  return ends;
+    return isKept ? `${verdict} ${where} ${sourceWord(source, nodes)}` : verdict;
+  };
+  return isSameEnd(from.ways, to.ways, endOf, tolerance);
 }
 
 /** The source that receivers see: an address, or "node" for one of the node's own. */

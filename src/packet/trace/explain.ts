@@ -430,41 +430,43 @@ function nftEffect(step: NftStep): string {
   }
 }
 
-/** A trace for programs. */
+/** A trace for programs, to be written as JSON. */
 export function traceJson(trace: Trace, scene: Scene): unknown {
   const { fate } = trace;
   const policies = judgePolicies(trace, scene);
-  const textOf = (source: Fate['source']): string => (source === 'masqueraded' ? source : source.text);
-  const sources = new Set(fate.endpoints.map(({ source }) => textOf(source)));
+  // Endpoints may differ in the source that they see, as with a pod that may reach itself.
+  const differ = new Set(fate.endpoints.map(({ source }) => sourceText(source))).size > 1;
   return {
     verdict: fate.verdict,
-    endpoints: fate.endpoints.map(({ address, port, probability, source }) => ({
-      address: address.text,
-      port,
-      probability: Number(probability.toFixed(6)),
-      // Where endpoints differ in it, as with a pod that may reach itself.
-      ...(sources.size > 1 ? { sourceAfter: textOf(source) } : {}),
+    endpoints: endpointsJson(fate).map((endpoint, i) => ({
+      ...endpoint,
+      sourceAfter: differ ? sourceText(fate.endpoints[i]?.source ?? fate.source) : undefined,
     })),
-    sourceAfter: textOf(fate.source),
-    ...(policies.length === 0
-      ? {}
-      : {
-          policies: policies.map(({ direction, verdict, policies: own, endpoints }) => ({
+    sourceAfter: sourceText(fate.source),
+    policies:
+      policies.length === 0
+        ? undefined
+        : policies.map(({ direction, verdict, policies: own, endpoints }) => ({
             direction,
             verdict,
             names: own.map(({ name }) => name),
             endpoints: endpoints.map(({ address, port }) => ({ address: address.text, port })),
           })),
-        }),
-    steps: tellSteps(fate.steps, scene).map(({ hook, where, what, rule, servicePort, place }) => ({
-      ...(hook === undefined ? {} : { hook }),
-      where,
-      what,
-      ...(rule === undefined ? {} : { rule }),
-      ...(servicePort === undefined ? {} : { servicePort }),
-      ...(place ? { file: place.file, line: place.line, column: place.column } : {}),
-    })),
+    steps: tellSteps(fate.steps, scene).map(({ place, ...step }) => ({ ...step, ...place })),
   };
+}
+
+/** The endpoints that a packet may reach, for programs. */
+export function endpointsJson({ endpoints }: Fate) {
+  return endpoints.map(({ address, port, probability }) => ({
+    address: address.text,
+    port,
+    probability: Number(probability.toFixed(6)),
+  }));
+}
+
+export function sourceText(source: Fate['source']): string {
+  return source === 'masqueraded' ? source : source.text;
 }
 
 /** A line that names those of the values in some texts that kpc chose, as the input lacks them; none if there are none. */

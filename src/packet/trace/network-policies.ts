@@ -5,6 +5,7 @@ import type { SocketAddress } from '../../kernel/socket-address.ts';
 import type { PacketProtocol } from '../packet.ts';
 import type { Trace } from './question.ts';
 import type { Scene, KnownLabels, KnownPod } from './scene.ts';
+import { allOf, anyOf, type Maybe } from '../maybe.ts';
 
 /** Policies that may or do refuse what kube-proxy delivers. */
 export interface PolicyFinding {
@@ -19,9 +20,6 @@ export interface PolicyFinding {
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
   readonly endpoints: readonly SocketAddress[];
 }
-
-/** True, false, or undefined where the input does not say. */
-type Maybe = boolean | undefined;
 
 interface Connection {
   readonly client: Address | undefined;
@@ -147,7 +145,7 @@ function judge(
     .filter(({ selects }) => selects !== false);
   const policies = selecting.map(({ policy }) => policy);
   if (selecting.every(({ selects, allows: lets }) => selects === undefined && lets === true)) return allowed;
-  const isAllowed = some(selecting, ({ selects, allows: lets }) => every([selects, lets], (each) => each));
+  const isAllowed = anyOf(selecting, ({ selects, allows: lets }) => allOf([selects, lets], (each) => each));
   if (isAllowed) return allowed;
   const isIsolated = selecting.some(({ selects }) => selects);
   return { allowed: isIsolated ? isAllowed : undefined, policies };
@@ -156,11 +154,11 @@ function judge(
 function allows(policy: NetworkPolicy, direction: 'ingress' | 'egress', connection: Connection, scene: Scene): Maybe {
   const { client, server } = connection;
   const peer = direction === 'ingress' ? client : server.address;
-  return some(policy[direction] ?? [], ({ peers, ports }) =>
-    every(
+  return anyOf(policy[direction] ?? [], ({ peers, ports }) =>
+    allOf(
       [
-        peers.length === 0 || some(peers, (each) => isPeer(each, peer, policy.metadata.namespace, scene)),
-        ports.length === 0 || some(ports, (each) => isPort(each, connection, scene)),
+        peers.length === 0 || anyOf(peers, (each) => isPeer(each, peer, policy.metadata.namespace, scene)),
+        ports.length === 0 || anyOf(ports, (each) => isPort(each, connection, scene)),
       ],
       (each) => each,
     ),
@@ -180,7 +178,7 @@ function isPeer(peer: PolicyPeer, address: Address | undefined, namespace: strin
     : pod.namespace === undefined
       ? undefined
       : pod.namespace === namespace;
-  return every([inNamespace, matches(peer.pods, pod.labels)], (each) => each);
+  return allOf([inNamespace, matches(peer.pods, pod.labels)], (each) => each);
 }
 
 /** kube-apiserver puts its name on every Namespace. */
@@ -213,7 +211,7 @@ function podAt(address: Address, { policing: { pods, networks } }: Scene): Known
 }
 
 function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
-  return every(selector, ({ key, operator, values }) => {
+  return allOf(selector, ({ key, operator, values }) => {
     const isThere = Object.hasOwn(labels, key);
     if (!isThere && !isWhole) return undefined;
     switch (operator) {
@@ -229,14 +227,4 @@ function matches(selector: LabelSelector, { labels, isWhole }: KnownLabels): May
         return undefined;
     }
   });
-}
-
-function every<T>(items: readonly T[], test: (item: T) => Maybe): Maybe {
-  const results = new Set(items.map(test));
-  return results.has(false) ? false : results.has(undefined) ? undefined : true;
-}
-
-function some<T>(items: readonly T[], test: (item: T) => Maybe): Maybe {
-  const results = new Set(items.map(test));
-  return results.has(true) ? true : results.has(undefined) ? undefined : false;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findOwners } from '../../../src/diff/changes/owners.ts';
-import { compareScenes, isSameEnd, ownAddresses, type Difference } from '../../../src/packet/equivalence/compare.ts';
+import { compareScenes, endsAlike, ownAddresses, type Difference } from '../../../src/packet/equivalence/compare.ts';
 import { Findings, type Finding } from '../../../src/packet/equivalence/findings.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { proxyModes, type ProxyMode } from '../../../src/kube-proxy/modes.ts';
@@ -205,6 +205,6 @@ function* randomDifferences(
     const packet = packetOf(sender.value, { address, port, protocol, label: undefined });
     sent();
     const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
-    if (!isSameEnd(fates, nodes)) yield { sender: sender.value, packet, from: fates[0], to: fates[1] };
+    if (!endsAlike(fates, nodes)) yield { sender: sender.value, packet, from: fates[0], to: fates[1] };
   }
 }

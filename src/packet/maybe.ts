@@ -1,0 +1,28 @@
+/** What a match finds out; undefined if kpc cannot know. */
+export type Maybe = boolean | undefined;
+
+export function negateIf(negated: boolean | undefined, result: Maybe): Maybe {
+  return negated && result !== undefined ? !result : result;
+}
+
+/** Whether the test passes for an item; it ends at the first that passes. */
+export function anyOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
+  let result: Maybe = false;
+  for (const item of items) {
+    const one = test(item);
+    if (one) return true;
+    if (one === undefined) result = undefined;
+  }
+  return result;
+}
+
+/** Whether the test passes for all items; it ends at the first that fails. */
+export function allOf<T>(items: Iterable<T>, test: (item: T) => Maybe): Maybe {
+  let result: Maybe = true;
+  for (const item of items) {
+    const one = test(item);
+    if (one === false) return false;
+    if (one === undefined) result = undefined;
+  }
+  return result;
+}
