@@ -141,7 +141,7 @@ export const folders = {
     ...pure,
   },
   'library/index.ts': {
-    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'diff/changes', 'diff', 'library', 'report'],
+    folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'diff/changes', 'diff', 'describe', 'library', 'report'],
     ...pure,
   },
   'cli/shared': {

@@ -190,7 +190,7 @@ export interface ServiceSummary {
 }
 
 /** The rows of the table as data: numbers are numbers, and lists are lists. */
-export function summarizeServices(view: View): readonly ServiceSummary[] {
+export function summarizeServices(view: Pick<View, 'services'>): readonly ServiceSummary[] {
   return eachService(view).map(({ service, count, assumed }) => ({
     service: `${service.namespace}/${service.name}`,
     type: service.type,
@@ -211,7 +211,7 @@ export function withoutName({ service: _, ...values }: AssignedService): Omit<As
 }
 
 /** The Services in the cluster's order, with how many of their endpoints the node uses. */
-function eachService({ services: { cluster, node, assumed } }: View): readonly {
+function eachService({ services: { cluster, node, assumed } }: Pick<View, 'services'>): readonly {
   readonly service: ServiceInfo;
   readonly ports: readonly ServicePort[];
   readonly count: EndpointCount | undefined;

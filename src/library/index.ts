@@ -15,9 +15,11 @@ export {
   type InputOptions,
   type NodeBundle,
 } from './compile.ts';
+export { describe } from './describe.ts';
 export { diff, type DiffOptions, formatDiff, type FormatOptions } from './diff.ts';
 export { parseBundle, parseDump, type ParsedBundle, type ParsedDump } from './parse.ts';
 export type { LibraryDiagnostic as Diagnostic, NamedText, Texts } from './texts.ts';
+export type { ServiceSummary } from '../describe/service-table.ts';
 export type { Manifest } from '../bundle/manifest.ts';
 export type { Side } from '../diff/side.ts';
 export type { KernelChange } from '../diff/changes/kernel-change.ts';

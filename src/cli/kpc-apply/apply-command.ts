@@ -24,7 +24,7 @@ import { addClaimOptions, addStateOption, drainOption, parseDuration, type Claim
 import { summarizePlan } from '../../report/plan-text.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 import { loadBundleToApply } from '../../sides/load-bundle.ts';
-import { onInterrupt } from './interrupt.ts';
+import { interruptible } from './interrupt.ts';
 import { version } from '../../base/version.ts';
 import type { Terminal } from '../shared/terminal.ts';
 
@@ -90,18 +90,15 @@ async function runApply(folder: string, options: ApplyOptions, environment: Appl
     await terminal.out(printableLines(formatDryRun(observation.plan)));
     return exitStatus.ok;
   }
-  const { signal, release } = onInterrupt();
-  try {
+  return interruptible(async (signal) => {
     const session = openSession(environment, options, signal);
     const command = `apply ${folder}`;
     const outcome = await noting(session, command, async () => {
       const { bundle, choices } = await load();
       return withLock(host, options.stateDir, command, () => applyBundle(session, bundle, choices));
     });
-    return await reportOutcome(outcome, terminal);
-  } finally {
-    release();
-  }
+    return reportOutcome(outcome, terminal);
+  });
 }
 
 /** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */

@@ -9,7 +9,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addClaimOptions, addForceOption, addStateOption, type ClaimOptions } from './options.ts';
 import type { ExitStatus, Done } from '../shared/exit-status.ts';
-import { onInterrupt } from './interrupt.ts';
+import { interruptible } from './interrupt.ts';
 
 interface CleanupOptions extends NodeOptions, ClaimOptions {
   readonly force: boolean;
@@ -27,8 +27,7 @@ export function addCleanupCommand(program: Command, environment: ApplyEnvironmen
 async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const { adopt, ipvsExcludeCidrs: excludeCIDRs, force } = options;
-  const { signal, release } = onInterrupt();
-  try {
+  return interruptible(async (signal) => {
     const session = openSession(environment, options, signal);
     const outcome = await noting(session, 'cleanup', () =>
       withLock(host, options.stateDir, 'cleanup', () =>
@@ -41,9 +40,7 @@ async function runCleanup(options: CleanupOptions, environment: ApplyEnvironment
       if (note !== '') await terminal.err(note);
     }
     return status;
-  } finally {
-    release();
-  }
+  });
 }
 
 /** What has kube-proxy's names and stays; '' where there is nothing. */

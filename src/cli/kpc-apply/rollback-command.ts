@@ -20,7 +20,7 @@ import { standBy } from '../../apply/change/stand-by.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, type ApplyEnvironment, type NodeOptions } from './environment.ts';
 import { addForceOption, addStateOption, drainOption, outputOption } from './options.ts';
-import { onInterrupt } from './interrupt.ts';
+import { interruptible } from './interrupt.ts';
 import { exitStatus, type ExitStatus, type Done } from '../shared/exit-status.ts';
 
 interface RollbackOptions extends NodeOptions {
@@ -56,13 +56,8 @@ export function addRollbackCommand(program: Command, environment: ApplyEnvironme
     );
   addStateOption(addForceOption(command)).addHelpText('after', aboutStates);
   command.action(async (options: RollbackOptions) => {
-    const { signal, release } = onInterrupt();
-    try {
-      const session = openSession(environment, options, signal);
-      done(await chooseWork(options)(session, options, environment));
-    } finally {
-      release();
-    }
+    const work = chooseWork(options);
+    done(await interruptible((signal) => work(openSession(environment, options, signal), options, environment)));
   });
 }
 

@@ -66,23 +66,13 @@ function toolsNeeded(): readonly Preparation[] {
 function settingsLost(from: Scene, to: Scene): readonly Preparation[] {
   const [before, after] = [from.side.services?.settings, to.side.services?.settings];
   if (!before || !after) return [];
-  const found: Preparation[] = [];
   const section = modeFacts[after.mode].masqueradeSection;
   const why = `${modeFacts[after.mode].title} reads the section ${section} of the configuration, not ${modeFacts[before.mode].masqueradeSection}`;
-  if (before.masqueradeAll !== after.masqueradeAll) {
-    found.push({
-      what: `set ${section}.masqueradeAll`,
-      why,
-      check: `${section}: {masqueradeAll: ${before.masqueradeAll}}`,
+  const found = (['masqueradeAll', 'masqueradeBit'] as const)
+    .filter((name) => before[name] !== after[name])
+    .map((name): Preparation => {
+      return { what: `set ${section}.${name}`, why, check: `${section}: {${name}: ${before[name]}}` };
     });
-  }
-  if (before.masqueradeBit !== after.masqueradeBit) {
-    found.push({
-      what: `set ${section}.masqueradeBit`,
-      why,
-      check: `${section}: {masqueradeBit: ${before.masqueradeBit}}`,
-    });
-  }
   if (before.nodePortAddresses.join() !== after.nodePortAddresses.join()) {
     const words = after.nodePortAddresses.join(', ');
     const hasNodePorts = from.ports.some(({ nodePort }) => nodePort !== undefined);

@@ -1,8 +1,7 @@
 import type { DescriptionLine } from '../../describe/describe-words.ts';
-import { mostSuggestions, nearest } from '../../describe/suggest.ts';
 import type { Ingress, IngressRoute, Sourced } from '../../cluster/objects.ts';
 import { joinHostPort, parseAddress } from '../../kernel/address.ts';
-import { ask, wrong, type Question, type Read, type Trace } from './question.ts';
+import { ask, nearNames, wrong, type Question, type Read, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** A request's way over an Ingress: to its load balancer, and from its controller on to Services. */
@@ -35,13 +34,7 @@ function followNamed(name: string, question: Question, scene: Scene): Read<Ingre
   const [ingress, ...others] = own;
   if (ingress && others.length === 0) return follow(ingress, ingress.object.routes, question, scene);
   if (ingress) return wrong({ problem: 'several-ingresses', name, names: own.map(nameOf) });
-  const names = scene.ingresses.map(nameOf);
-  const isBare = !wanted.includes('/');
-  const close = new Set(nearest(wanted, isBare ? names.map((each) => each.split('/')[1] ?? each) : names));
-  const near = names
-    .filter((each) => close.has(isBare ? (each.split('/')[1] ?? each) : each))
-    .slice(0, mostSuggestions);
-  return wrong({ problem: 'no-ingress', name: wanted, near });
+  return wrong({ problem: 'no-ingress', name: wanted, near: nearNames(wanted, scene.ingresses.map(nameOf)) });
 }
 
 /** The route of a request: the most exact host first, then an exact path, then the longest prefix. */

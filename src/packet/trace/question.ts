@@ -280,6 +280,15 @@ function readService(
 }
 
 /** The Service ports of a name: "web", "shop/web", "svc/web", "web.shop.svc.cluster.local", each with ":port" or without. */
+/** The names, each "namespace/name", that are spelled like one with or without its namespace. */
+export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
+  const known = [...new Set(names)];
+  const comparable = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
+  const close = new Set(nearest(wanted, known.map(comparable)));
+  return known.filter((name) => close.has(comparable(name))).slice(0, mostSuggestions);
+}
+
+/** The ports of a Service that is named as people, kubectl or DNS name it, each with a port of it or without. */
 export function findPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly KnownPort[]> {
   const { name, port } = parseAskedName(nameInKubectl(what) ?? what);
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
@@ -290,17 +299,13 @@ export function findPorts(what: string, namespace: string | undefined, scene: Sc
   const services = new Set(own.map(serviceOf));
   if (services.size > 1) return wrong({ problem: 'several-services', name, names: [...services] });
   if (own.length === 0) {
-    const known = [...new Set(scene.ports.map(serviceOf))];
-    const bare = (service: string): string => (wanted.includes('/') ? service : (service.split('/').at(-1) ?? service));
-    const close = new Set(nearest(wanted, known.map(bare)));
-    const near = known.filter((service) => close.has(bare(service))).slice(0, mostSuggestions);
     const skipped = scene.side.services?.cluster.services.find(
       (each) => each.skipped && (`${each.namespace}/${each.name}` === wanted || each.name === wanted),
     );
     if (skipped?.skipped) {
       return wrong({ problem: 'skipped', service: `${skipped.namespace}/${skipped.name}`, why: skipped.skipped });
     }
-    return wrong({ problem: 'no-service', name: wanted, near });
+    return wrong({ problem: 'no-service', name: wanted, near: nearNames(wanted, scene.ports.map(serviceOf)) });
   }
   if (port === undefined) return read(own);
   const chosen = own.filter((each) => each.label.endsWith(`:${port}`) || String(each.port) === port);
