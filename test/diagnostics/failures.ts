@@ -39,6 +39,7 @@ async function runFaults(): Promise<readonly string[]> {
     await callApply(failing('/hashsize', refused), 'plan', bundle),
     await callApply(failing('/proc/net/ip_vs', new TypeError('x is not a function')), 'plan', bundle),
     await callApply(interrupted(), 'apply', bundle),
+    await callApply(host, 'plan', bundle, '--trust', 'fixtures/signed/kpc.pub'),
   ];
   return runs.map(({ err }) => err);
 }

@@ -92,6 +92,7 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'bad-usage',
   'nothing-to-roll-back',
   'nothing-to-undo',
+  'not-trusted',
 ]);
 
 /** Says what went wrong and what to do about it. Gives the exit status that goes with it. */

@@ -15,6 +15,7 @@ import { addPlanCommand } from './plan-command.ts';
 import { addRollbackCommand } from './rollback-command.ts';
 import { addVerifyCommand } from './verify-command.ts';
 import { addWatchCommand } from './watch-command.ts';
+import type { TrustOptions } from './options.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import type { Terminal } from '../shared/terminal.ts';
@@ -63,11 +64,18 @@ export function kpcApplyProgram(environment: ApplyEnvironment): Program {
 
 /** Root goes by what is in the state folder and in the bundle: no other user may change either. */
 async function assertTrust(called: Command, host: Host): Promise<void> {
-  const { stateDir, dryRun } = called.opts<{ readonly stateDir?: string; readonly dryRun?: boolean }>();
+  const {
+    stateDir,
+    dryRun,
+    trust = [],
+  } = called.opts<{ stateDir?: string; dryRun?: boolean } & Partial<TrustOptions>>();
   // Doctor names what is wrong with it among the rest.
   if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(host, stateDir);
   const [folder] = called.args;
   if (folder === undefined) return;
+  for (const file of trust) await assertTrustedBundle(host, file, 'the keys in');
+  // What is signed is as good in anyone's hands.
+  if (trust.length > 0) return;
   const check = () => assertTrustedBundle(host, folder);
   if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
   await notingRefusal({ host, folder: stateFolder(stateDir) }, `apply ${folder}`, check);

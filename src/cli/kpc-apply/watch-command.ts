@@ -19,11 +19,20 @@ import { parseIpAddrJson } from '../../kernel/link.ts';
 import type { Host } from '../../apply/node/host.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyEnvironment, type NodeOptions } from './environment.ts';
-import { addClaimOptions, addStateOption, drainOption, periodOption, type ClaimOptions } from './options.ts';
+import { openSource } from './bundle-source.ts';
+import {
+  addClaimOptions,
+  addStateOption,
+  addTrustOption,
+  drainOption,
+  periodOption,
+  type ClaimOptions,
+  type TrustOptions,
+} from './options.ts';
 import { readBundleVersion, watchBundle, type WatchedBundle } from './watched-bundle.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 
-interface WatchOptions extends NodeOptions, ClaimOptions {
+interface WatchOptions extends NodeOptions, ClaimOptions, TrustOptions {
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
   readonly drainTimeout?: number;
@@ -38,12 +47,12 @@ export function addWatchCommand(
   const command = program
     .command('watch')
     .description('Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.')
-    .argument('<folder>', 'the bundle')
+    .argument('<bundle>', 'its folder or pack')
     .addOption(periodOption('--sync-period <duration>', 'how often to check the node', '30s'))
     .addOption(periodOption('--min-sync-period <duration>', 'apply at most once in this time', '1s'))
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addStateOption(addClaimOptions(command)).addHelpText('after', aboutDamage);
+  addStateOption(addTrustOption(addClaimOptions(command))).addHelpText('after', aboutDamage);
   command.action(async (folder: string, options: WatchOptions) => done(await runWatch(folder, options, environment)));
 }
 
@@ -60,7 +69,8 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
   // A tool that hangs must not keep the watch from ending.
   const host: Host = { ...around.host, run: (command, patience) => around.host.run(command, { signal, ...patience }) };
   const environment = { ...around, host };
-  const bundle = watchBundle(folder, { ...environment, folder: stateFolder(options.stateDir) });
+  const source = openSource(folder, options, environment);
+  const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
   const watch = createWatch({
     host,
     syncPeriod: options.syncPeriod,
