@@ -6,7 +6,7 @@ import type { BundleFiles } from '../make-bundle.ts';
 import { signatureFile } from './signature.ts';
 import { readTar, writeTar } from './tar.ts';
 
-/** The most bytes that a pack holds, unpacked. A few bytes of gzip can become as many as anyone likes. */
+/** The most bytes that a pack holds, unpacked. A few bytes of gzip can become any number of them. */
 export const largestPack = 2 ** 28;
 
 /** The bytes of a pack: a gzipped tar archive, the same for the same files. */

@@ -7,7 +7,7 @@ const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
 
 /**
- * Files as a tar archive, in their order. Each is a regular file of root's that anyone may read, and of the first moment of 1970: the
+ * Files as a tar archive, in their order. Each is a regular file of root's that all users may read, and of the first moment of 1970: the
  * same files give the same bytes.
  */
 export function writeTar(files: ReadonlyMap<string, string>): Buffer {

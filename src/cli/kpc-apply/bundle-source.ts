@@ -3,6 +3,7 @@ import { readJson, stateFolder, writeJson } from '../../apply/state/record.ts';
 import { readRegularFile } from '../../base/read-file.ts';
 import { objectOf, wholeNumber } from '../../base/shape.ts';
 import { printable } from '../../base/printable.ts';
+import { describeError } from '../../bundle/errors.ts';
 import { readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readPack } from '../../bundle/pack/pack.ts';
@@ -105,8 +106,16 @@ function refuse(text: string, advice: string): Failure {
 }
 
 function readKeys(file: string): readonly TrustedKey[] {
-  const keys = readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
+  const keys = readKeyFile(file);
   if (typeof keys !== 'string') return keys;
   const advice = 'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub';
   throw new Failure('bad-usage', `--trust ${file}: ${keys}`, advice);
+}
+
+function readKeyFile(file: string): readonly TrustedKey[] | string {
+  try {
+    return readPublicKeys(readRegularFile(file, largestKeyFile).toString('latin1'));
+  } catch (error) {
+    return describeError(error);
+  }
 }

@@ -74,7 +74,7 @@ async function assertTrust(called: Command, host: Host): Promise<void> {
   const [folder] = called.args;
   if (folder === undefined) return;
   for (const file of trust) await assertTrustedBundle(host, file, 'the keys in');
-  // What is signed is as good in anyone's hands.
+  // Other users can change a signed pack, but not without breaking its signature.
   if (trust.length > 0) return;
   const check = () => assertTrustedBundle(host, folder);
   if (called.name() !== 'apply' || stateDir === undefined || dryRun) return check();
