@@ -147,7 +147,7 @@ describe('a serial', () => {
 
   test('keeps an older pack from being applied again', async () => {
     const node = createFakeNode();
-    for (const path of [first, second, second]) {
+    for (const path of [first, second]) {
       expect(await callApply(node.host, 'apply', path, ...trust)).toMatchObject({ status: 0 });
     }
     expect(await callApply(node.host, 'rollback')).toMatchObject({ status: 0 });
@@ -177,9 +177,9 @@ describe('watch', () => {
     const sleep = async (milliseconds: number) => {
       await node.host.sleep(milliseconds);
       const elapsed = (node.host.uptime() - begun) / 1000;
-      for (const [second, event] of due) {
-        if (Number(second) > elapsed) continue;
-        due.delete(second);
+      for (const [time, event] of due) {
+        if (Number(time) > elapsed) continue;
+        due.delete(time);
         event();
       }
       if (elapsed >= seconds) process.emit('SIGTERM');

@@ -19,6 +19,7 @@ import { isEmptyPlan, type Plan } from '../../apply/plan/plan.ts';
 import { formatCommand } from '../../apply/node/host.ts';
 import { describeStep, listSteps, stepCommand, type Step } from '../../apply/plan/steps.ts';
 import { openSession, reportFailure, reportStuck, reportWarning, type ApplyEnvironment } from './environment.ts';
+import { addLogOption } from './log-record.ts';
 import { openSource } from './bundle-source.ts';
 import {
   addClaimOptions,
@@ -62,7 +63,7 @@ export function addApplyCommand(
     )
     .addOption(drainOption())
     .addOption(new Option('--force', 'continue even if doctor finds an error').default(false, 'no'));
-  addStateOption(addTrustOption(addClaimOptions(command))).addHelpText('after', aboutConfirming);
+  addLogOption(addStateOption(addTrustOption(addClaimOptions(command)))).addHelpText('after', aboutConfirming);
   command.action(async (folder: string, options: ApplyOptions) => done(await runApply(folder, options, environment)));
 }
 

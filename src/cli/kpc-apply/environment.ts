@@ -65,6 +65,7 @@ const saidToPeople: ReadonlySet<ChangeEvent['kind']> = new Set([...saidToLogs, '
 
 function describeEvent(event: ChangeEvent): string {
   switch (event.kind) {
+    case 'planned':
     case 'reading':
       return 'reading the node';
     case 'recovering':

@@ -22,6 +22,8 @@ export interface WatchedBundle {
    * of a bundle that had nothing wrong, so that of one that is much alike only the difference is checked.
    */
   read(known?: BundleFiles): Promise<StoredBundle | undefined>;
+  /** What is wrong with the bundle, so that the last good one is in its place; undefined if it is good. */
+  problem(): Failure | undefined;
   /** Keeps what was read last for a watch to come: it has been applied. */
   keep(): Promise<void>;
 }
@@ -59,7 +61,7 @@ export function watchBundle(
   const kept = `${folder.path}/last-good-bundle.json`;
   let good: Good | undefined;
   let keptFiles: ReadonlyMap<string, string> | undefined;
-  let said: string | undefined;
+  let wrong: Failure | undefined;
 
   async function recall(): Promise<Good | undefined> {
     try {
@@ -73,8 +75,8 @@ export function watchBundle(
   }
 
   async function complain(failure: Failure): Promise<void> {
-    if (said === failure.message) return;
-    said = failure.message;
+    if (wrong?.message === failure.message) return;
+    wrong = failure;
     await reportFailure(failure, terminal);
     await reportWarning(
       good
@@ -90,14 +92,15 @@ export function watchBundle(
       try {
         good = await open(path, source.read, known);
         await source.remember();
-        if (said !== undefined) await terminal.err(`${path} is a good bundle again\n`);
-        said = undefined;
+        if (wrong) await terminal.err(`${path} is a good bundle again\n`);
+        wrong = undefined;
       } catch (error) {
         good ??= await recall();
         await complain(explainError(error));
       }
       return good?.bundle;
     },
+    problem: () => wrong,
     async keep() {
       if (!good || good.files === keptFiles || sameFiles(good.files, keptFiles)) return;
       keptFiles = good.files;

@@ -1,7 +1,7 @@
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import { formatCount } from '../../base/format-count.ts';
 import { readRegularFile } from '../../base/read-file.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { isBundleFile, readFolder } from '../../bundle/folder.ts';
 import { packFiles } from '../../bundle/pack/pack.ts';
@@ -57,7 +57,7 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     }
     const signature = key && signBundle(files, key, serial);
     const bytes = packFiles(signature ? addSignature(files, signature) : files);
-    await replace(out, bytes);
+    replaceFile(out, bytes);
     const { name } = reading.bundle.manifest.node;
     const node = name === '' ? '' : ` for node ${name}`;
     const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
@@ -67,16 +67,5 @@ async function runPack(folder: string, { out, sign, serial }: PackOptions, termi
     return exitStatus.ok;
   } catch (error) {
     return fail(describeError(error));
-  }
-}
-
-/** No reader meets half of a pack. */
-async function replace(path: string, bytes: Buffer): Promise<void> {
-  const unfinished = `${path}.${process.pid}`;
-  try {
-    await writeFile(unfinished, bytes, { flag: 'wx' });
-    await rename(unfinished, path);
-  } finally {
-    await rm(unfinished, { force: true });
   }
 }
