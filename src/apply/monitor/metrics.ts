@@ -25,7 +25,10 @@ export const metricFacts = {
   },
   kpc_apply_drift_repaired_total: { type: 'counter', help: 'Objects of those that a round brought back.' },
   kpc_apply_failures_total: { type: 'counter', help: 'Rounds that failed, by the code of the error.' },
-  kpc_apply_tool_failures_total: { type: 'counter', help: 'Tools that are missing, hung, or made a round fail.' },
+  kpc_apply_tool_failures_total: {
+    type: 'counter',
+    help: 'Rounds that failed, by the tool that is missing, hung or failed.',
+  },
   kpc_apply_draining_real_servers: {
     type: 'gauge',
     help: 'Removed real servers that wait for their connections to end.',

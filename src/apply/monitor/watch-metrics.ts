@@ -5,7 +5,9 @@ import { countPlan } from '../plan/describe-plan.ts';
 import type { Plan } from '../plan/plan.ts';
 import { failureMeanings, type Failure } from '../state/failure.ts';
 import type { BundleMark } from '../state/record.ts';
-import type { Command, CommandResult, Host } from '../node/host.ts';
+import { tools } from '../node/tools.ts';
+import type { Host } from '../node/host.ts';
+import { changedObjects } from '../../diff/changes/change-lister.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
 import { createMetrics } from './metrics.ts';
 
@@ -21,8 +23,6 @@ export interface Round {
 /** Keeps the metrics of a watch. */
 export interface WatchMetrics {
   onEvent(event: ChangeEvent): void;
-  /** What a tool did: see Host. */
-  onTool(command: Command, result: CommandResult | 'hung'): void;
   /** A round that has ended, how long it took, and whether its bundle was a good one. */
   onRound(round: Round, seconds: number, isGood: boolean): void;
   format(isHealthy: boolean): string;
@@ -36,6 +36,11 @@ export function createWatchMetrics(version: string, host: Pick<Host, 'now'>): Wa
   const metrics = createMetrics();
   metrics.set('kpc_apply_build_info', 1, { version });
   for (const result of results) metrics.count('kpc_apply_rounds_total', { result }, 0);
+  for (const object of changedObjects) {
+    metrics.count('kpc_apply_drift_found_total', { object }, 0);
+    metrics.count('kpc_apply_drift_repaired_total', { object }, 0);
+  }
+  for (const { name: tool } of tools) metrics.count('kpc_apply_tool_failures_total', { tool }, 0);
   for (const code of Object.keys(failureMeanings)) metrics.count('kpc_apply_failures_total', { code }, 0);
   let applied: string | undefined;
   let planned: Plan | undefined;
@@ -44,9 +49,8 @@ export function createWatchMetrics(version: string, host: Pick<Host, 'now'>): Wa
   function countDrift({ bundle, outcome }: Round): void {
     if (planned && bundle && bundle.mark.digest === applied) {
       for (const { object, number } of countPlan(planned)) {
-        const isRepaired = outcome?.kind === 'changed';
         metrics.count('kpc_apply_drift_found_total', { object }, number);
-        metrics.count('kpc_apply_drift_repaired_total', { object }, isRepaired ? number : 0);
+        if (outcome?.kind === 'changed') metrics.count('kpc_apply_drift_repaired_total', { object }, number);
       }
     }
     planned = undefined;
@@ -56,10 +60,6 @@ export function createWatchMetrics(version: string, host: Pick<Host, 'now'>): Wa
     onEvent(event) {
       if (event.kind === 'planned') planned = event.plan;
     },
-    onTool({ tool }, result) {
-      const isFailure = result === 'hung' || result.kind === 'missing' || result.status !== 0;
-      metrics.count('kpc_apply_tool_failures_total', { tool }, Number(isFailure));
-    },
     onRound(round, seconds, isGood) {
       const { result, bundle, outcome } = round;
       const failure = round.failure ?? (outcome && 'failure' in outcome ? outcome.failure : undefined);
@@ -68,6 +68,7 @@ export function createWatchMetrics(version: string, host: Pick<Host, 'now'>): Wa
       metrics.observe('kpc_apply_round_duration_seconds', seconds);
       metrics.set('kpc_apply_bundle_good', Number(isGood));
       if (failure) metrics.count('kpc_apply_failures_total', { code: failure.code });
+      if (failure?.tool !== undefined) metrics.count('kpc_apply_tool_failures_total', { tool: failure.tool });
       if (bundle) {
         const { mode, node } = bundle.manifest;
         metrics.clear('kpc_apply_bundle_info');

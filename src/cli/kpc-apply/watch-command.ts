@@ -79,7 +79,7 @@ async function runWatch(folder: string, options: WatchOptions, around: ApplyEnvi
     { ...around, host },
     { isHealthy: () => watch.isHealthy(), isLive: () => watch.isLive() },
   );
-  const { environment } = monitor;
+  const environment = { ...around, host, onEvent: monitor.onEvent };
   const source = openSource(folder, options, environment);
   const bundle = watchBundle(folder, { ...environment, source, folder: stateFolder(options.stateDir) });
   const watch = createWatch({

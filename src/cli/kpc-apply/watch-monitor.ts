@@ -3,11 +3,11 @@ import { answerHealthz, answerLivez } from '../../apply/monitor/answers.ts';
 import { createNotifier } from '../../apply/monitor/notify-systemd.ts';
 import { createPageServer, type Answer, type ListenAddress } from '../../apply/monitor/serve-pages.ts';
 import { createWatchMetrics, type Round } from '../../apply/monitor/watch-metrics.ts';
+import type { ChangeEvent } from '../../apply/change/change-event.ts';
 import type { Watch } from '../../apply/change/watch.ts';
 import { describeError } from '../../bundle/errors.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { version } from '../../base/version.ts';
-import type { Host } from '../../apply/node/host.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { parseSocketAddress } from '../../kernel/socket-address.ts';
 import { reportWarning, type ApplyEnvironment } from './environment.ts';
@@ -43,8 +43,7 @@ function parseListenAddress(text: string): ListenAddress {
 
 /** Measures a watch, and lets others see how it is. */
 export interface WatchMonitor {
-  /** The same environment, with its tools and events counted. */
-  readonly environment: ApplyEnvironment;
+  readonly onEvent: (event: ChangeEvent) => void;
   /** Runs a round, and gives what it came to. */
   round(work: () => Promise<Round>, isGood: () => boolean): Promise<Round>;
   close(): Promise<void>;
@@ -74,17 +73,6 @@ export function createWatchMonitor(
     ...(options.healthz ? [createPageServer(options.healthz, { '/healthz': healthz, '/livez': livez })] : []),
   ];
 
-  const run: Host['run'] = async (command, patience) => {
-    try {
-      const result = await host.run(command, patience);
-      metrics.onTool(command, result);
-      return result;
-    } catch (error) {
-      metrics.onTool(command, 'hung');
-      throw error;
-    }
-  };
-
   /** Monitoring that fails does not stop the work. */
   async function publish(): Promise<void> {
     for (const server of servers) {
@@ -100,13 +88,9 @@ export function createWatchMonitor(
   }
 
   return {
-    environment: {
-      ...around,
-      host: { ...host, run },
-      onEvent: (event) => {
-        around.onEvent?.(event);
-        metrics.onEvent(event);
-      },
+    onEvent(event) {
+      around.onEvent?.(event);
+      metrics.onEvent(event);
     },
     async round(work, isGood) {
       const begun = host.uptime();
