@@ -1,11 +1,14 @@
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, test } from 'vitest';
 import { answerHealthz, answerLivez } from '../../src/apply/monitor/answers.ts';
 import { createMetrics } from '../../src/apply/monitor/metrics.ts';
 import { createNotifier } from '../../src/apply/monitor/notify-systemd.ts';
 import { createPageServer } from '../../src/apply/monitor/serve-pages.ts';
+import { realHost } from '../../src/apply/node/real-host.ts';
 import type { Host } from '../../src/apply/node/host.ts';
 import { callApply } from './call-apply.ts';
 import { createFakeNode, type FakeNode } from './fake-node.ts';
@@ -278,4 +281,42 @@ describe('systemd', () => {
     await wait();
     expect(sent).toEqual([]);
   });
+
+  test.runIf(canRun('systemd-notify', '--version') && canRun('python3', '--version'))(
+    'hears it from the real systemd-notify, over a socket',
+    async () => {
+      const socket = join(scratch, 'notify');
+      const script = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1]); print("bound", flush=True)
+while True: print(s.recv(4096).decode(), flush=True)`;
+      const listener = spawn('python3', ['-c', script, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const lines: string[] = [];
+      const isOver = new Promise<void>((resolve) => {
+        createInterface({ input: listener.stdout }).on('line', (line) => {
+          lines.push(line);
+          if (line === 'STOPPING=1') resolve();
+        });
+      });
+      try {
+        while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+        process.env['NOTIFY_SOCKET'] = socket;
+        const notifier = createNotifier(realHost, process.env);
+        await notifier.report('the node matches the bundle');
+        await notifier.stop();
+        await isOver;
+      } finally {
+        delete process.env['NOTIFY_SOCKET'];
+        listener.kill();
+      }
+      const said = lines.filter((line) => line.includes('=') && !line.startsWith('BARRIER'));
+      expect(said).toEqual(['READY=1', 'STATUS=the node matches the bundle', 'STOPPING=1']);
+    },
+    30_000,
+  );
 });
+
+/** Whether this machine has a program. */
+function canRun(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}

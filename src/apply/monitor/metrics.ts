@@ -36,7 +36,7 @@ export const metricFacts = {
   kpc_apply_draining_connections: { type: 'gauge', help: 'Open connections to those real servers.' },
 } as const satisfies Readonly<Record<`kpc_apply_${string}`, MetricFact>>;
 
-export type MetricName = keyof typeof metricFacts;
+type MetricName = keyof typeof metricFacts;
 type NameOf<Type extends MetricFact['type']> = {
   readonly [Name in MetricName]: (typeof metricFacts)[Name]['type'] extends Type ? Name : never;
 }[MetricName];
