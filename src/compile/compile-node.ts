@@ -28,20 +28,17 @@ import { compileIptables } from '../modes/iptables/compile-iptables.ts';
 import { IptablesMemo } from '../modes/iptables/iptables-memo.ts';
 import { compileIpvs } from '../modes/ipvs/compile-ipvs.ts';
 import { IpvsMemo } from '../modes/ipvs/ipvs-memo.ts';
-import { isLoopback, type Address, type Network } from '../kernel/address.ts';
+import type { Address, Network } from '../kernel/address.ts';
 import { compileNftables } from '../modes/nftables/compile-nftables.ts';
 import { findLongComments } from '../modes/nftables/long-comments.ts';
 import { NftablesMemo } from '../modes/nftables/nftables-memo.ts';
-import { families, type Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/family.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { findSlices } from '../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../cluster/slices/stray-slices.ts';
 import { gatesOfSettings, withGatedSettings } from '../kube-proxy/settings/feature-gates.ts';
 import { version } from '../base/version.ts';
-
-/** --ip-family: auto takes the families that the Services and the node use. */
-export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
-export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 /** Inputs that were read and checked, and what all nodes have in common. */
 export interface Prepared {
@@ -249,27 +246,4 @@ export function compileState(
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));
-}
-
-function chooseFamilies(choice: IpFamilyChoice, cluster: Cluster, node: NodeContext): readonly Family[] {
-  switch (choice) {
-    case 'ipv4':
-      return ['ipv4'];
-    case 'ipv6':
-      return ['ipv6'];
-    case 'dual':
-      return families;
-    case 'auto':
-      return usedFamilies(cluster, node);
-  }
-}
-
-function usedFamilies(cluster: Cluster, node: NodeContext): readonly Family[] {
-  const used = families.filter(
-    (family) =>
-      cluster.servicePorts.some((port) => port.family === family) ||
-      node.podCIDRs.some((network) => network.family === family) ||
-      !isLoopback(node.nodeIPs[family]),
-  );
-  return used.length > 0 ? used : ['ipv4'];
 }

@@ -3,8 +3,8 @@ import { isError, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { mergeDiagnostics } from '../input/sort-diagnostics.ts';
 import { checkNodes, oneNode, type CheckedNodes } from './check-node.ts';
 import { chooseNodeName, compileNode } from './compile-node.ts';
-import { settleVersion } from './kubernetes-version.ts';
-import { loadTexts, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
+
+import { loadTexts, settleVersion, type InputOptions, type InputTexts, type LoadedInputs } from './load-texts.ts';
 import { describeLocalhostListeners } from './localhost-listeners.ts';
 import { describeNodeGaps } from './node-gaps.ts';
 
