@@ -1,7 +1,7 @@
 import type { Family } from '../../kernel/family.ts';
 import type { Answer } from './serve-pages.ts';
 
-/** What is known of a watch when someone asks for its health. Times in milliseconds since 1970. */
+/** What is known of a watch when a probe asks for its health. Times in milliseconds since 1970. */
 export interface Health {
   readonly now: number;
   /** Undefined if no round has succeeded yet. */
