@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { checkFlags, type GivenFlags } from '../../compile/check-flags.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { settleAssumeEndpoints } from '../../input/pod-networks.ts';
+import { addBundleCommand } from './bundle-command.ts';
 import { addCompileCommand } from './compile-command.ts';
 import { addDescribeCommand } from './describe-command.ts';
 import { addDiffCommand } from './diff-command.ts';
@@ -31,6 +32,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: (command, done) => {
       addCompileCommand(command, terminal, done);
+      addBundleCommand(command, terminal, done);
       addDiffCommand(command, terminal, done);
       addDescribeCommand(command, terminal, done);
       addTraceCommand(command, terminal, done);
