@@ -8,6 +8,7 @@
 //
 // It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
 // @ts-check
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -98,6 +99,7 @@ for (const program of ['kpc', 'kpc-apply']) {
   });
   for (const { text } of outputFiles) writeOutput(`${program}.js`, toAscii(text));
 }
+execFileSync(process.execPath, [join(root, 'bin', 'write-cache.js')], { stdio: 'inherit' });
 
 const library = { ...shared, entryPoints: ['src/library/index.ts'], plugins: [compileSchemas] };
 const forNode = await build({ ...library, write: false, platform: 'node', target: 'node20', format: 'cjs' });
