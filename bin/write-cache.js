@@ -1,5 +1,5 @@
 // Compiles a few Services in each mode, and keeps the code that V8 compiled for that beside the program: dist/kpc.cache, which
-// bin/load.js reads. It runs when the program is built or installed, as whoever does that, and never later.
+// bin/load.js reads. It runs when the program is built or installed, and never later.
 // @ts-check
 const { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');

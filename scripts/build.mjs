@@ -22,6 +22,7 @@ const { build } = await import('esbuild').catch((error) => {
   console.error('kpc is built from its sources, which takes esbuild: run "npm ci --include=dev".');
   process.exit(1);
 });
+const { buildMark, nameBuild } = await import('./name-build.mjs');
 const { compileSchemas } = await import('./compile-schemas.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
@@ -74,7 +75,7 @@ const shared = {
   mainFields: ['module', 'main'],
   // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
-  define: { KPC_VERSION: JSON.stringify(version) },
+  define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },
   logLevel: 'warning',
 };
 
@@ -97,7 +98,7 @@ for (const program of ['kpc', 'kpc-apply']) {
     plugins: [compileSchemas],
     banner: { js: '#!/usr/bin/env node' },
   });
-  for (const { text } of outputFiles) writeOutput(`${program}.js`, toAscii(text));
+  for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
 execFileSync(process.execPath, [join(root, 'bin', 'write-cache.js')], { stdio: 'inherit' });
 

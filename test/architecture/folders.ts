@@ -38,7 +38,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
   },
   packet: { folders: ['kernel'], ...pure },
   'diff/changes': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
-  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['fs', 'fs/promises', 'path'] },
+  'bundle/fleet': { folders: ['base', 'bundle'], packages: [], node: ['crypto', 'fs', 'fs/promises', 'path'] },
   dumps: { folders: ['kernel', 'kube-proxy'], ...pure },
   diff: {
     folders: ['base', 'kernel', 'kube-proxy', 'cluster', 'bundle', 'diff/changes', 'dumps'],

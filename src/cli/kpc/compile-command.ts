@@ -150,11 +150,11 @@ async function runFleet(loaded: LoadedInputs, options: CompileOptions, terminal:
   const fleet = chooseFleet(options, loaded.prepared, (nodes) => readHostFolder(options.hostAddresses, nodes));
   const refusals = await checkTarget(options, { kind: 'fleet', nodes: fleet.nodes.length });
   const request = { ...options, refusals, namesMode: namesMode(options) };
-  const { bundles, diagnostics: found } = compileFleet(loaded, fleet, request);
+  const { nodes, diagnostics: found } = compileFleet(loaded, fleet, request);
   const diagnostics = makeStrict(found, options);
   await reportDiagnostics(diagnostics, loaded.files, terminal);
-  if (!bundles || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
-  const run = { fleet, bundles, known: loaded.prepared.nodes, diagnostics, options, terminal };
+  if (!nodes || failsStrictly(found, options)) return reportFailure(options.output, diagnostics, terminal);
+  const run = { fleet, nodes, known: loaded.prepared.nodes, diagnostics, options, terminal };
   return out === undefined
     ? checkFleet(checked ?? '', run)
     : writeFleet(out, run, golden === undefined ? 'bundle' : 'golden');

@@ -4,12 +4,13 @@ import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { goldenContext } from '../../compile/golden-context.ts';
-import { FleetFolder, type NodeDifference, type NodeFiles } from '../../bundle/fleet/fleet-folder.ts';
+import { FleetFolder, type NodeDifference, type NodeFiles, type NodeResult } from '../../bundle/fleet/fleet-folder.ts';
+import { hashInputs } from '../../bundle/fleet/hash-inputs.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
 import type { NodeChange } from '../../report/fleet-report.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
 import type { CheckReport, FolderForm } from '../../report/check-report.ts';
-import type { FleetBundle } from '../../compile/compile-fleet.ts';
+import type { FleetBundle, FleetNode } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
 import { showProgress } from './fleet-progress.ts';
@@ -22,7 +23,7 @@ import { formatError } from '../../report/render-diagnostics.ts';
 /** What a run for many nodes works on. */
 export interface FleetRun {
   readonly fleet: Fleet;
-  readonly bundles: Iterable<FleetBundle>;
+  readonly nodes: Iterable<FleetNode>;
   /** The names of all Node objects in the input. */
   readonly known: Pick<ReadonlySet<string>, 'has'>;
   /** What was said of the input. */
@@ -43,9 +44,8 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
-  for (const each of run.bundles) {
-    const { node } = each;
-    const result = await folder.write(node, filesOf(each, form));
+  for (const each of run.nodes) {
+    const result = await writeNode(folder, each, form);
     if (result.kind === 'failed') {
       await progress.end();
       const done = counts.written + counts.unchanged;
@@ -79,10 +79,10 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   let example: CheckReport | undefined;
   let isGolden = false;
   const progress = showProgress(run.fleet.nodes.length, run.terminal);
-  for (const each of run.bundles) {
-    const { node, content } = each;
+  for (const { node, compile } of run.nodes) {
     const form = await formOf(join(path, node));
     isGolden ||= form === 'golden';
+    const each = compile();
     const difference = await folder.compare(node, filesOf(each, form));
     if (difference.kind === 'unreadable') {
       await progress.end();
@@ -93,7 +93,7 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     if (what !== undefined) changed.push({ node, what });
     // The Services are the same on every node: one that differs tells what becomes of them.
     if (difference.kind === 'differs' && !example && run.options.output !== 'text') {
-      example = await reportCheck(join(path, node), difference.files, content, form);
+      example = await reportCheck(join(path, node), difference.files, each.content, form);
     }
     await progress.step();
   }
@@ -108,6 +108,16 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
     `${path} does not match the input: write it again with ${isGolden ? '--golden' : '--out'} ${path}${prune}\n`,
   );
   return exitStatus.differs;
+}
+
+/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
+async function writeNode(
+  folder: FleetFolder,
+  { node, inputs, gates, texts, compile }: FleetNode,
+  form: FolderForm,
+): Promise<NodeResult> {
+  if (form === 'golden') return folder.write(node, filesOf(compile(), form));
+  return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
 }
 
 function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
