@@ -27,14 +27,14 @@ const { compileSchemas } = await import('./compile-schemas.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
- * Exports the program's main, and runs it where the file itself is what node was told to run.
+ * Exports what the program has, and runs it where the file itself is what node was told to run.
  *
  * @param {string} source
  */
 function entry(source) {
   return `
     import { main } from './${source}';
-    export { main };
+    export * from './${source}';
     async function run() {
       process.exitCode = await main(process.argv.slice(2));
     }

@@ -166,7 +166,7 @@ export const folders: Readonly<Record<string, FolderRule>> = {
       'cli/shared',
     ],
     packages: ['commander'],
-    node: ['fs', 'fs/promises', 'os', 'path', 'v8'],
+    node: ['fs', 'fs/promises', 'os', 'path', 'v8', 'worker_threads'],
   },
   'cli/kpc-apply': {
     folders: ['base', 'kernel', 'kube-proxy/settings', 'cluster', 'bundle', 'apply', 'sides', 'report', 'cli/shared'],

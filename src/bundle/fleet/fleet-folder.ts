@@ -22,8 +22,9 @@ export interface NodeFiles {
 }
 
 /** What became of a node's folder. */
-export type NodeResult =
-  { readonly kind: 'written' | 'unchanged' } | { readonly kind: 'failed'; readonly problem: FleetProblem };
+export type WrittenNode = 'written' | 'unchanged';
+
+export type NodeResult = { readonly kind: WrittenNode } | { readonly kind: 'failed'; readonly problem: FleetProblem };
 
 /** How a node's folder differs from what it should be. */
 export type NodeDifference =
@@ -39,14 +40,21 @@ export type NodeDifference =
 export class FleetFolder {
   readonly folder: string;
   /** SHA-256 → a file with that content. */
-  readonly #paths = new Map<string, string>();
+  readonly #paths: Map<string, string>;
   /** Files that were read and found to have the content of that SHA-256, so that their links need no reading. */
   readonly #verified = new Map<string, string>();
 
   #found: Found | undefined;
 
-  constructor(folder: string) {
+  /** `links` are those of a folder that is the same. */
+  constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
+    this.#paths = new Map(links);
+  }
+
+  /** SHA-256 → a file with that content, to link to. */
+  get links(): ReadonlyMap<string, string> {
+    return this.#paths;
   }
 
   /** Makes the node's folder hold the bundle. Does nothing where it does already. */

@@ -1,18 +1,27 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
-import { makeGolden } from '../../bundle/golden.ts';
+
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { goldenContext } from '../../compile/golden-context.ts';
-import { FleetFolder, type NodeDifference, type NodeFiles, type NodeResult } from '../../bundle/fleet/fleet-folder.ts';
-import { hashInputs } from '../../bundle/fleet/hash-inputs.ts';
+
+import {
+  FleetFolder,
+  type FleetProblem,
+  type NodeDifference,
+  type WrittenNode,
+} from '../../bundle/fleet/fleet-folder.ts';
+
 import { isInShard } from '../../bundle/fleet/shard.ts';
+import type { FleetThreads } from './fleet-threads.ts';
+import { filesOf, writeNode } from './write-node.ts';
 import type { NodeChange } from '../../report/fleet-report.ts';
 import type { OutputFormat } from '../../report/check-format.ts';
 import type { CheckReport, FolderForm } from '../../report/check-report.ts';
-import type { FleetBundle, FleetNode } from '../../compile/compile-fleet.ts';
+import type { FleetNode } from '../../compile/compile-fleet.ts';
 import { exitStatus, type ExitStatus } from '../shared/exit-status.ts';
 import type { Fleet, FleetOptions } from '../../compile/fleet-nodes.ts';
+import type { InputTexts } from '../../compile/load-texts.ts';
+import type { FileOptions } from '../../compile/read-texts.ts';
 import { showProgress } from './fleet-progress.ts';
 import { describeFolderProblem } from '../../report/folder-problem.ts';
 import { formatCount } from '../../base/format-count.ts';
@@ -22,13 +31,15 @@ import { formatError } from '../../report/render-diagnostics.ts';
 
 /** What a run for many nodes works on. */
 export interface FleetRun {
+  /** What the input was read from. */
+  readonly texts: InputTexts;
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode>;
   /** The names of all Node objects in the input. */
   readonly known: Pick<ReadonlySet<string>, 'has'>;
   /** What was said of the input. */
   readonly diagnostics: readonly Diagnostic[];
-  readonly options: FleetOptions & { readonly output: OutputFormat };
+  readonly options: FleetOptions & FileOptions & { readonly output: OutputFormat; readonly jobs: number };
   readonly terminal: Terminal;
 }
 
@@ -44,19 +55,17 @@ export async function writeFleet(path: string, run: FleetRun, form: FolderForm):
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const progress = showProgress(nodes.length, run.terminal);
-  for (const each of run.nodes) {
-    const result = await writeNode(folder, each, form);
-    if (result.kind === 'failed') {
-      await progress.end();
-      const done = counts.written + counts.unchanged;
-      const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
-      await run.terminal.err(`${formatError(...describeFolderProblem(result.problem))}${before}`);
-      return exitStatus.badInput;
-    }
-    counts[result.kind]++;
+  const problem = await writeNodes(folder, run, form, async (result) => {
+    counts[result]++;
     await progress.step();
-  }
+  });
   await progress.end();
+  if (problem) {
+    const done = counts.written + counts.unchanged;
+    const before = done === 0 ? '' : `The folders of ${formatCount(done)} nodes before this one are done.\n`;
+    await run.terminal.err(`${formatError(...describeFolderProblem(problem))}${before}`);
+    return exitStatus.badInput;
+  }
   const stale = await handleStale(folder, run);
   if (run.options.output === 'json') {
     const { diagnosticsToJson } = await import('../../report/json.ts');
@@ -110,19 +119,36 @@ export async function checkFleet(path: string, run: FleetRun): Promise<ExitStatu
   return exitStatus.differs;
 }
 
-/** A golden is text for people, who may have written into it: it is always compared with what the input makes. */
-async function writeNode(
+/** Writes the folders of all nodes, in as many threads as --jobs says; the first problem ends all of them. */
+async function writeNodes(
   folder: FleetFolder,
-  { node, inputs, gates, texts, compile }: FleetNode,
+  run: FleetRun,
   form: FolderForm,
-): Promise<NodeResult> {
-  if (form === 'golden') return folder.write(node, filesOf(compile(), form));
-  return folder.update(node, hashInputs(inputs, gates, texts), () => filesOf(compile(), form));
+  done: (result: WrittenNode) => Promise<void>,
+): Promise<FleetProblem | undefined> {
+  const threads = run.options.jobs > 1 ? await makeThreads(done) : undefined;
+  let index = 0;
+  try {
+    for (const each of run.nodes) {
+      const thread = index++ % run.options.jobs;
+      if (thread > 0) continue;
+      const result = await writeNode(folder, each, form);
+      if (result.kind === 'failed') return result.problem;
+      await done(result.kind);
+      // What the first node has in common with the others is in a file then, which all threads link to.
+      if (index === 1) threads?.start(run, { path: folder.folder, form, links: folder.links });
+      if (threads?.problem) return threads.problem;
+    }
+    return await threads?.finish();
+  } finally {
+    await threads?.stop();
+  }
 }
 
-function filesOf({ content, bundle }: FleetBundle, form: FolderForm): NodeFiles {
-  if (form === 'golden') return { files: makeGolden(content, goldenContext), digests: {} };
-  return { files: bundle.files, digests: bundle.manifest.files };
+/** Starting a thread's module takes as long as starting a small compilation: only where there are threads. */
+async function makeThreads(done: (result: WrittenNode) => Promise<void>): Promise<FleetThreads> {
+  const { FleetThreads: Threads } = await import('./fleet-threads.ts');
+  return new Threads(done);
 }
 
 /** A folder that is not there has no form yet: it differs from either. */
