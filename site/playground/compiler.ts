@@ -238,7 +238,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
     const endpoints = fate.endpoints.map((endpoint) => ({
       name: joinHostPort(endpoint.address.text, endpoint.port),
       share: endpoint.probability,
-      note: endpoint.source === 'masqueraded' ? "sees the node's address" : 'sees the client',
+      note: endpoint.source === 'masqueraded' ? 'sees the node' : 'sees the client',
     }));
     return [
       {
@@ -246,7 +246,7 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
         to: row.target,
         verdict: told.verdict,
         isGood: told.isGood,
-        stations: stationsOf(told),
+        stations: stationsOf(told, endpoints),
         endpoints,
       },
     ];
@@ -254,17 +254,24 @@ function waysOf({ rows, senders }: ReturnType<typeof traceMatrix>, scene: Scene)
 }
 
 /** The chains and so on that the steps are in, each once in a row, without those that change nothing. */
-function stationsOf({ steps }: ToldTrace): readonly Station[] {
-  const stations: Station[] = [];
+function stationsOf({ steps }: ToldTrace, endpoints: Way['endpoints']): readonly Station[] {
+  const [first, ...others] = endpoints;
+  const stations: (Station & { readonly next: string | undefined })[] = [];
   for (const { hook, where, what } of steps) {
     if (hook === undefined || what === 'leaves this chain') continue;
     const name = where.replace(/ rule \d+$/, '').replace(/^(?:iptables|nftables kube-proxy|nftables) /, '');
-    if (stations.at(-1)?.name !== name) stations.push({ name, detail: `${hook}: ${what}` });
+    // What a chain does last says more than its first rule.
+    if (stations.at(-1)?.name === name) stations.pop();
+    const [, next, rest = ''] = /^goes on to (\S+)(.*)$/.exec(what) ?? [];
+    const isOfOne = first !== undefined && others.length > 0 && what === `goes to ${first.name}`;
+    const detail = isOfOne
+      ? `${what}; each endpoint has its own`
+      : next === undefined
+        ? what
+        : rest.replace(/^,? /, '');
+    stations.push({ name, detail: detail === '' ? hook : `${hook}: ${detail}`, next });
   }
-  return stations.filter(({ detail }, i) => {
-    const next = /: goes on to (\S+)$/.exec(detail)?.[1];
-    return next === undefined || stations[i + 1]?.name.endsWith(next) === true;
-  });
+  return stations.filter(({ next }, i) => next === undefined || stations[i + 1]?.name.endsWith(next) === true);
 }
 
 function answerPacket({ from, to, protocol }: PacketQuestion, scene: Scene): Answer {

@@ -3,7 +3,7 @@ import type { Station, Way, WayEndpoint } from './compiler.ts';
 const svgNamespace = 'http://www.w3.org/2000/svg';
 const rowHeight = 44;
 const gap = 10;
-const arrow = 36;
+const arrow = 28;
 
 interface Box {
   readonly x: number;
@@ -31,15 +31,15 @@ export function drawWay(way: Way, width: number): HTMLElement {
 
 function drawRow(way: Way, width: number): SVGElement {
   const column = Math.floor((width - 2 * arrow) / 3);
-  const wide = [Math.floor(column * 0.92), Math.floor(column * 1.2), Math.floor(column * 0.88)] as const;
+  const wide = [Math.floor(column * 0.96), Math.floor(column * 1.22), Math.floor(column * 0.82)] as const;
   const ends = endBoxes(way);
   const height = heightOf(Math.max(way.stations.length, ends.length, 1));
   const middle = wide[0] + arrow;
   const right = middle + wide[1] + arrow;
-  const top = (count: number): number => (height - heightOf(count)) / 2;
-  const sender: Box = { x: 0, y: top(1), width: wide[0], lines: senderLines(way), className: 'sender' };
-  const stations = place(way.stations.map(stationBox), middle, top(way.stations.length), wide[1]);
-  const endpoints = place(ends, right, top(ends.length), wide[2]);
+  // The way goes from the top left to the bottom right.
+  const sender: Box = { x: 0, y: 0, width: wide[0], lines: senderLines(way), className: 'sender' };
+  const stations = place(way.stations.map(stationBox), middle, 0, wide[1]);
+  const endpoints = place(ends, right, height - heightOf(ends.length), wide[2]);
   const svg = startPicture(way, width, height);
   const [first] = stations;
   const last = stations.at(-1);
@@ -144,21 +144,37 @@ function drawBox({ x, y, width, lines: [title, detail], className, share }: Box)
       element('rect', { x: x + 1.5, y: y + rowHeight - 5, width: filled, height: 3, rx: 1.5, class: 'share' }),
     );
   }
-  // Characters of these sizes are so wide at most.
-  group.append(text(title, x + 10, y + 18, Math.floor((width - 20) / 7.2), 'name'));
-  group.append(text(detail, x + 10, y + 34, Math.floor((width - 20) / 5.9), 'detail'));
+  group.append(text(title, x + 10, y + 18, width - 20, 'name'));
+  group.append(text(detail, x + 10, y + 34, width - 20, 'detail'));
   const whole = element('title', {});
   whole.textContent = `${title}\n${detail}`;
   group.append(whole);
   return group;
 }
 
-function text(content: string, x: number, y: number, columns: number, className: string): SVGElement {
+function text(content: string, x: number, y: number, width: number, className: 'name' | 'detail'): SVGElement {
   const node = element('text', { x, y, class: className });
-  const characters = [...content];
-  node.textContent =
-    characters.length > columns ? `${characters.slice(0, Math.max(1, columns - 1)).join('')}…` : content;
+  node.textContent = cut(content, width, className);
   return node;
+}
+
+/** The fonts of style.css. */
+const fonts = {
+  name: "600 12px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+  detail: "11.5px ui-sans-serif, system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif",
+} as const;
+
+/** As much of a text as fits a width. */
+function cut(content: string, width: number, className: 'name' | 'detail'): string {
+  const context = document.createElement('canvas').getContext('2d');
+  if (!context) return content;
+  context.font = fonts[className];
+  // A hostile name may be long: what no screen shows is not measured.
+  const characters = [...content.slice(0, 400)];
+  if (characters.length === content.length && context.measureText(content).width <= width) return content;
+  let count = characters.length;
+  while (count > 1 && context.measureText(`${characters.slice(0, count).join('')}…`).width > width) count -= 1;
+  return `${characters.slice(0, count).join('')}…`;
 }
 
 function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
