@@ -152,7 +152,9 @@ export function drawPacketWay({ title, stops }) {
     const height = (lines.length + 1) * lineHeight + 14;
     dots.push(y + 20);
     parts.push(`<rect class="card" x="${cardX}" y="${y}" width="${width - cardX - 12}" height="${height}" rx="6"/>`);
-    parts.push(text(cardX + 14, y + 24, table === undefined ? hook : `${hook}: ${table}`, 'class="hook" font-weight="bold"'));
+    parts.push(
+      text(cardX + 14, y + 24, table === undefined ? hook : `${hook}: ${table}`, 'class="hook" font-weight="bold"'),
+    );
     for (const [i, { name, text: words }] of lines.entries()) {
       const at = y + 24 + (i + 1) * lineHeight;
       const x = name === '' && table === undefined ? cardX + 14 : cardX + 204;

@@ -17,7 +17,7 @@ import { joinHostPort } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { PacketProtocol } from '../../src/packet/packet.ts';
-import { mainFile, summarizeSide } from '../../src/report/bundle-text.ts';
+import { mainFile, printNames, summarizeSide } from '../../src/report/bundle-text.ts';
 import { reportPainter } from '../../src/report/colours.ts';
 import { formatDescription } from '../../src/report/description-text.ts';
 import { reportReview } from '../../src/report/diff-review.ts';
@@ -172,7 +172,7 @@ function compile(input: Input): Compiled {
       node: content.node.name,
       summary: summarizeSide(side),
       files: [...files],
-      mainFile: mainFile(manifest),
+      mainFile: printNames.get(mainFile(manifest)) ?? 'manifest.json',
       services,
       senders: [...senderKinds, ...scene.pods.keys()].slice(0, limit),
       targets: [...new Set(scene.ports.flatMap(targetsOf))].slice(0, limit),

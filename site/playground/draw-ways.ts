@@ -31,7 +31,7 @@ export function drawWay(way: Way, width: number): HTMLElement {
 
 function drawRow(way: Way, width: number): SVGElement {
   const column = Math.floor((width - 2 * arrow) / 3);
-  const wide = [Math.floor(column * 0.96), Math.floor(column * 1.22), Math.floor(column * 0.82)] as const;
+  const wide = [Math.floor(column * 1.06), Math.floor(column * 1.2), Math.floor(column * 0.74)] as const;
   const ends = endBoxes(way);
   const height = heightOf(Math.max(way.stations.length, ends.length, 1));
   const middle = wide[0] + arrow;
@@ -170,7 +170,7 @@ function cut(content: string, width: number, className: 'name' | 'detail'): stri
   if (!context) return content;
   context.font = fonts[className];
   // A hostile name may be long: what no screen shows is not measured.
-  const characters = [...content.slice(0, 400)];
+  const characters = Array.from(content.slice(0, 400));
   if (characters.length === content.length && context.measureText(content).width <= width) return content;
   let count = characters.length;
   while (count > 1 && context.measureText(`${characters.slice(0, count).join('')}…`).width > width) count -= 1;

@@ -27,8 +27,8 @@ export async function checkPlayground({ check, context, folder, origin, requests
     const own = join(folder, 'playground');
     const files = readdirSync(own).map((name) => join(own, name));
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
-    const packed = files.reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0);
-    console.log(`     ${bytes} bytes, ${packed} with gzip`);
+    const gzipped = files.reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0);
+    console.log(`     ${bytes} bytes, ${gzipped} with gzip`);
     assert.ok(bytes < mostBytes, `${bytes} bytes`);
   });
 
@@ -43,7 +43,9 @@ export async function checkPlayground({ check, context, folder, origin, requests
 
   await check('it compiles what the program compiles, byte for byte, in each mode', async () => {
     const { page } = await open(context, url);
+    await page.waitForSelector('.way');
     await page.click('#tab-files');
+    assert.equal(await page.inputValue('#file'), 'ipvsadm.restore');
     for (const mode of ['iptables', 'ipvs', 'nftables']) {
       const expected = compileByProgram(example, mode);
       await page.selectOption('#mode', mode);
@@ -128,7 +130,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.selectOption('#mode', 'iptables');
     await page.click('#tab-compare');
     await page.selectOption('#against', 'nftables');
-    await page.waitForFunction(() => /^iptables →/.test(document.querySelector('#comparison')?.textContent ?? ''));
+    await page.waitForFunction(() => document.querySelector('#comparison')?.textContent?.startsWith('iptables →'));
     const expected = runProgram(example, ['equivalence', 'iptables', 'nftables', '-f'], 1).split('\n')[0];
     assert.equal((await textOf(page, '#comparison')).split('\n')[0], expected);
     await page.selectOption('#against', 'manifests');
@@ -169,7 +171,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
 
   await check('a link that is broken, too long, or a bomb opens the example', async () => {
     const bomb = deflateRawSync(Buffer.alloc(60_000_000, 32), { level: 9 }).toString('base64url').slice(0, 59_000);
-    for (const fragment of ['%00', 'AAAA', 'x'.repeat(100_000), bomb, packed({ manifests: 1 }), packed(null)]) {
+    for (const fragment of ['%00', 'AAAA', 'x'.repeat(100_000), bomb, pack({ manifests: 1 }), pack(null)]) {
       const { page, errors } = await open(context, `${url}#${fragment}`);
       await page.waitForSelector('.way');
       assert.equal(await page.inputValue('#manifests'), example);
@@ -189,7 +191,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
       against: 'manifests',
     };
     for (const view of ['services', 'files', 'trace', 'compare']) {
-      const link = packed({ ...state, ...packet, manifests: hostile, view });
+      const link = pack({ ...state, ...packet, manifests: hostile, view });
       const { page, errors } = await open(context, `${url}#${link}`);
       await page.waitForSelector('#problems li');
       await page.waitForTimeout(300);
@@ -361,7 +363,7 @@ async function fill(page, selector, text) {
 }
 
 /** @param {unknown} state */
-function packed(state) {
+function pack(state) {
   return deflateRawSync(JSON.stringify(state)).toString('base64url');
 }
 
