@@ -118,7 +118,7 @@ function showCompiled(answer: Answer): void {
     );
     suggest(senders, output.senders);
     suggest(targets, output.targets);
-    if (state.to === '') {
+    if (state.to === '' && page.to.value === '') {
       state = { ...state, to: output.targets[0] ?? '' };
       page.to.value = state.to;
     }
